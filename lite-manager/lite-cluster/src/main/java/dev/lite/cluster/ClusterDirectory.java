@@ -1,0 +1,78 @@
+package dev.lite.cluster;
+
+import dev.lite.api.ClusterUnavailableException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The cluster's directory: which nodes there are, and a record for every name, changed by compare-and-set.
+ *
+ * <p><b>Threads.</b> Any. Methods with a deadline may block up to it and must not be called from a
+ * {@link DirectoryListener}. <b>Errors.</b> A method with a deadline throws {@link ClusterUnavailableException} when the
+ * directory did not answer in time: at once when it is known to be away, and at the latest at the deadline. What a change
+ * did is unknown then, but repeating the same call is always safe.
+ */
+public interface ClusterDirectory extends AutoCloseable {
+
+    /** The largest node id. */
+    int NODE_ID_MAX = 1023;
+
+    /** Upper limit of a record, in bytes. */
+    int RECORD_BYTES_MAX = 512 * 1024;
+
+    /**
+     * Registers this process as a node; the registration lives as long as this directory is open and its session lives.
+     * A session that expired is replaced by itself ({@link DirectoryListener#registeredAgain}).
+     *
+     * @throws dev.lite.api.NodeUnreachableException when a live node has this name (the message names its host), or the
+     *     held id belongs to another name; a registration left by a process that died less than a session time-out ago
+     *     is waited for
+     * @throws dev.lite.api.LimitExceededException when all ids up to {@link #NODE_ID_MAX} are given
+     */
+    NodeRecord register(NodeAdvert advert, Duration deadline);
+
+    /** The registered nodes in the order of their ids, as last heard. Never blocks. */
+    List<NodeRecord> nodes();
+
+    /** {@link #nodes()}, but as they are now. */
+    List<NodeRecord> nodesNow(Duration deadline);
+
+    /** Whether the directory can be reached, as last heard. Never blocks. */
+    boolean isAvailable();
+
+    /** Adds a listener. It is told the current nodes soon. */
+    void addListener(DirectoryListener listener);
+
+    /**
+     * Makes the record of a name.
+     *
+     * @return false when the name has a record with other bytes; true also when it already has exactly these bytes, so
+     *     that the call may be repeated
+     */
+    boolean create(String name, byte[] record, Duration deadline);
+
+    /** The record of a name, as it is now (never an older one than any change that was finished before the call). */
+    Optional<VersionedRecord> read(String name, Duration deadline);
+
+    /**
+     * Replaces a record if it still has that version.
+     *
+     * @return the new version; empty when the name has no record or one of another version
+     */
+    Optional<Integer> compareAndSet(String name, int expectedVersion, byte[] record, Duration deadline);
+
+    /**
+     * Removes a record if it still has that version.
+     *
+     * @return false when it has another version; true also when it is gone already
+     */
+    boolean delete(String name, int expectedVersion, Duration deadline);
+
+    /** The names that begin with {@code prefix}, sorted, at most {@code limit} of them. */
+    List<String> names(String prefix, int limit, Duration deadline);
+
+    /** Ends the registration and the session. A second call does nothing. */
+    @Override
+    void close();
+}

@@ -1,0 +1,20 @@
+package dev.lite.cluster;
+
+import java.util.List;
+
+/** Told on a thread of the directory, one call at a time; must not block. */
+public interface DirectoryListener {
+
+    /** The registered nodes changed; the list is whole and in the order of the ids. */
+    default void nodesChanged(List<NodeRecord> nodes) {}
+
+    /** The directory can be reached again ({@code true}) or not any more. Nothing is lost by that alone. */
+    default void availabilityChanged(boolean available) {}
+
+    /**
+     * This process's registration was lost (its session expired) and made again with a new incarnation.
+     *
+     * @param registration the new one
+     */
+    default void registeredAgain(NodeRecord registration) {}
+}

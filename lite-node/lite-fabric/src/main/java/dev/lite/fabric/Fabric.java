@@ -1,0 +1,52 @@
+package dev.lite.fabric;
+
+/** One node's side of a fabric. For threads, ownership and order see the package. */
+public interface Fabric extends AutoCloseable {
+
+    /** The driver's name. */
+    String name();
+
+    /** What a peer gives to its {@link #connect}; known from {@link #register} on. */
+    String localAddress();
+
+    /** What the tier may count on. */
+    FabricCapabilities capabilities();
+
+    /**
+     * Offers this memory to peers: offset 0 of what they address is its first byte. Called once, before anything else.
+     *
+     * @throws FabricException when the driver cannot take this memory
+     */
+    void register(FabricMemory memory);
+
+    /**
+     * Starts a connection. The endpoint is usable from {@link FabricHandler#connected} on; posts before answer
+     * {@link Post#CLOSED}. A failure to connect arrives as {@link FabricHandler#disconnected}. Does not block.
+     */
+    FabricEndpoint connect(String address);
+
+    /**
+     * Hands at most {@code limit} completions, immediates and connection events to the handler. Never blocks. Poll role.
+     *
+     * @return how many it handed over
+     */
+    int poll(int limit);
+
+    /**
+     * Blocks until there may be something to poll, {@link #wakeup} is called, or the time is over. Poll role.
+     *
+     * @param timeoutNs nanoseconds, at least 0
+     */
+    void await(long timeoutNs);
+
+    /** Makes the current, or else the next, {@link #await} return. Any thread. */
+    void wakeup();
+
+    /**
+     * Closes every endpoint and the fabric. Operations still under way fail with {@link FabricError#FLUSHED}: their
+     * {@code failed} calls, and the {@code disconnected} of every endpoint, run on the calling thread before this returns;
+     * no handler method runs afterwards. The caller holds the poll role. A second call does nothing.
+     */
+    @Override
+    void close();
+}

@@ -1,0 +1,33 @@
+package dev.lite.fabric;
+
+import java.nio.file.Path;
+import java.util.Map;
+
+/**
+ * What a driver is opened with.
+ *
+ * @param node the local node's name
+ * @param hello at most {@value #HELLO_BYTES_MAX} bytes that every peer is given when a connection is made; a driver does
+ *     not look into them
+ * @param runDirectory where the driver may put sockets; exists
+ * @param options the driver's own settings, checked by the driver at open
+ */
+public record FabricConfig(String node, byte[] hello, Path runDirectory, Map<String, String> options) {
+    /** Upper limit of a hello, in bytes. */
+    public static final int HELLO_BYTES_MAX = 256;
+
+    /** Checks and copies. */
+    public FabricConfig {
+        if (hello.length > HELLO_BYTES_MAX) {
+            throw new IllegalArgumentException(
+                    "the hello has %d bytes; the limit is %d".formatted(hello.length, HELLO_BYTES_MAX));
+        }
+        hello = hello.clone();
+        options = Map.copyOf(options);
+    }
+
+    @Override
+    public byte[] hello() {
+        return hello.clone();
+    }
+}

@@ -1,0 +1,13 @@
+package dev.lite.fabric;
+
+import org.jspecify.annotations.Nullable;
+
+/** A fabric cannot be opened, or memory not be registered. The message says what, the value and the limit. */
+public final class FabricException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    /** With a message and what caused it. */
+    public FabricException(String message, @Nullable Throwable cause) {
+        super(message, cause);
+    }
+}

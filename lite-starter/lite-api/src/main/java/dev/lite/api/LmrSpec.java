@@ -1,0 +1,84 @@
+package dev.lite.api;
+
+import java.nio.charset.StandardCharsets;
+import java.util.EnumSet;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What {@link LtMemory#malloc} shall make. Start with {@link #of(long)}; every {@code with} method returns a changed copy.
+ *
+ * @param size bytes, at least 1; the upper limit is the node's configuration and free memory
+ * @param name the cluster-wide name, or null for an anonymous LMR; at most {@value #NAME_BYTES_MAX} bytes of UTF-8
+ * @param placement on which nodes the bytes shall lie
+ * @param defaultPermissions what every principal without a grant of its own may do; never {@link Permission#MASTER}
+ * @param lifetime how long the LMR lives when nobody frees it
+ */
+public record LmrSpec(
+        long size, @Nullable String name, Placement placement, Set<Permission> defaultPermissions, Lifetime lifetime) {
+
+    /** Upper limit of a name, in bytes of UTF-8. */
+    public static final int NAME_BYTES_MAX = 512;
+
+    /** Checks everything that does not need a node's configuration. */
+    public LmrSpec {
+        if (size <= 0) {
+            throw new IllegalArgumentException("LMR size is %d bytes; it must be at least 1".formatted(size));
+        }
+        if (name != null) {
+            checkName(name);
+        }
+        defaultPermissions = Set.copyOf(defaultPermissions);
+        if (defaultPermissions.contains(Permission.MASTER)) {
+            throw new IllegalArgumentException("the default permissions contain MASTER, which is granted by name only");
+        }
+    }
+
+    /**
+     * An anonymous LMR of {@code size} bytes on this session's node, that no other principal may touch, freed with the
+     * session.
+     */
+    public static LmrSpec of(long size) {
+        return new LmrSpec(size, null, Placement.local(), EnumSet.noneOf(Permission.class), Lifetime.SESSION);
+    }
+
+    /** With this name; a named LMR lives until it is freed unless {@link #withLifetime} says otherwise afterwards. */
+    public LmrSpec withName(String newName) {
+        return new LmrSpec(size, newName, placement, defaultPermissions, Lifetime.UNTIL_FREED);
+    }
+
+    /** With this placement. */
+    public LmrSpec withPlacement(Placement newPlacement) {
+        return new LmrSpec(size, name, newPlacement, defaultPermissions, lifetime);
+    }
+
+    /** With these permissions for every principal that has no grant of its own. */
+    public LmrSpec withDefaultPermissions(Permission... permissions) {
+        return new LmrSpec(size, name, placement, Set.of(permissions), lifetime);
+    }
+
+    /** With this lifetime. */
+    public LmrSpec withLifetime(Lifetime newLifetime) {
+        return new LmrSpec(size, name, placement, defaultPermissions, newLifetime);
+    }
+
+    /**
+     * Checks a name of an LMR.
+     *
+     * @throws IllegalArgumentException when it is blank, longer than {@value #NAME_BYTES_MAX} bytes of UTF-8, or has a
+     *     control character
+     */
+    public static void checkName(String name) {
+        if (name.isBlank()) {
+            throw new IllegalArgumentException("the LMR name is blank");
+        }
+        int bytes = name.getBytes(StandardCharsets.UTF_8).length;
+        if (bytes > NAME_BYTES_MAX) {
+            throw new IllegalArgumentException("the LMR name \"%s…\" has %d bytes of UTF-8; the limit is %d"
+                    .formatted(name.substring(0, 32), bytes, NAME_BYTES_MAX));
+        }
+        if (name.chars().anyMatch(Character::isISOControl)) {
+            throw new IllegalArgumentException("the LMR name has a control character");
+        }
+    }
+}

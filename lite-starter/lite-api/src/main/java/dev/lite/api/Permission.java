@@ -1,0 +1,56 @@
+package dev.lite.api;
+
+import java.util.Collection;
+import java.util.EnumSet;
+import java.util.Set;
+
+/** What a principal may do with an LMR (paper §4.1). A permission set travels as an int of {@link #bit()}s. */
+public enum Permission {
+    /** {@code LT_read}. */
+    READ(1),
+    /** {@code LT_write}. */
+    WRITE(2),
+    /** {@code LT_fetch-add} and {@code LT_test-set}. */
+    ATOMIC(4),
+    /** Free, move, and grant permissions, {@code MASTER} among them. The creator of an LMR is its first master. */
+    MASTER(8);
+
+    private final int bit;
+
+    Permission(int bit) {
+        this.bit = bit;
+    }
+
+    /** This permission's bit in a set that is kept as an int. */
+    public int bit() {
+        return bit;
+    }
+
+    /** The bits of a set. */
+    public static int toBits(Collection<Permission> permissions) {
+        int bits = 0;
+        for (Permission permission : permissions) {
+            bits |= permission.bit();
+        }
+        return bits;
+    }
+
+    /**
+     * The set of the given bits.
+     *
+     * @throws IllegalArgumentException when a bit belongs to no permission
+     */
+    public static Set<Permission> fromBits(int bits) {
+        EnumSet<Permission> permissions = EnumSet.noneOf(Permission.class);
+        for (Permission permission : values()) {
+            if ((bits & permission.bit()) != 0) {
+                permissions.add(permission);
+            }
+        }
+        if (toBits(permissions) != bits) {
+            throw new IllegalArgumentException("permission bits 0x%x contain unknown ones; known are 0x%x"
+                    .formatted(bits, toBits(EnumSet.allOf(Permission.class))));
+        }
+        return permissions;
+    }
+}
