@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Any thread. Memory is zeroed outside the lock, by whoever took the run out of the books.
  */
 public final class ArenaAllocator {
+    /** The LMR id of extents that serve the process itself; they are free again when the arena is adopted. */
+    public static final long INTERNAL_LMR = 0;
+
     private static final long GRANULE_BYTES = 64;
 
     private static final long PAGE_BYTES = 4096;
@@ -354,6 +357,12 @@ public final class ArenaAllocator {
                 switch (table.state(entry)) {
                     case EMPTY -> {}
                     case ALLOCATED -> {
+                        if (table.lmrId(entry) == INTERNAL_LMR) {
+                            // It served the process that is gone.
+                            table.put(entry, ExtentTable.State.UNCLEAN, 0, table.offset(entry), table.length(entry));
+                            freed.add(new Unclean(table.offset(entry), table.length(entry), entry));
+                            continue;
+                        }
                         allocated.add(new Unclean(table.offset(entry), table.length(entry), entry));
                         markUsed(entry);
                     }
