@@ -1,0 +1,3 @@
+package dev.lite.fabric.conformance;
+
+interface BoundsCases extends ConformanceCases {}

@@ -1,0 +1,3 @@
+package dev.lite.fabric.conformance;
+
+interface ClosingCases extends ConformanceCases {}
