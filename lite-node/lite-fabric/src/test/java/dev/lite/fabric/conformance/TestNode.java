@@ -99,12 +99,22 @@ final class TestNode {
         return poller == null && !closed;
     }
 
+    /** A poll thread that looks for work now and then. */
     void startPolling() {
+        startPolling(AWAIT_NS);
+    }
+
+    /** A poll thread that only what it waits for wakes: a wake-up that is missing shows. */
+    void startForeverPolling() {
+        startPolling(WaitingCases.FOREVER_NS);
+    }
+
+    private void startPolling(long awaitNs) {
         stopping = false;
         poller = Thread.ofPlatform().daemon().name("poll-" + name).start(() -> {
             while (!stopping) {
                 if (poll(POLL_LIMIT) == 0) {
-                    fabric.await(AWAIT_NS);
+                    fabric.await(awaitNs);
                 }
             }
         });
