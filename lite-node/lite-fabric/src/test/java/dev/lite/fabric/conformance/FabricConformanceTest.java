@@ -12,6 +12,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.extension.TestExecutionExceptionHandler;
 import org.junit.jupiter.api.io.TempDir;
+import org.opentest4j.TestAbortedException;
 
 /**
  * The fabric SPI's promises, a case for each. A driver's test class supplies a factory and nothing else:
@@ -89,6 +90,9 @@ public abstract class FabricConformanceTest
     }
 
     private void rethrowWithSeed(ExtensionContext context, Throwable thrown) {
+        if (thrown instanceof TestAbortedException aborted) {
+            throw aborted;
+        }
         throw new AssertionError("%s [-Dlite.test.seed=%d]".formatted(thrown.getMessage(), seed()), thrown);
     }
 }
