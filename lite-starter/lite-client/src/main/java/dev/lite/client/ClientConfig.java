@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
  * @param pipelineDepth how many windows a transfer that needs several keeps under way, 1 to {@value #PIPELINE_DEPTH_MAX}
  * @param nodeUid the user id whose node is trusted beside root's and this process' own, or null
  */
-public record ClientConfig(int spins, int pipelineDepth, @Nullable Integer nodeUid) {
+public record ClientConfig(
+        int spins, int pipelineDepth, @Nullable Integer nodeUid) {
     /** Upper limit of the pipeline. */
     public static final int PIPELINE_DEPTH_MAX = 8;
 
@@ -40,8 +41,7 @@ public record ClientConfig(int spins, int pipelineDepth, @Nullable Integer nodeU
     public static ClientConfig fromSystemProperties() {
         return new ClientConfig(
                 Integer.getInteger(
-                        SPINS_PROPERTY,
-                        spinsDefault(Runtime.getRuntime().availableProcessors())),
+                        SPINS_PROPERTY, spinsDefault(Runtime.getRuntime().availableProcessors())),
                 Integer.getInteger(PIPELINE_DEPTH_PROPERTY, PIPELINE_DEPTH_DEFAULT),
                 Integer.getInteger(NODE_UID_PROPERTY));
     }

@@ -10,6 +10,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The client's side of {@link SessionArea}. A thread acquires a slot from {@link #slots}, fills {@link #window}, calls
@@ -127,7 +128,7 @@ final class DataPath {
         }
     }
 
-    private @org.jspecify.annotations.Nullable Outcome outcome(int slot, long deadlineNs) {
+    private @Nullable Outcome outcome(int slot, long deadlineNs) {
         if (stateOf(slot) == SessionArea.STATE_DONE) {
             return Outcome.DONE;
         }
@@ -161,10 +162,13 @@ final class DataPath {
     }
 
     /**
-     * Ends every wait, now and later, with {@link Outcome#LOST}, unless the node had completed the command. Called by the
-     * one thread that also calls {@link #close}.
+     * Ends every wait, now and later, with {@link Outcome#LOST}, unless the node had completed the command. Any thread; a
+     * second call does nothing.
      */
-    void lose() {
+    synchronized void lose() {
+        if (lost) {
+            return;
+        }
         lost = true;
         slots.close();
         for (int slot = 0; slot < area.slots(); slot++) {
@@ -176,11 +180,12 @@ final class DataPath {
     }
 
     /**
-     * After {@link #lose}: unmaps the memory once no thread uses it.
+     * Unmaps the memory once no thread uses it, after {@link #lose}. One thread.
      *
      * @return false when a thread still did at the deadline; the memory stays mapped then
      */
     boolean close(long deadlineNs) {
+        lose();
         if (!slots.awaitAllGivenBack(deadlineNs)) {
             return false;
         }

@@ -3,7 +3,7 @@ package dev.lite.client.protocol;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.PeerCredentials;
-import dev.lite.os.SharedMemory;
+import dev.lite.os.Received;
 import dev.lite.os.UnixSocket;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -27,11 +27,11 @@ public final class ControlChannel implements AutoCloseable {
     }
 
     /**
-     * A message and the descriptor that came with it.
+     * A message and what came with it.
      *
-     * @param descriptor the receiver's to close, or -1
+     * @param carrier has the descriptors, which are the receiver's to take over or close
      */
-    public record WithDescriptor(ControlMessage message, int descriptor) {}
+    public record WithDescriptors(ControlMessage message, Received carrier) {}
 
     /**
      * Sends a message. Waits at most the send timeout while the peer does not read.
@@ -58,40 +58,35 @@ public final class ControlChannel implements AutoCloseable {
      * @throws OsException EAGAIN after the receive timeout
      */
     public @Nullable ControlMessage receive() throws ProtocolException {
-        WithDescriptor received = receiveWithDescriptor();
+        WithDescriptors received = receiveWithDescriptors();
         if (received == null) {
             return null;
         }
-        discard(received.descriptor());
+        received.carrier().closeDescriptors();
         return received.message();
     }
 
-    /** {@link #receive} of a message that may bring a descriptor; more than one is closed. */
-    public @Nullable WithDescriptor receiveWithDescriptor() throws ProtocolException {
-        UnixSocket.Received received;
+    /** {@link #receive} of a message that may bring descriptors. */
+    public @Nullable WithDescriptors receiveWithDescriptors() throws ProtocolException {
+        Received received;
         try {
             received = socket.receive(incoming);
         } catch (OsException failed) {
             return switch (failed.errno()) {
                 case Errno.ECONNRESET, Errno.EPIPE, Errno.ENOTCONN, Errno.EBADF -> null;
-                case Errno.EMSGSIZE -> throw new ProtocolException("a control message is longer than %d bytes, the limit"
-                        .formatted(SessionProtocol.MESSAGE_BYTES_MAX));
+                case Errno.EMSGSIZE ->
+                    throw new ProtocolException("a control message is longer than %d bytes, the limit"
+                            .formatted(SessionProtocol.MESSAGE_BYTES_MAX));
                 default -> throw failed;
             };
         }
-        int[] descriptors = received.descriptors();
-        for (int i = 1; i < descriptors.length; i++) {
-            discard(descriptors[i]);
-        }
-        int descriptor = descriptors.length == 0 ? -1 : descriptors[0];
-        if (received.length() == 0) {
-            discard(descriptor);
+        if (received.isEnd()) {
             return null;
         }
         try {
-            return new WithDescriptor(ControlCodec.decode(incoming, received.length()), descriptor);
+            return new WithDescriptors(ControlCodec.decode(incoming, received.length()), received);
         } catch (ProtocolException senseless) {
-            discard(descriptor);
+            received.closeDescriptors();
             throw senseless;
         }
     }
@@ -108,27 +103,11 @@ public final class ControlChannel implements AutoCloseable {
 
     /** Ends both directions: a receive that waits in another thread returns null once what had arrived is read. */
     public void shutdown() {
-        try {
-            socket.shutdown();
-        } catch (OsException alreadyGone) {
-            // The peer, or a close, was first; the end is the same.
-        }
+        socket.shutdown();
     }
 
     @Override
     public void close() {
         socket.close();
-    }
-
-    private static void discard(int descriptor) {
-        if (descriptor < 0) {
-            return;
-        }
-        try {
-            // It takes the descriptor over in every case, and no memory has 0 bytes: the descriptor is closed.
-            SharedMemory.fromDescriptor(descriptor, 0, true).close();
-        } catch (IllegalArgumentException closed) {
-            // As wished.
-        }
     }
 }

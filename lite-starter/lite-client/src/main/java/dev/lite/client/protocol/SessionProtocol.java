@@ -1,5 +1,12 @@
 package dev.lite.client.protocol;
 
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharsetEncoder;
+import java.nio.charset.CoderResult;
+import java.nio.charset.CodingErrorAction;
+import java.nio.charset.StandardCharsets;
+
 /** The numbers that both sides of a session must agree on. */
 public final class SessionProtocol {
     /** The version that this code speaks. There is no negotiation: both sides must speak the same one. */
@@ -27,6 +34,22 @@ public final class SessionProtocol {
     static final int PLACEMENT_NODES_MAX = 1024;
 
     private SessionProtocol() {}
+
+    /** UTF-8 of as many of the text's first characters as fit into so many bytes. */
+    public static byte[] cut(String text, int bytesMax) {
+        CharsetEncoder encoder = StandardCharsets.UTF_8
+                .newEncoder()
+                .onMalformedInput(CodingErrorAction.REPLACE)
+                .onUnmappableCharacter(CodingErrorAction.REPLACE);
+        ByteBuffer out = ByteBuffer.allocate((int) Math.min(bytesMax, 3L * text.length()));
+        CoderResult result = encoder.encode(CharBuffer.wrap(text), out, true);
+        // Overflow is as good as underflow here: the encoder stopped after the last character that fits.
+        assert !result.isError();
+        out.flip();
+        byte[] bytes = new byte[out.remaining()];
+        out.get(bytes);
+        return bytes;
+    }
 
     /** What a command in a slot asks for; see {@link SessionArea} for its operands. */
     public static final class Op {

@@ -2,10 +2,6 @@ package dev.lite.client.protocol;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.ByteBuffer;
-import java.nio.CharBuffer;
-import java.nio.charset.CharsetEncoder;
-import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
@@ -57,24 +53,10 @@ final class WireWriter {
 
     /** A text for people: cut, not refused, when it is longer than {@link SessionProtocol#TEXT_BYTES_MAX}. */
     WireWriter putText(String text) {
-        byte[] bytes = cut(text, SessionProtocol.TEXT_BYTES_MAX);
+        byte[] bytes = SessionProtocol.cut(text, SessionProtocol.TEXT_BYTES_MAX);
         putInt(bytes.length);
         MemorySegment.copy(bytes, 0, message, ValueLayout.JAVA_BYTE, take(bytes.length), bytes.length);
         return this;
-    }
-
-    /** UTF-8 of as many of the text's characters as fit. */
-    static byte[] cut(String text, int bytesMax) {
-        CharsetEncoder encoder = StandardCharsets.UTF_8
-                .newEncoder()
-                .onMalformedInput(CodingErrorAction.REPLACE)
-                .onUnmappableCharacter(CodingErrorAction.REPLACE);
-        ByteBuffer out = ByteBuffer.allocate(Math.min(bytesMax, 3 * text.length()));
-        // Overflow is the wish here: the encoder stops at the last whole character.
-        encoder.encode(CharBuffer.wrap(text), out, true);
-        byte[] bytes = new byte[out.position()];
-        out.flip().get(bytes);
-        return bytes;
     }
 
     private int take(int bytes) {
