@@ -23,8 +23,14 @@ public final class Linux {
      */
     public static void require() {
         if (!SUPPORTED) {
-            throw new UnsupportedOperationException(UNSUPPORTED.orElseThrow());
+            require(UNSUPPORTED);
         }
+    }
+
+    static void require(Optional<String> unsupported) {
+        unsupported.ifPresent(reason -> {
+            throw new UnsupportedOperationException(reason);
+        });
     }
 
     /** The size of a page in bytes. */
