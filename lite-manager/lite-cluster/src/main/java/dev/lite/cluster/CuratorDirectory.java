@@ -68,8 +68,14 @@ public final class CuratorDirectory implements ClusterDirectory {
     }
 
     @Override
+    public int claimId(String name, int heldId, Duration deadline) {
+        NodeIds.check(name, heldId);
+        return registrar.claimId(name, heldId, begin(deadline));
+    }
+
+    @Override
     public NodeRecord register(NodeAdvert advert, Duration deadline) {
-        NodeIds.checkHeldId(advert);
+        NodeIds.check(advert.name(), advert.heldId());
         return registrar.register(advert, begin(deadline));
     }
 

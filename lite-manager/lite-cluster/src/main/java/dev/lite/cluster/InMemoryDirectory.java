@@ -69,30 +69,30 @@ public final class InMemoryDirectory implements ClusterDirectory {
             }
         }
 
-        private int claimId(NodeAdvert advert) {
-            Integer known = ids.get(advert.name());
+        private int claimId(String name, int heldId) {
+            Integer known = ids.get(name);
             if (known != null) {
-                if (advert.heldId() != NodeAdvert.NO_ID && advert.heldId() != known) {
-                    throw NodeIds.heldIdDiffers(advert, known);
+                if (heldId != NodeAdvert.NO_ID && heldId != known) {
+                    throw NodeIds.heldIdDiffers(name, heldId, known);
                 }
                 return known;
             }
-            if (advert.heldId() != NodeAdvert.NO_ID) {
-                ids.forEach((name, id) -> {
-                    if (id == advert.heldId()) {
-                        throw NodeIds.heldIdTaken(advert, name);
+            if (heldId != NodeAdvert.NO_ID) {
+                ids.forEach((other, id) -> {
+                    if (id == heldId) {
+                        throw NodeIds.heldIdTaken(name, heldId, other);
                     }
                 });
-                ids.put(advert.name(), advert.heldId());
-                return advert.heldId();
+                ids.put(name, heldId);
+                return heldId;
             }
             BitSet taken = new BitSet(NODE_ID_MAX + 1);
             ids.values().forEach(taken::set);
             int id = taken.nextClearBit(0);
             if (id > NODE_ID_MAX) {
-                throw NodeIds.exhausted(advert);
+                throw NodeIds.exhausted(name);
             }
-            ids.put(advert.name(), id);
+            ids.put(name, id);
             return id;
         }
     }
@@ -100,15 +100,24 @@ public final class InMemoryDirectory implements ClusterDirectory {
     private record Registration(NodeRecord record, InMemoryDirectory owner) {}
 
     @Override
+    public int claimId(String name, int heldId, Duration deadline) {
+        NodeIds.check(name, heldId);
+        synchronized (store) {
+            requireAvailable();
+            return store.claimId(name, heldId);
+        }
+    }
+
+    @Override
     public NodeRecord register(NodeAdvert newAdvert, Duration deadline) {
-        NodeIds.checkHeldId(newAdvert);
+        NodeIds.check(newAdvert.name(), newAdvert.heldId());
         synchronized (store) {
             requireAvailable();
             if (advert != null) {
                 throw new IllegalStateException(
                         "this directory is registered as the node \"%s\" already".formatted(advert.name()));
             }
-            int id = store.claimId(newAdvert);
+            int id = store.claimId(newAdvert.name(), newAdvert.heldId());
             Registration other = store.live.get(newAdvert.name());
             if (other != null) {
                 throw NodeIds.nameTaken(other.record(), Duration.ZERO);
@@ -171,7 +180,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         }
         Registration current = store.live.get(lost.name());
         if (current == null) {
-            NodeRecord record = put(lost, store.claimId(lost));
+            NodeRecord record = put(lost, store.claimId(lost.name(), lost.heldId()));
             listeners.tell(listener -> listener.registeredAgain(record));
         } else if (current.owner() != this) {
             advert = null;

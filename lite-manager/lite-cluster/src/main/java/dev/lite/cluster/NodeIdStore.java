@@ -20,27 +20,27 @@ final class NodeIdStore {
     }
 
     /** The id of this node: the one that it has, or else the one that it holds, or else the lowest that is free. */
-    int claim(NodeAdvert advert, Deadline deadline) {
-        String what = "claim an id for the node " + advert.name();
+    int claim(String name, int heldId, Deadline deadline) {
+        String what = "claim an id for the node " + name;
         while (true) {
             CompletableFuture<?> synced = session.sync(paths.ids);
-            CompletableFuture<Answer<ZooKeeperSession.Data>> reading = session.getData(paths.id(advert.name()));
+            CompletableFuture<Answer<ZooKeeperSession.Data>> reading = session.getData(paths.id(name));
             session.await(synced, deadline, what);
             Answer<ZooKeeperSession.Data> known = session.await(reading, deadline, what);
             if (!known.is(Code.NONODE)) {
                 int id = parse(known.path(), text(known.get().bytes()));
-                if (advert.heldId() != NodeAdvert.NO_ID && advert.heldId() != id) {
-                    throw NodeIds.heldIdDiffers(advert, id);
+                if (heldId != NodeAdvert.NO_ID && heldId != id) {
+                    throw NodeIds.heldIdDiffers(name, heldId, id);
                 }
                 return id;
             }
-            int id = advert.heldId() == NodeAdvert.NO_ID ? lowestFree(advert, deadline, what) : advert.heldId();
+            int id = heldId == NodeAdvert.NO_ID ? lowestFree(name, deadline, what) : heldId;
             Answer<List<OpResult>> claimed = session.await(
                     session.multi(
                             paths.byId(id),
-                            ZooKeeperSession.createOp(paths.byId(id), bytes(advert.name()), CreateMode.PERSISTENT),
+                            ZooKeeperSession.createOp(paths.byId(id), bytes(name), CreateMode.PERSISTENT),
                             ZooKeeperSession.createOp(
-                                    paths.id(advert.name()), bytes(Integer.toString(id)), CreateMode.PERSISTENT)),
+                                    paths.id(name), bytes(Integer.toString(id)), CreateMode.PERSISTENT)),
                     deadline,
                     what);
             if (claimed.isOk()) {
@@ -49,12 +49,12 @@ final class NodeIdStore {
             if (!claimed.is(Code.NODEEXISTS)) {
                 throw claimed.unexpected();
             }
-            refuseIfHeldByAnother(advert, deadline, what);
+            refuseIfHeldByAnother(name, heldId, deadline, what);
             // Somebody was faster; look again.
         }
     }
 
-    private int lowestFree(NodeAdvert advert, Deadline deadline, String what) {
+    private int lowestFree(String name, Deadline deadline, String what) {
         BitSet taken = new BitSet(ClusterDirectory.NODE_ID_MAX + 1);
         for (String id :
                 session.await(session.children(paths.byId), deadline, what).get()) {
@@ -62,19 +62,18 @@ final class NodeIdStore {
         }
         int free = taken.nextClearBit(0);
         if (free > ClusterDirectory.NODE_ID_MAX) {
-            throw NodeIds.exhausted(advert);
+            throw NodeIds.exhausted(name);
         }
         return free;
     }
 
-    private void refuseIfHeldByAnother(NodeAdvert advert, Deadline deadline, String what) {
-        if (advert.heldId() == NodeAdvert.NO_ID) {
+    private void refuseIfHeldByAnother(String name, int heldId, Deadline deadline, String what) {
+        if (heldId == NodeAdvert.NO_ID) {
             return;
         }
-        Answer<ZooKeeperSession.Data> owner =
-                session.await(session.getData(paths.byId(advert.heldId())), deadline, what);
-        if (owner.isOk() && !text(owner.get().bytes()).equals(advert.name())) {
-            throw NodeIds.heldIdTaken(advert, text(owner.get().bytes()));
+        Answer<ZooKeeperSession.Data> owner = session.await(session.getData(paths.byId(heldId)), deadline, what);
+        if (owner.isOk() && !text(owner.get().bytes()).equals(name)) {
+            throw NodeIds.heldIdTaken(name, heldId, text(owner.get().bytes()));
         }
     }
 

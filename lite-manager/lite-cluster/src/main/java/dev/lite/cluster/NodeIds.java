@@ -8,11 +8,11 @@ import java.time.Duration;
 final class NodeIds {
     private NodeIds() {}
 
-    static void checkHeldId(NodeAdvert advert) {
-        int id = advert.heldId();
-        if (id != NodeAdvert.NO_ID && (id < 0 || id > ClusterDirectory.NODE_ID_MAX)) {
+    static void check(String name, int heldId) {
+        NodeAdvert.checkName(name);
+        if (heldId != NodeAdvert.NO_ID && (heldId < 0 || heldId > ClusterDirectory.NODE_ID_MAX)) {
             throw new IllegalArgumentException("the node \"%s\" holds the id %d; ids are 0 to %d"
-                    .formatted(advert.name(), id, ClusterDirectory.NODE_ID_MAX));
+                    .formatted(name, heldId, ClusterDirectory.NODE_ID_MAX));
         }
     }
 
@@ -20,21 +20,21 @@ final class NodeIds {
         return new NodeRecord(advert.name(), id, incarnation, advert.host(), advert.arenaBytes(), advert.fabrics());
     }
 
-    static NodeUnreachableException heldIdDiffers(NodeAdvert advert, int known) {
+    static NodeUnreachableException heldIdDiffers(String name, int heldId, int known) {
         return new NodeUnreachableException(
                 "the arena of the node \"%s\" belongs to the id %d, but this cluster knows the node by the id %d; is it the arena of another cluster?"
-                        .formatted(advert.name(), advert.heldId(), known));
+                        .formatted(name, heldId, known));
     }
 
-    static NodeUnreachableException heldIdTaken(NodeAdvert advert, String owner) {
+    static NodeUnreachableException heldIdTaken(String name, int heldId, String owner) {
         return new NodeUnreachableException(
                 "the arena of the node \"%s\" belongs to the id %d, but in this cluster that is the id of the node \"%s\"; was the node renamed, or is it the arena of another cluster?"
-                        .formatted(advert.name(), advert.heldId(), owner));
+                        .formatted(name, heldId, owner));
     }
 
-    static LimitExceededException exhausted(NodeAdvert advert) {
+    static LimitExceededException exhausted(String name) {
         return new LimitExceededException("no id is left for the node \"%s\": all %d are given to other names"
-                .formatted(advert.name(), ClusterDirectory.NODE_ID_MAX + 1));
+                .formatted(name, ClusterDirectory.NODE_ID_MAX + 1));
     }
 
     static NodeUnreachableException nameTaken(NodeRecord other, Duration waited) {

@@ -61,6 +61,10 @@ final class Registrar implements AutoCloseable {
                 Thread.ofPlatform().name(threadName).daemon().factory());
     }
 
+    int claimId(String name, int heldId, Deadline deadline) {
+        return ids.claim(name, heldId, deadline);
+    }
+
     NodeRecord register(NodeAdvert newAdvert, Deadline deadline) {
         lock.lock();
         try {
@@ -68,7 +72,7 @@ final class Registrar implements AutoCloseable {
                 throw new IllegalStateException(
                         "this directory is registered as the node \"%s\" already".formatted(advert.name()));
             }
-            NodeRecord record = make(newAdvert, ids.claim(newAdvert, deadline), deadline);
+            NodeRecord record = make(newAdvert, claimId(newAdvert.name(), newAdvert.heldId(), deadline), deadline);
             advert = newAdvert;
             registered = record;
             return record;
