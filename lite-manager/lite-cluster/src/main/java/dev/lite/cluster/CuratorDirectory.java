@@ -69,13 +69,13 @@ public final class CuratorDirectory implements ClusterDirectory {
 
     @Override
     public int claimId(String name, int heldId, Duration deadline) {
-        NodeIds.checkHeldId(name, heldId);
+        NodeIds.check(name, heldId);
         return registrar.claimId(name, heldId, begin(deadline));
     }
 
     @Override
     public NodeRecord register(NodeAdvert advert, Duration deadline) {
-        NodeIds.checkHeldId(advert.name(), advert.heldId());
+        NodeIds.check(advert.name(), advert.heldId());
         return registrar.register(advert, begin(deadline));
     }
 

@@ -78,9 +78,9 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 return known;
             }
             if (heldId != NodeAdvert.NO_ID) {
-                ids.forEach((owner, id) -> {
+                ids.forEach((other, id) -> {
                     if (id == heldId) {
-                        throw NodeIds.heldIdTaken(name, heldId, owner);
+                        throw NodeIds.heldIdTaken(name, heldId, other);
                     }
                 });
                 ids.put(name, heldId);
@@ -101,7 +101,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
 
     @Override
     public int claimId(String name, int heldId, Duration deadline) {
-        NodeIds.checkHeldId(name, heldId);
+        NodeIds.check(name, heldId);
         synchronized (store) {
             requireAvailable();
             return store.claimId(name, heldId);
@@ -110,7 +110,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
 
     @Override
     public NodeRecord register(NodeAdvert newAdvert, Duration deadline) {
-        NodeIds.checkHeldId(newAdvert.name(), newAdvert.heldId());
+        NodeIds.check(newAdvert.name(), newAdvert.heldId());
         synchronized (store) {
             requireAvailable();
             if (advert != null) {

@@ -8,10 +8,11 @@ import java.time.Duration;
 final class NodeIds {
     private NodeIds() {}
 
-    static void checkHeldId(String name, int id) {
-        if (id != NodeAdvert.NO_ID && (id < 0 || id > ClusterDirectory.NODE_ID_MAX)) {
+    static void check(String name, int heldId) {
+        NodeAdvert.checkName(name);
+        if (heldId != NodeAdvert.NO_ID && (heldId < 0 || heldId > ClusterDirectory.NODE_ID_MAX)) {
             throw new IllegalArgumentException("the node \"%s\" holds the id %d; ids are 0 to %d"
-                    .formatted(name, id, ClusterDirectory.NODE_ID_MAX));
+                    .formatted(name, heldId, ClusterDirectory.NODE_ID_MAX));
         }
     }
 

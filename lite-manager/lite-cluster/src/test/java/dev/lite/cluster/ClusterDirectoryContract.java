@@ -410,6 +410,20 @@ abstract class ClusterDirectoryContract {
     }
 
     @Test
+    void anIdThatIsAskedForFirstIsTheOneOfTheRegistration() {
+        ClusterDirectory one = open();
+        assertThat(one.claimId("a", 3, DEADLINE)).isEqualTo(3);
+        assertThat(one.claimId("b", NodeAdvert.NO_ID, DEADLINE)).isZero();
+        assertThat(one.claimId("b", NodeAdvert.NO_ID, DEADLINE)).isZero();
+        assertThat(one.nodesNow(DEADLINE)).isEmpty();
+
+        assertThat(one.register(advert("a"), DEADLINE).id()).isEqualTo(3);
+        assertThatThrownBy(() -> one.claimId("c", 3, DEADLINE)).isInstanceOf(NodeUnreachableException.class);
+        assertThatThrownBy(() -> one.claimId("c/d", NodeAdvert.NO_ID, DEADLINE))
+                .isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
     void aSecondNodeOfALiveNameIsRefusedWithTheHostOfTheFirst() {
         NodeRecord first = open().register(advert("a"), DEADLINE);
         ClusterDirectory second = open();
