@@ -1,0 +1,58 @@
+package dev.lite.os;
+
+import java.util.Locale;
+import java.util.Optional;
+
+/** Whether this is a system that the calls of this package exist on. */
+public final class Linux {
+    private static final Optional<String> UNSUPPORTED =
+            unsupported(System.getProperty("os.name", ""), System.getProperty("os.arch", ""));
+    private static final boolean SUPPORTED = UNSUPPORTED.isEmpty();
+
+    private Linux() {}
+
+    /** Why the calls of this package cannot be used here, in words; empty when they can. */
+    public static Optional<String> unsupported() {
+        return UNSUPPORTED;
+    }
+
+    /**
+     * Returns when the calls of this package can be used here.
+     *
+     * @throws UnsupportedOperationException with the reason of {@link #unsupported()} otherwise
+     */
+    public static void require() {
+        if (!SUPPORTED) {
+            require(UNSUPPORTED);
+        }
+    }
+
+    static void require(Optional<String> unsupported) {
+        unsupported.ifPresent(reason -> {
+            throw new UnsupportedOperationException(reason);
+        });
+    }
+
+    /** The size of a page in bytes. */
+    public static int pageSize() {
+        require();
+        return PageSize.BYTES;
+    }
+
+    static Optional<String> unsupported(String osName, String architecture) {
+        if (!osName.toLowerCase(Locale.ROOT).equals("linux")) {
+            return Optional.of("LITE needs Linux (memfd, futex, pidfd); this system is '%s'".formatted(osName));
+        }
+        return switch (architecture) {
+            case "amd64", "x86_64", "aarch64" -> Optional.empty();
+            default ->
+                Optional.of("LITE needs an x86-64 or aarch64 processor (system call numbers); this Java runs on '%s'"
+                        .formatted(architecture));
+        };
+    }
+
+    /** Asked once, and only on a system that has it. */
+    private static final class PageSize {
+        static final int BYTES = (int) Syscalls.pageSize();
+    }
+}

@@ -1,0 +1,201 @@
+package dev.lite.os;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.invoke.MethodHandle;
+
+/** The calls that make, size, seal and map memory. Each throws {@link OsException} on failure. */
+final class MemoryCalls {
+    static final int F_SEAL_SEAL = 0x1;
+    static final int F_SEAL_SHRINK = 0x2;
+    static final int F_SEAL_GROW = 0x4;
+
+    private static final int F_ADD_SEALS = 1033;
+    private static final int F_GET_SEALS = 1034;
+    private static final int MFD_CLOEXEC = 0x1;
+    private static final int MFD_ALLOW_SEALING = 0x2;
+    private static final int MFD_NOEXEC_SEAL = 0x8;
+    private static final int O_RDWR = 0x2;
+    private static final int O_CREAT = 0x40;
+    private static final int O_EXCL = 0x80;
+    private static final int O_CLOEXEC = 0x80000;
+    private static final int OWNER_ONLY = 0600;
+    private static final int SEEK_END = 2;
+    private static final int PROT_READ_WRITE = 0x3;
+    private static final int MAP_SHARED = 0x1;
+    private static final int MADV_HUGEPAGE = 14;
+    private static final long MAP_FAILED = -1;
+
+    private static final MethodHandle MEMFD_CREATE =
+            CLibrary.function("memfd_create", JAVA_INT, CLibrary.POINTER, JAVA_INT);
+    private static final MethodHandle OPEN =
+            CLibrary.variadic("open", 2, JAVA_INT, CLibrary.POINTER, JAVA_INT, JAVA_INT);
+    private static final MethodHandle FCNTL = CLibrary.variadic("fcntl", 2, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT);
+    private static final MethodHandle FTRUNCATE = CLibrary.function("ftruncate", JAVA_INT, JAVA_INT, JAVA_LONG);
+    private static final MethodHandle POSIX_FALLOCATE =
+            CLibrary.function("posix_fallocate", JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle LSEEK = CLibrary.function("lseek", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT);
+    private static final MethodHandle MMAP = CLibrary.function(
+            "mmap", CLibrary.POINTER, CLibrary.POINTER, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG);
+    private static final MethodHandle MUNMAP = CLibrary.function("munmap", JAVA_INT, CLibrary.POINTER, JAVA_LONG);
+    private static final MethodHandle MADVISE =
+            CLibrary.function("madvise", JAVA_INT, CLibrary.POINTER, JAVA_LONG, JAVA_INT);
+
+    private MemoryCalls() {}
+
+    static int memfdCreate(String name) {
+        var state = CallState.current();
+        try (var arena = Arena.ofConfined()) {
+            long text = arena.allocateFrom(name).address();
+            int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+            int descriptor = (int) MEMFD_CREATE.invokeExact(state.capture, text, flags | MFD_NOEXEC_SEAL);
+            if (descriptor < 0 && state.errno() == Errno.EINVAL) {
+                // A kernel before 6.3 does not know the flag; a hardened newer one refuses to do without it.
+                descriptor = (int) MEMFD_CREATE.invokeExact(state.capture, text, flags);
+            }
+            if (descriptor < 0) {
+                throw new OsException("memfd_create(%s)".formatted(name), state.errno());
+            }
+            return descriptor;
+        } catch (OsException e) {
+            throw e;
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+    }
+
+    static int openNew(String path) {
+        return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
+    }
+
+    static int openExisting(String path) {
+        return open(path, O_RDWR | O_CLOEXEC);
+    }
+
+    private static int open(String path, int flags) {
+        var state = CallState.current();
+        int descriptor;
+        try (var arena = Arena.ofConfined()) {
+            long text = arena.allocateFrom(path).address();
+            do {
+                descriptor = (int) OPEN.invokeExact(state.capture, text, flags, OWNER_ONLY);
+            } while (descriptor < 0 && state.errno() == Errno.EINTR);
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+        if (descriptor < 0) {
+            throw new OsException("open(%s)".formatted(path), state.errno());
+        }
+        return descriptor;
+    }
+
+    static void truncate(int descriptor, long bytes) {
+        var state = CallState.current();
+        int result;
+        try {
+            result = (int) FTRUNCATE.invokeExact(state.capture, descriptor, bytes);
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+        if (result < 0) {
+            throw new OsException("ftruncate(descriptor %d, %d bytes)".formatted(descriptor, bytes), state.errno());
+        }
+    }
+
+    /** Sizes a file and gives it all its blocks, so that no later store can fail for want of space. */
+    static void allocate(int descriptor, long bytes, String path) {
+        int error;
+        try {
+            do {
+                // This one returns its error.
+                error = (int) POSIX_FALLOCATE.invokeExact(CallState.current().capture, descriptor, 0L, bytes);
+            } while (error == Errno.EINTR);
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+        if (error != 0) {
+            throw new OsException("posix_fallocate(%s, %d bytes)".formatted(path, bytes), error);
+        }
+    }
+
+    static void addSeals(int descriptor, int seals) {
+        var state = CallState.current();
+        if (fcntl(state, descriptor, F_ADD_SEALS, seals) < 0) {
+            throw new OsException("fcntl(descriptor %d, F_ADD_SEALS)".formatted(descriptor), state.errno());
+        }
+    }
+
+    /** The seals of a descriptor; none for a file that cannot have any. */
+    static int seals(int descriptor) {
+        var state = CallState.current();
+        int seals = fcntl(state, descriptor, F_GET_SEALS, 0);
+        if (seals >= 0) {
+            return seals;
+        }
+        if (state.errno() == Errno.EINVAL) {
+            return 0;
+        }
+        throw new OsException("fcntl(descriptor %d, F_GET_SEALS)".formatted(descriptor), state.errno());
+    }
+
+    private static int fcntl(CallState state, int descriptor, int command, int argument) {
+        try {
+            return (int) FCNTL.invokeExact(state.capture, descriptor, command, argument);
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+    }
+
+    /** The size of the file in bytes. By lseek: fstat is a function of its own only from glibc 2.33 on. */
+    static long size(int descriptor) {
+        var state = CallState.current();
+        long bytes;
+        try {
+            bytes = (long) LSEEK.invokeExact(state.capture, descriptor, 0L, SEEK_END);
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+        if (bytes < 0) {
+            throw new OsException("lseek(descriptor %d)".formatted(descriptor), state.errno());
+        }
+        return bytes;
+    }
+
+    /** Maps the first bytes of a file, shared, to read and write. */
+    static long map(int descriptor, long bytes, String name) {
+        var state = CallState.current();
+        long address;
+        try {
+            address = (long) MMAP.invokeExact(state.capture, 0L, bytes, PROT_READ_WRITE, MAP_SHARED, descriptor, 0L);
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+        if (address == MAP_FAILED) {
+            throw new OsException("mmap(%s, %d bytes)".formatted(name, bytes), state.errno());
+        }
+        return address;
+    }
+
+    static void unmap(long address, long bytes) {
+        var state = CallState.current();
+        int result;
+        try {
+            result = (int) MUNMAP.invokeExact(state.capture, address, bytes);
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+        if (result < 0) {
+            throw new OsException("munmap(0x%x, %d bytes)".formatted(address, bytes), state.errno());
+        }
+    }
+
+    static boolean adviseHugePages(long address, long bytes) {
+        try {
+            return (int) MADVISE.invokeExact(CallState.current().capture, address, bytes, MADV_HUGEPAGE) == 0;
+        } catch (Throwable e) {
+            throw CLibrary.impossible(e);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+package dev.lite.os;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.PosixFilePermission;
+import java.util.EnumSet;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** A listening Unix socket (SOCK_SEQPACKET). Any thread. */
+public final class UnixServerSocket implements AutoCloseable {
+    private static final int S_IFMT = 0170000;
+    private static final int S_IFSOCK = 0140000;
+    private static final int ECONNABORTED = 103;
+
+    private final Descriptor descriptor;
+    private final Path path;
+    /** The identity of the file that was bound: what somebody else puts there later is not ours to remove. */
+    private final @Nullable Object fileKey;
+
+    private UnixServerSocket(int number, Path path) {
+        this.path = path;
+        descriptor = new Descriptor(number, path.toString());
+        fileKey = fileKey(path);
+    }
+
+    /**
+     * Binds and listens. A socket that a dead server left behind is replaced; two servers that start at one path in the same
+     * moment need a lock of their own.
+     *
+     * @param path at most 106 bytes in UTF-8; its directory must exist
+     * @param mode the socket's permission bits, for example 0600: who may write it may connect
+     * @param backlog how many connections may wait for {@link #accept}
+     * @throws OsException EADDRINUSE when a server is alive there, or a file that is no socket; ENOENT without the directory
+     */
+    public static UnixServerSocket bind(Path path, int mode, int backlog) {
+        Linux.require();
+        byte[] pathBytes = SocketCalls.pathBytes(path);
+        var permissions = permissions(mode);
+        unlinkIfStale(path);
+        int number = SocketCalls.socket();
+        var state = CallState.current();
+        if (SocketCalls.bind(state, number, pathBytes) < 0) {
+            var refused = new OsException("bind(%s)".formatted(path), state.errno());
+            Syscalls.close(number);
+            throw refused;
+        }
+        var server = new UnixServerSocket(number, path);
+        try {
+            // Nobody can connect before listen, so nobody gets in under the mode that the umask gave.
+            Files.setPosixFilePermissions(path, permissions);
+            if (SocketCalls.listen(state, number, backlog) < 0) {
+                throw new OsException("listen(%s, %d)".formatted(path, backlog), state.errno());
+            }
+        } catch (IOException e) {
+            server.close();
+            throw new UncheckedIOException(e);
+        } catch (OsException e) {
+            server.close();
+            throw e;
+        }
+        return server;
+    }
+
+    /**
+     * Blocks until a peer connects.
+     *
+     * @throws OsException EBADF or EINVAL when this was closed, also by another thread in the meantime; EMFILE when the
+     *     process has no descriptor left (the peer goes on waiting)
+     */
+    public UnixSocket accept() {
+        int number = descriptor.acquire("accept4");
+        try {
+            var state = CallState.current();
+            while (true) {
+                int accepted = SocketCalls.accept(state, number);
+                if (accepted >= 0) {
+                    return new UnixSocket(accepted, descriptor.name());
+                }
+                int errno = state.errno();
+                if (errno != Errno.EINTR && errno != ECONNABORTED) {
+                    throw new OsException("accept4(%s)".formatted(path), errno);
+                }
+            }
+        } finally {
+            descriptor.release();
+        }
+    }
+
+    /** Where it listens. */
+    public Path path() {
+        return path;
+    }
+
+    /**
+     * Stops to listen and removes the socket's file, unless another server has replaced it. Ends a blocked {@link #accept}.
+     * Connections stay. A second call does nothing.
+     */
+    @Override
+    public void close() {
+        int number;
+        try {
+            number = descriptor.acquire("close");
+        } catch (OsException e) {
+            return;
+        }
+        try {
+            if (fileKey != null && fileKey.equals(fileKey(path))) {
+                Files.deleteIfExists(path);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } finally {
+            SocketCalls.shutdown(number);
+            descriptor.close();
+            descriptor.release();
+        }
+    }
+
+    private static void unlinkIfStale(Path path) {
+        if (!isSocket(path)) {
+            return;
+        }
+        try (var alive = UnixSocket.connect(path)) {
+            throw new OsException(
+                    "bind(%s)".formatted(path),
+                    Errno.EADDRINUSE,
+                    "process %d listens there".formatted(alive.peerCredentials().pid()),
+                    null);
+        } catch (OsException e) {
+            if (e.errno() == Errno.ECONNREFUSED) {
+                unlink(path);
+            } else if (e.errno() == Errno.EADDRINUSE) {
+                throw e;
+            } else if (e.errno() != Errno.ENOENT) {
+                throw new OsException("bind(%s)".formatted(path), Errno.EADDRINUSE, "somebody is there", e);
+            }
+        }
+    }
+
+    private static void unlink(Path path) {
+        try {
+            Files.deleteIfExists(path);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Only a socket is ever removed: to connect to any other file is refused, too. */
+    private static boolean isSocket(Path path) {
+        try {
+            int mode = (int) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
+            return (mode & S_IFMT) == S_IFSOCK;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private static @Nullable Object fileKey(Path path) {
+        try {
+            return Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                    .fileKey();
+        } catch (IOException e) {
+            return null;
+        }
+    }
+
+    private static Set<PosixFilePermission> permissions(int mode) {
+        if ((mode & ~0777) != 0) {
+            throw new IllegalArgumentException("a mode has the bits 0777 only, not 0%o".formatted(mode));
+        }
+        var bits =
+                PosixFilePermission.values(); // OWNER_READ first, OTHERS_EXECUTE last: the order of the bits of a mode
+        var permissions = EnumSet.noneOf(PosixFilePermission.class);
+        for (int i = 0; i < bits.length; i++) {
+            if ((mode & (0400 >> i)) != 0) {
+                permissions.add(bits[i]);
+            }
+        }
+        return permissions;
+    }
+
+    @Override
+    public String toString() {
+        return "UnixServerSocket[%s]".formatted(path);
+    }
+}

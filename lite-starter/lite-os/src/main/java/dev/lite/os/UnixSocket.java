@@ -1,0 +1,233 @@
+package dev.lite.os;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
+import java.nio.file.Path;
+
+/**
+ * A connected Unix socket that keeps message boundaries (SOCK_SEQPACKET) and carries file descriptors. Any thread may send,
+ * receive, shut down and close; messages are whole and in order whatever the threads. Blocking calls hold their carrier.
+ */
+public final class UnixSocket implements AutoCloseable {
+    /** How many descriptors one message carries at most. */
+    public static final int DESCRIPTORS_MAX = 16;
+
+    /** How long a connect waits for room in the server's queue. */
+    private static final long CONNECT_TIMEOUT_NS = 5_000_000_000L;
+
+    private static final int UCRED_BYTES = 12;
+
+    private final Descriptor descriptor;
+
+    UnixSocket(int number, String name) {
+        descriptor = new Descriptor(number, name);
+    }
+
+    /**
+     * Connects to a {@link UnixServerSocket}. Waits at most 5 s while the server's queue is full.
+     *
+     * @param path at most 106 bytes in UTF-8
+     * @throws OsException ENOENT when there is no such socket, ECONNREFUSED when nobody listens, EACCES when its mode forbids
+     *     it, EAGAIN when the server does not accept
+     */
+    public static UnixSocket connect(Path path) {
+        Linux.require();
+        byte[] pathBytes = SocketCalls.pathBytes(path);
+        int number = SocketCalls.socket();
+        var socket = new UnixSocket(number, path.toString());
+        try {
+            socket.setTimeout(0, CONNECT_TIMEOUT_NS);
+            var state = CallState.current();
+            int result;
+            do {
+                result = SocketCalls.connect(state, number, pathBytes);
+            } while (result < 0 && state.errno() == Errno.EINTR);
+            if (result < 0) {
+                throw new OsException("connect(%s)".formatted(path), state.errno());
+            }
+            socket.setTimeout(0, 0);
+        } catch (OsException e) {
+            socket.close();
+            throw e;
+        }
+        return socket;
+    }
+
+    /**
+     * Sends one message. Blocks while the peer's queue is full, at most the send timeout.
+     *
+     * @param message native memory that stays open through the call
+     * @param length its first bytes, at least 1; about 200 KB at most, which is the system's socket buffer
+     * @param descriptors open ones, at most {@value #DESCRIPTORS_MAX}; they stay the caller's
+     * @throws OsException EPIPE or ECONNREFUSED when the peer is gone, EAGAIN when the timeout is over (nothing was sent),
+     *     EMSGSIZE when the message is too long, EBADF when this socket was closed
+     */
+    public void send(MemorySegment message, long length, int... descriptors) {
+        requireNative(message);
+        if (length < 1 || length > message.byteSize()) {
+            throw new IllegalArgumentException("a message has 1 to %d bytes, the size of its segment; not %d"
+                    .formatted(message.byteSize(), length));
+        }
+        if (descriptors.length > DESCRIPTORS_MAX) {
+            throw new IllegalArgumentException(
+                    "a message carries at most %d descriptors, not %d".formatted(DESCRIPTORS_MAX, descriptors.length));
+        }
+        int number = descriptor.acquire("sendmsg");
+        try {
+            var state = CallState.current();
+            state.message.prepareSend(message.address(), length, descriptors);
+            long sent;
+            do {
+                sent = SocketCalls.send(state, number);
+            } while (sent < 0 && state.errno() == Errno.EINTR);
+            if (sent < 0) {
+                throw new OsException("sendmsg(%s, %d bytes)".formatted(descriptor.name(), length), state.errno());
+            }
+        } finally {
+            descriptor.release();
+            Reference.reachabilityFence(message);
+        }
+    }
+
+    /**
+     * Receives one message. Blocks until there is one, the peer closes, {@link #shutdown}, or the receive timeout is over.
+     *
+     * @param buffer native memory for the message that stays open through the call
+     * @return the message, or {@link Received#isEnd} when the peer closed (also by dying)
+     * @throws OsException EMSGSIZE when the message is longer than the buffer or carries more than {@value #DESCRIPTORS_MAX}
+     *     descriptors (it is gone then, its descriptors are closed), EAGAIN when the timeout is over, EBADF when this socket
+     *     was closed
+     */
+    public Received receive(MemorySegment buffer) {
+        requireNative(buffer);
+        int number = descriptor.acquire("recvmsg");
+        try {
+            var state = CallState.current();
+            state.message.prepareReceive(buffer.address(), buffer.byteSize());
+            long length = receive(state, number);
+            if (length < 0) {
+                throw new OsException("recvmsg(%s)".formatted(descriptor.name()), state.errno());
+            }
+            var received = new Received((int) length, state.message.descriptors());
+            if (state.message.truncated()) {
+                received.closeDescriptors();
+                throw new OsException(
+                        "recvmsg(%s)".formatted(descriptor.name()),
+                        Errno.EMSGSIZE,
+                        "the message has more than %d bytes or %d descriptors"
+                                .formatted(buffer.byteSize(), DESCRIPTORS_MAX),
+                        null);
+            }
+            if (received.isEnd()) {
+                // A peer may send an empty message with descriptors; it means the end all the same.
+                received.closeDescriptors();
+                return Received.END;
+            }
+            return received;
+        } finally {
+            descriptor.release();
+            Reference.reachabilityFence(buffer);
+        }
+    }
+
+    private static long receive(CallState state, int number) {
+        boolean reset = false;
+        while (true) {
+            long length = SocketCalls.receive(state, number);
+            if (length >= 0) {
+                return length;
+            }
+            int errno = state.errno();
+            if (errno == Errno.ECONNRESET && !reset) {
+                // The peer closed with unread messages of ours. Said once; what it had sent before comes next, then the
+                // end.
+                reset = true;
+            } else if (errno != Errno.EINTR) {
+                return length;
+            }
+        }
+    }
+
+    /**
+     * Sets how long a receive and a send may block; rounded up to microseconds. Not for one that is blocked already.
+     *
+     * @param receiveNs nanoseconds; 0 for no limit
+     * @param sendNs nanoseconds; 0 for no limit
+     */
+    public void setTimeout(long receiveNs, long sendNs) {
+        if ((receiveNs | sendNs) < 0) {
+            throw new IllegalArgumentException(
+                    "a timeout is at least 0 ns; receive %d, send %d".formatted(receiveNs, sendNs));
+        }
+        int number = descriptor.acquire("setsockopt");
+        try {
+            var state = CallState.current();
+            if (SocketCalls.setTimeout(state, number, SocketCalls.SO_RCVTIMEO, receiveNs) < 0
+                    || SocketCalls.setTimeout(state, number, SocketCalls.SO_SNDTIMEO, sendNs) < 0) {
+                throw new OsException(
+                        "setsockopt(%s, receive %d ns, send %d ns)".formatted(descriptor.name(), receiveNs, sendNs),
+                        state.errno());
+            }
+        } finally {
+            descriptor.release();
+        }
+    }
+
+    /** Who is at the other end, as the kernel knows it: for an accepted socket, who called connect. */
+    public PeerCredentials peerCredentials() {
+        int number = descriptor.acquire("getsockopt");
+        try (var arena = Arena.ofConfined()) {
+            var state = CallState.current();
+            var ucred = arena.allocate(UCRED_BYTES, Integer.BYTES);
+            if (SocketCalls.option(state, number, SocketCalls.SO_PEERCRED, ucred) < 0) {
+                throw new OsException("getsockopt(%s, SO_PEERCRED)".formatted(descriptor.name()), state.errno());
+            }
+            return new PeerCredentials(
+                    ucred.getAtIndex(JAVA_INT, 0), ucred.getAtIndex(JAVA_INT, 1), ucred.getAtIndex(JAVA_INT, 2));
+        } finally {
+            descriptor.release();
+        }
+    }
+
+    /**
+     * Ends the connection in both directions: a receive that is blocked, here or at the peer, returns the end, a send throws
+     * EPIPE. The descriptor stays open until {@link #close}. Does nothing on a closed socket.
+     */
+    public void shutdown() {
+        int number;
+        try {
+            number = descriptor.acquire("shutdown");
+        } catch (OsException e) {
+            return;
+        }
+        try {
+            SocketCalls.shutdown(number);
+        } finally {
+            descriptor.release();
+        }
+    }
+
+    /** Shuts down and closes. Calls blocked in other threads return; later ones throw EBADF. A second call does nothing. */
+    @Override
+    public void close() {
+        shutdown();
+        descriptor.close();
+    }
+
+    private static void requireNative(MemorySegment segment) {
+        if (!segment.isNative()) {
+            throw new IllegalArgumentException("a socket needs native memory; this segment is on the heap");
+        }
+        if (!segment.scope().isAlive()) {
+            throw new IllegalStateException("the segment is closed already");
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "UnixSocket[%s]".formatted(descriptor.name());
+    }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.lite.os;
+
+import org.jspecify.annotations.NullMarked;
