@@ -21,27 +21,30 @@ final class Control implements AutoCloseable {
     static final String FILE = "demo/file";
 
     private static final String NAME = "demo/control";
+    private static final long WORD_SPACING = 64;
     private static final long POLL_NS = TimeUnit.MILLISECONDS.toNanos(2);
 
     /** The words; each has a cache line of its own. */
     enum Word {
         /** Bytes of the file that are in remote memory. */
-        STORED,
+        STORED(0 * WORD_SPACING),
         /** Bytes that were read back, by both together. */
-        READ,
+        READ(1 * WORD_SPACING),
         /** Words that were counted, by both together: the shared word of the demo. */
-        WORDS,
+        WORDS(2 * WORD_SPACING),
         /** How many applications have added their words. */
-        COUNTED,
+        COUNTED(3 * WORD_SPACING),
         /** How many applications need the LMRs no more. */
-        LEFT;
+        LEFT(4 * WORD_SPACING);
 
-        private long offset() {
-            return ordinal() * 64L;
+        private final long offset;
+
+        Word(long offset) {
+            this.offset = offset;
         }
     }
 
-    private static final long BYTES = Word.values().length * 64L;
+    private static final long BYTES = Word.values().length * WORD_SPACING;
 
     private final LmrHandle lmr;
     private final long deadlineNs;
@@ -77,11 +80,11 @@ final class Control implements AutoCloseable {
     }
 
     long add(Word word, long delta) {
-        return lmr.fetchAdd(word.offset(), delta) + delta;
+        return lmr.fetchAdd(word.offset, delta) + delta;
     }
 
     long get(Word word) {
-        return lmr.fetchAdd(word.offset(), 0);
+        return lmr.fetchAdd(word.offset, 0);
     }
 
     /** Waits until the word has reached {@code target}. */

@@ -3,8 +3,6 @@ package dev.lite.demo.app;
 import dev.lite.api.LmrHandle;
 import dev.lite.demo.app.Control.Word;
 import java.lang.foreign.MemorySegment;
-import java.util.function.BiConsumer;
-import org.jspecify.annotations.Nullable;
 
 /** Reads parts of the stored file from remote memory, in pieces, and counts their words. */
 final class Halves {
@@ -12,9 +10,14 @@ final class Halves {
     /** How much is moved at once. */
     static final int PIECE_BYTES = 4 << 20;
 
+    /** Gets the pieces of a part in order; the array is used again for the next one. */
+    interface PieceConsumer {
+        void accept(byte[] bytes, int length);
+    }
+
     private final LmrHandle file;
     private final Control control;
-    private final byte[] piece = new byte[(int) Math.min(PIECE_BYTES, Integer.MAX_VALUE)];
+    private final byte[] piece = new byte[PIECE_BYTES];
 
     Halves(LmrHandle file, Control control) {
         this.file = file;
@@ -31,20 +34,18 @@ final class Halves {
      *
      * @param also gets each piece and its length, in order
      */
-    long count(WordRule rule, long from, long to, Progress progress, @Nullable BiConsumer<byte[], Integer> also) {
+    long count(WordRule rule, long from, long to, Progress progress, PieceConsumer also) {
         WordCounter counter = new WordCounter(rule);
         lookBehind(counter, from);
         read(from, to, progress, (bytes, length) -> {
             counter.add(bytes, 0, length);
-            if (also != null) {
-                also.accept(bytes, length);
-            }
+            also.accept(bytes, length);
         });
         return counter.words();
     }
 
     /** Reads {@code from} to {@code to} and hands over each piece and its length, in order. */
-    void read(long from, long to, Progress progress, BiConsumer<byte[], Integer> pieces) {
+    void read(long from, long to, Progress progress, PieceConsumer pieces) {
         for (long offset = from; offset < to; ) {
             int length = readPiece(offset, to);
             pieces.accept(piece, length);

@@ -85,7 +85,7 @@ final class StoreRole extends DemoRole {
     private void countFirstHalf(Results results, long bytes, LmrHandle file, Control control) {
         long to = Halves.boundary(bytes);
         Progress progress = new Progress("store: words of the first half", to);
-        long words = new Halves(file, control).count(properties().words(), 0, to, progress, null);
+        long words = new Halves(file, control).count(properties().words(), 0, to, progress, (piece, length) -> {});
         progress.done();
         control.add(Word.WORDS, words);
         control.add(Word.COUNTED, 1);

@@ -27,8 +27,7 @@ public enum WordRule {
     }
 
     private byte kind(int value) {
-        boolean space = value == ' ' || value >= '\t' && value <= '\r';
-        if (space) {
+        if (value == ' ' || (value >= '\t' && value <= '\r')) {
             return SPACE;
         }
         boolean printable = value > ' ' && value < 0x7f;
