@@ -216,11 +216,25 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
-     * Leaves everything as it is when this JVM ends. Only useful for a cluster that is not tied to this process.
+     * Leaves everything as it is, now and when this JVM ends. Only for a cluster that is not tied to this process.
+     *
+     * @return a shell script that stops the processes and removes the directories
      */
-    public void detach() {
-        if (ended.compareAndSet(false, true)) {
+    public Path detach() {
+        synchronized (lock) {
+            requireOpen();
+            if (config.tied()) {
+                throw new IllegalStateException("the cluster %s is tied to this process".formatted(config.name()));
+            }
+            List<Long> pids = processes().reversed().stream()
+                    .filter(LocalProcess::isAlive)
+                    .map(LocalProcess::pid)
+                    .toList();
+            Path script = StopScript.write(
+                    work.resolve("stop.sh"), config.name(), pids, List.of(work, config.arenaDirectory()));
+            ended.set(true);
             removeHook();
+            return script;
         }
     }
 

@@ -178,17 +178,29 @@ class LocalClusterTest {
     }
 
     @Test
-    void aDetachedClusterGoesOn() {
+    void aDetachedClusterGoesOnUntilItsScriptStopsIt() throws IOException, InterruptedException {
         LocalCluster cluster = fakes().tied(false).build();
         cluster.startManager();
-        cluster.detach();
+        cluster.startNodes();
+        Path script = cluster.detach();
         cluster.close();
-        LocalProcess manager = cluster.manager();
-        assertThat(manager.isAlive()).isTrue();
+        assertThat(cluster.processes()).hasSize(4).allMatch(LocalProcess::isAlive);
         assertThat(cluster.workDirectory()).isDirectory();
-        manager.kill();
-        Directories.delete(cluster.workDirectory());
-        Directories.delete(cluster.arenaDirectory());
+
+        Process stop = new ProcessBuilder("sh", script.toString()).inheritIO().start();
+        assertThat(stop.waitFor(scaled(Duration.ofSeconds(30)).toMillis(), TimeUnit.MILLISECONDS))
+                .isTrue();
+        assertThat(stop.exitValue()).isZero();
+        assertThat(cluster.processes()).noneMatch(LocalProcess::isAlive);
+        assertThat(cluster.workDirectory()).doesNotExist();
+        assertThat(cluster.arenaDirectory()).doesNotExist();
+    }
+
+    @Test
+    void aTiedClusterCannotBeDetached() {
+        try (LocalCluster cluster = fakes().build()) {
+            assertThatIllegalStateException().isThrownBy(cluster::detach).withMessageContaining("tied");
+        }
     }
 
     @Test

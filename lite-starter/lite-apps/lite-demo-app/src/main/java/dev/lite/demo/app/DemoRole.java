@@ -9,6 +9,9 @@ import org.springframework.boot.ExitCodeGenerator;
 /** What both applications have in common: results, an exit status, and one clear message when something goes wrong. */
 abstract class DemoRole implements ApplicationRunner, ExitCodeGenerator {
 
+    /** The work was done, and at least one comparison did not hold. */
+    static final int STATUS_DIFFERENT = 3;
+
     private final DemoProperties properties;
     private int exitCode = 1;
 
@@ -29,7 +32,7 @@ abstract class DemoRole implements ApplicationRunner, ExitCodeGenerator {
         try {
             work(results);
             results.write(properties.result());
-            exitCode = results.allHeld() ? 0 : 1;
+            exitCode = results.allHeld() ? 0 : STATUS_DIFFERENT;
         } catch (LiteException | DemoException | IOException e) {
             Progress.say("error: %s (%s)".formatted(e.getMessage(), e.getClass().getSimpleName()));
         }

@@ -63,7 +63,7 @@ class RolesTest {
         CountRole count = count(Duration.ofSeconds(20));
         count.run(new DefaultApplicationArguments());
         other.join(20_000);
-        assertThat(count.getExitCode()).isEqualTo(1);
+        assertThat(count.getExitCode()).isEqualTo(DemoRole.STATUS_DIFFERENT);
         assertThat(results("COUNT").getProperty("comparison.0.held")).isEqualTo("true");
         assertThat(results("COUNT").getProperty("comparison.1.held")).isEqualTo("false");
         assertThat(memory.names()).containsExactlyInAnyOrder(Control.FILE, "demo/control");
