@@ -6,6 +6,8 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.protocol.ControlChannel;
+import dev.lite.client.protocol.ControlMessage;
+import dev.lite.client.protocol.ControlMessage.Goodbye;
 import dev.lite.client.protocol.ControlMessage.Hello;
 import dev.lite.client.protocol.ControlMessage.Refused;
 import dev.lite.client.protocol.ControlMessage.Welcome;
@@ -95,9 +97,7 @@ final class Attacher {
             }
             if (!(answer.message() instanceof Welcome welcome)) {
                 answer.carrier().closeDescriptors();
-                throw answer.message() instanceof Refused refused
-                        ? refusal(socket, refused)
-                        : brokenProtocol(socket, ControlRequests.unexpected(answer.message()));
+                throw notWelcome(socket, answer.message());
             }
             SharedMemory memory = map(socket, welcome, answer);
             try {
@@ -139,6 +139,15 @@ final class Attacher {
             throw new ProtocolException(
                     "the session memory from %s does not fit: %s".formatted(socket, unfit.getMessage()));
         }
+    }
+
+    private static LiteException notWelcome(Path socket, ControlMessage answer) {
+        return switch (answer) {
+            case Refused refused -> refusal(socket, refused);
+            case Goodbye goodbye ->
+                new SessionLostException("the node at %s ended the attach: %s".formatted(socket, goodbye.reason()));
+            default -> brokenProtocol(socket, ControlRequests.unexpected(answer));
+        };
     }
 
     private static LiteException refusal(Path socket, Refused refused) {

@@ -4,6 +4,7 @@ import dev.lite.client.protocol.SessionArea;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -41,8 +42,8 @@ final class SlotPool {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition givenBack = lock.newCondition();
-    /** How many threads wait for a slot; changed under the lock. */
-    private volatile int waiters;
+    /** How many threads wait for a slot. */
+    private final AtomicInteger waiters = new AtomicInteger();
 
     private volatile boolean closed;
 
@@ -85,7 +86,7 @@ final class SlotPool {
         lock.lock();
         try {
             // Before the next look: who gives a slot back after that look sees that somebody waits.
-            waiters++;
+            waiters.incrementAndGet();
             while (!closed) {
                 takeBackQuarantined();
                 int slot = tryAcquire();
@@ -106,7 +107,7 @@ final class SlotPool {
             }
             return -1;
         } finally {
-            waiters--;
+            waiters.decrementAndGet();
             lock.unlock();
             if (interrupted) {
                 Thread.currentThread().interrupt();
@@ -126,7 +127,7 @@ final class SlotPool {
     /** Gives a slot back that the node does not touch any more. */
     void release(int slot) {
         LONGS.setVolatile(states, slot * STRIDE, (long) FREE);
-        if (waiters != 0) {
+        if (waiters.get() != 0) {
             lock.lock();
             try {
                 givenBack.signal();

@@ -159,14 +159,14 @@ final class Transfer {
 
     /** At least one and at most {@code wanted} slots: their numbers plus 1, a byte each, the first in the lowest. */
     private long acquireMany(int op, long offset, long length, int wanted, long deadlineNs) {
-        long mine = acquire(op, offset, length, deadlineNs) + 1;
+        long mine = acquire(op, offset, length, deadlineNs) + 1L;
         for (int i = 1; i < wanted; i++) {
             int slot = slots.tryAcquire();
             if (slot < 0) {
                 break;
             }
             slots.workFor(slot, lh);
-            mine |= (long) (slot + 1) << (i * SLOT_BITS);
+            mine |= (slot + 1L) << (i * SLOT_BITS);
         }
         return mine;
     }
