@@ -52,7 +52,12 @@ public final class DemoMain {
     private static void endWithParent() {
         ProcessHandle.current()
                 .parent()
-                .ifPresent(parent ->
-                        parent.onExit().thenRun(() -> Runtime.getRuntime().exit(STATUS_TERMINATED)));
+                .ifPresent(parent -> Thread.ofPlatform()
+                        .daemon()
+                        .name("parent watch")
+                        .start(() -> {
+                            parent.onExit().join();
+                            Runtime.getRuntime().exit(STATUS_TERMINATED);
+                        }));
     }
 }

@@ -1,6 +1,5 @@
 package dev.lite.demo.app;
 
-import java.util.concurrent.CompletableFuture;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.stereotype.Component;
@@ -12,16 +11,10 @@ final class LauncherWatch {
 
     private static final int STATUS_TERMINATED = 128 + 15;
 
-    private final CompletableFuture<Void> end;
-
     LauncherWatch(@Value("${lite.exit-with-pid}") long pid) {
-        end = ProcessHandle.of(pid)
-                .map(launcher -> launcher.onExit().thenAccept(gone -> {}))
-                .orElseGet(() -> CompletableFuture.completedFuture(null))
-                .thenRun(() -> Runtime.getRuntime().exit(STATUS_TERMINATED));
-    }
-
-    boolean launcherIsGone() {
-        return end.isDone();
+        Thread.ofPlatform().daemon().name("launcher watch").start(() -> {
+            ProcessHandle.of(pid).ifPresent(launcher -> launcher.onExit().join());
+            Runtime.getRuntime().exit(STATUS_TERMINATED);
+        });
     }
 }
