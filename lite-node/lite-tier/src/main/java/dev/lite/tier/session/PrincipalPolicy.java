@@ -101,7 +101,7 @@ public interface PrincipalPolicy {
             boolean uidFits = uid.isEmpty() || uid.getAsInt() == theirUid;
             boolean tokenFits =
                     tokenDigest == null || (theirDigest != null && MessageDigest.isEqual(tokenDigest, theirDigest));
-            return uidFits & tokenFits;
+            return uidFits && tokenFits;
         }
 
         private static byte[] sha256(String token) {
