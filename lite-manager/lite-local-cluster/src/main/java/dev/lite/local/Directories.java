@@ -10,6 +10,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.PosixFilePermissions;
 import org.jspecify.annotations.Nullable;
 
 /** Making and removing the directories of a cluster. */
@@ -25,10 +26,11 @@ final class Directories {
         }
     }
 
-    /** Fails when it is there already: what is removed at the end must be our own. */
+    /** For this user only. Fails when it is there already: what is removed at the end must be our own. */
     static void createNew(Path directory) {
         try {
-            Files.createDirectory(directory);
+            Files.createDirectory(
+                    directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         } catch (FileAlreadyExistsException e) {
             throw new IllegalArgumentException(
                     "%s is there already: another cluster of this name runs, or one was left behind; choose another name or remove it"

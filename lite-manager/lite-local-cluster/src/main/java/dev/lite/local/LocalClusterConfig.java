@@ -81,6 +81,7 @@ record LocalClusterConfig(
         command.add("-XX:TieredStopAtLevel=1");
         command.addAll(List.of("-jar", managerJar.toString()));
         addCommon(command, readyFile);
+        command.add("--lite.manager.zookeeper.embedded=true");
         command.add("--lite.manager.zookeeper.port=" + zookeeperPort);
         command.add("--lite.manager.zookeeper.data-directory=" + work.resolve("zookeeper"));
         return command;
@@ -94,7 +95,7 @@ record LocalClusterConfig(
         command.add("--lite.cluster.zookeeper=" + zookeeper);
         command.add("--lite.node.name=" + nodeName);
         command.add("--lite.node.arena.size=" + arenaBytes + "B");
-        command.add("--lite.node.arena.directory=" + arenaDirectory());
+        command.add("--lite.node.arena.directory=" + sharedMemory);
         command.add("--lite.node.arena.retain=" + retainArenas);
         command.add("--lite.node.run-directory=" + work.resolve("run"));
         command.add("--lite.node.fabrics=shm");

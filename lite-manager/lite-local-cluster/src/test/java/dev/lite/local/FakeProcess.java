@@ -35,7 +35,7 @@ public final class FakeProcess {
         }
         String arenas = properties.get("lite.node.arena.directory");
         if (arenas != null) {
-            Files.writeString(Path.of(arenas, name), "arena");
+            Files.writeString(Path.of(arenas, properties.get("lite.cluster.name"), name), "arena");
         }
         String readyFile = properties.get("lite.ready-file");
         if (readyFile != null && !mode.equals("never-ready")) {
