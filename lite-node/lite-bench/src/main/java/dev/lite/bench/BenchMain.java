@@ -10,15 +10,22 @@ public final class BenchMain {
 
     private BenchMain() {}
 
-    /** @param arguments the benchmark's name, and the directory for its CSV file */
+    /**
+     * Runs one benchmark.
+     *
+     * @param arguments the benchmark's name, and the directory for its CSV file
+     */
     public static void main(String[] arguments) {
-        if (arguments.length != 2 || !BENCHMARKS.containsKey(arguments[0])) {
-            String given = arguments.length == 0 ? "" : arguments[0];
-            System.err.printf("There is no benchmark \"%s\"; -Dlite.bench=NAME takes one of %s%n", given, BENCHMARKS.keySet());
+        String name = arguments.length == 2 ? arguments[0] : "";
+        Benchmark benchmark = BENCHMARKS.get(name);
+        if (benchmark == null) {
+            System.err.printf(
+                    "There is no benchmark \"%s\"; -Dlite.bench=NAME takes one of %s%n", name, BENCHMARKS.keySet());
             System.exit(2);
+            return;
         }
-        BenchReport report = new BenchReport(arguments[0]);
-        BENCHMARKS.get(arguments[0]).run(report);
+        BenchReport report = new BenchReport(name);
+        benchmark.run(report);
         report.finish(Path.of(arguments[1]));
     }
 

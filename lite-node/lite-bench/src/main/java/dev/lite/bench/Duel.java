@@ -7,9 +7,12 @@ import java.util.Arrays;
  * each.
  */
 final class Duel {
-    private static final int WARM_UP_ROUNDS = 8;
-    private static final int ROUNDS = 41;
-    private static final long ROUND_NS = 4_000_000;
+    /** Long enough for the JIT to finish with both, also when the other core is taken. */
+    private static final long WARM_UP_NS = 600_000_000;
+
+    private static final int ROUNDS = 101;
+    private static final long ROUND_NS = 3_000_000;
+    private static final int N_MAX = 1 << 22;
 
     private Duel() {}
 
@@ -22,37 +25,30 @@ final class Duel {
     record Result(double oursNs, double rawNs) {}
 
     static Result fight(Batch ours, Batch raw) {
-        int n = calibrate(raw);
+        int n = warmUp(ours, raw);
         double[] oursNs = new double[ROUNDS];
         double[] rawNs = new double[ROUNDS];
-        for (int round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
-            double rawTime;
-            double oursTime;
+        for (int round = 0; round < ROUNDS; round++) {
             if ((round & 1) == 0) {
-                rawTime = time(raw, n);
-                oursTime = time(ours, n);
+                rawNs[round] = time(raw, n);
+                oursNs[round] = time(ours, n);
             } else {
-                oursTime = time(ours, n);
-                rawTime = time(raw, n);
-            }
-            if (round >= 0) {
-                oursNs[round] = oursTime;
-                rawNs[round] = rawTime;
+                oursNs[round] = time(ours, n);
+                rawNs[round] = time(raw, n);
             }
         }
         return new Result(median(oursNs), median(rawNs));
     }
 
-    /** How many times fill a round; also the first warm-up. */
-    private static int calibrate(Batch batch) {
+    /** Returns how many times fill a round. */
+    private static int warmUp(Batch ours, Batch raw) {
+        long end = System.nanoTime() + WARM_UP_NS;
         int n = 1;
-        while (true) {
-            double ns = time(batch, n) * n;
-            if (ns >= ROUND_NS || n >= 1 << 22) {
-                return n;
-            }
-            n *= 2;
+        while (System.nanoTime() < end) {
+            double fastest = Math.min(time(raw, n), time(ours, n));
+            n = (int) Math.clamp(ROUND_NS / Math.max(1, fastest), 1, N_MAX);
         }
+        return n;
     }
 
     private static double time(Batch batch, int n) {

@@ -42,13 +42,14 @@ final class OneSidedBench implements BenchMain.Benchmark {
         InMemoryDirectory.Store store = new InMemoryDirectory.Store();
         try {
             for (int index = 0; index < NODES; index++) {
-                LiteNodeConfig config = LiteNodeConfig.of("bench", "node-" + index, ARENA_BYTES, sockets.resolve("n" + index))
+                LiteNodeConfig config = LiteNodeConfig.of(
+                                "bench", "node-" + index, ARENA_BYTES, sockets.resolve("n" + index))
                         .withArena(root, false);
                 nodes.add(LiteNode.start(config, store.open(), List.of(new ShmFabricProvider())));
             }
             try (Lite lite = nodes.getFirst().attach("bench");
-                    SharedMemory arena =
-                            SharedMemory.openFile(root.resolve("bench").resolve("node-1").resolve("arena"))) {
+                    SharedMemory arena = SharedMemory.openFile(
+                            root.resolve("bench").resolve("node-1").resolve("arena"))) {
                 oneExtent(report, lite, arena);
                 extents(report, lite, arena);
                 for (int lmrs : new int[] {1, 100, 10_000, 100_000}) {
@@ -90,14 +91,13 @@ final class OneSidedBench implements BenchMain.Benchmark {
                 LmrHandle four = lite.memory().malloc(LmrSpec.of(bytes).withPlacement(Placement.spread()))) {
             MemorySegment local = scope.allocate(bytes, 64);
             long base = rawOffset(one);
-            Duel.Result read = Duel.fight(
-                    n -> read(four, offsets, local, n), n -> rawRead(raw, base, offsets, local, bytes, n));
+            Duel.Result read =
+                    Duel.fight(n -> read(four, offsets, local, n), n -> rawRead(raw, base, offsets, local, bytes, n));
             report.add("read-%d-extents".formatted(four.extents().size()), bytes, "ns", read.oursNs(), read.rawNs());
-            Duel.Result write = Duel.fight(
-                    n -> write(four, offsets, local, n), n -> rawWrite(raw, base, offsets, local, bytes, n));
+            Duel.Result write =
+                    Duel.fight(n -> write(four, offsets, local, n), n -> rawWrite(raw, base, offsets, local, bytes, n));
             report.add("write-%d-extents".formatted(four.extents().size()), bytes, "ns", write.oursNs(), write.rawNs());
-            Duel.Result against =
-                    Duel.fight(n -> read(four, offsets, local, n), n -> read(one, offsets, local, n));
+            Duel.Result against = Duel.fight(n -> read(four, offsets, local, n), n -> read(one, offsets, local, n));
             report.add("read-extents-vs-one-extent", bytes, "ns", against.oursNs(), against.rawNs());
         }
     }
@@ -188,6 +188,9 @@ final class OneSidedBench implements BenchMain.Benchmark {
     }
 
     private static void delete(Path directory) {
+        if (!Files.exists(directory)) {
+            return; // the nodes took it away with their arenas
+        }
         try (var paths = Files.walk(directory)) {
             for (Path path : paths.sorted(java.util.Comparator.reverseOrder()).toList()) {
                 Files.deleteIfExists(path);
