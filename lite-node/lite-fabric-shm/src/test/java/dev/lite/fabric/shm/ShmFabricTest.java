@@ -527,8 +527,8 @@ class ShmFabricTest {
                     toB.write(0, a.address(), 64, 0);
                     toB.read(0, a.address(), 64, 0);
                     toB.fetchAdd(0, 1, a.address(), 0);
+                    b.fabric.await(TestNode.nanos(1));
                     b.fabric.poll(16);
-                    b.fabric.await(0);
                 }
                 allocatedMin = Math.min(allocatedMin, threads.getCurrentThreadAllocatedBytes() - before);
             }
