@@ -6,6 +6,8 @@ import java.nio.ByteBuffer;
 public interface ControlHandler {
 
     /**
+     * Answers one request.
+     *
      * @param node the requesting node's id
      * @param request the request; the handler's own
      * @return the reply, at most {@link ControlChannel#MESSAGE_BYTES_MAX} bytes

@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Any thread. Memory is zeroed outside the lock, by whoever took the run out of the books.
  */
 public final class ArenaAllocator {
+    /** The LMR id of extents that serve the process itself; they are free again when the arena is adopted. */
+    public static final long INTERNAL_LMR = 0;
+
     private static final long GRANULE_BYTES = 64;
 
     private static final long PAGE_BYTES = 4096;
@@ -46,6 +49,7 @@ public final class ArenaAllocator {
     private int entryHint; // every entry below is used
     private long uncleanBytes;
     private int cleaning; // runs that some thread is zeroing just now
+    private int cleanings; // how often one was done
     private long allocatedBytes;
     private int allocatedExtents;
 
@@ -151,15 +155,15 @@ public final class ArenaAllocator {
                     "node %s has %d bytes free, but the longest free run has %d and one of %d is needed"
                             .formatted(node, clean.total(), clean.longest(), unit));
         }
-        boolean interrupted = false;
         try {
-            wait(1000); // a run is zeroed in milliseconds, and its thread notifies
+            int before = cleanings;
+            while (cleanings == before) {
+                wait(); // a run is zeroed in milliseconds, and its thread notifies
+            }
         } catch (InterruptedException e) {
-            interrupted = true;
-        }
-        if (interrupted) {
             Thread.currentThread().interrupt();
-            throw new LimitExceededException("interrupted while memory of node %s was being cleaned".formatted(node));
+            throw new LimitExceededException(
+                    "interrupted while memory of node %s was being cleaned".formatted(node), e);
         }
     }
 
@@ -170,6 +174,7 @@ public final class ArenaAllocator {
         ExtentRun run = commit(lmrId, offset, length);
         releaseEntry(dirty.entry());
         cleaning--;
+        cleanings++;
         notifyAll();
         return run;
     }
@@ -268,13 +273,14 @@ public final class ArenaAllocator {
         releaseEntry(dirty.entry());
         clean.add(dirty.offset(), length);
         cleaning--;
+        cleanings++;
         notifyAll();
     }
 
-    /** Waits until something was freed, or the time is over. For the background cleaner. */
-    public synchronized void awaitFreed(long timeoutMs) throws InterruptedException {
-        if (unclean.isEmpty()) {
-            wait(timeoutMs);
+    /** Waits until something was freed. For the background cleaner, which is ended by an interrupt. */
+    public synchronized void awaitFreed() throws InterruptedException {
+        while (unclean.isEmpty()) {
+            wait();
         }
     }
 
@@ -354,6 +360,12 @@ public final class ArenaAllocator {
                 switch (table.state(entry)) {
                     case EMPTY -> {}
                     case ALLOCATED -> {
+                        if (table.lmrId(entry) == INTERNAL_LMR) {
+                            // It served the process that is gone.
+                            table.put(entry, ExtentTable.State.UNCLEAN, 0, table.offset(entry), table.length(entry));
+                            freed.add(new Unclean(table.offset(entry), table.length(entry), entry));
+                            continue;
+                        }
                         allocated.add(new Unclean(table.offset(entry), table.length(entry), entry));
                         markUsed(entry);
                     }
