@@ -23,10 +23,12 @@ import dev.lite.client.protocol.SessionProtocol;
 import dev.lite.client.protocol.SessionProtocol.Op;
 import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
+import dev.lite.os.SharedMemory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -186,7 +188,7 @@ class BadClientTest {
     void descriptorsThatNobodyAskedForAreClosed() throws ProtocolException, IOException {
         long before = descriptors();
         try (RawClient bad = new RawClient(socket).attach();
-                var input = dev.lite.os.SharedMemory.createMemfd("uninvited", 4096)) {
+                var input = SharedMemory.createMemfd("uninvited", 4096)) {
             int one = input.descriptor();
             for (int i = 0; i < 50; i++) {
                 bad.sendRaw(new byte[] {9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, one, one, one);
@@ -241,7 +243,7 @@ class BadClientTest {
             byte[] some = new byte[1000];
             int offset = random.nextInt(NEIGHBOUR_BYTES - some.length);
             neighbours.read(offset, some);
-            assertThat(some).isEqualTo(java.util.Arrays.copyOfRange(neighboursBytes, offset, offset + some.length));
+            assertThat(some).isEqualTo(Arrays.copyOfRange(neighboursBytes, offset, offset + some.length));
         }
         assertThat(ended).isEqualTo(100);
     }

@@ -17,6 +17,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** An application that does not use our client, and may do anything. */
@@ -45,15 +46,15 @@ final class RawClient implements AutoCloseable {
     }
 
     SessionArea area() {
-        return java.util.Objects.requireNonNull(area);
+        return Objects.requireNonNull(area);
     }
 
     long base() {
-        return java.util.Objects.requireNonNull(memory).address();
+        return Objects.requireNonNull(memory).address();
     }
 
     MemorySegment memory() {
-        return java.util.Objects.requireNonNull(memory).segment();
+        return Objects.requireNonNull(memory).segment();
     }
 
     /** Fills a slot's command with these values. */
