@@ -16,12 +16,16 @@ public interface Fabric extends AutoCloseable {
      * Offers this memory to peers: offset 0 of what they address is its first byte. Called once, before anything else.
      *
      * @throws FabricException when the driver cannot take this memory
+     * @throws IllegalStateException when memory is registered already
      */
     void register(FabricMemory memory);
 
     /**
      * Starts a connection. The endpoint is usable from {@link FabricHandler#connected} on; posts before answer
-     * {@link Post#CLOSED}. A failure to connect arrives as {@link FabricHandler#disconnected}. Does not block.
+     * {@link Post#CLOSED}. A failure to connect, also to an address that means nothing, arrives as
+     * {@link FabricHandler#disconnected}. Does not block. The own address is allowed: it makes two endpoints here.
+     *
+     * @throws IllegalStateException before {@link #register} and after {@link #close}
      */
     FabricEndpoint connect(String address);
 
@@ -45,7 +49,8 @@ public interface Fabric extends AutoCloseable {
     /**
      * Closes every endpoint and the fabric. Operations still under way fail with {@link FabricError#FLUSHED}: their
      * {@code failed} calls, and the {@code disconnected} of every endpoint, run on the calling thread before this returns;
-     * no handler method runs afterwards. The caller holds the poll role. A second call does nothing.
+     * no handler method runs afterwards, and the registered memory is not touched any more. The caller holds the poll role.
+     * Afterwards {@link #poll} answers 0, {@link #await} returns at once, and a second {@code close} does nothing.
      */
     @Override
     void close();

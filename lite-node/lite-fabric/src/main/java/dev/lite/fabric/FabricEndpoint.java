@@ -6,15 +6,20 @@ import org.jspecify.annotations.Nullable;
  * A connection to one peer. Addresses: {@code remoteOffset} counts from the start of the memory that the peer
  * {@linkplain Fabric#register registered}; {@code localAddress} is a raw address of this process. Any thread may post.
  *
- * <p>A post whose remote range does not lie in {@code [0, remoteSize())} throws {@link IndexOutOfBoundsException}, and one
- * with a word that is not a multiple of 8 {@link IllegalArgumentException}, before anything is taken.
+ * <p>A post to an endpoint that is not connected answers {@link Post#CLOSED}, whatever it names. On a connected one, a post
+ * whose remote range does not lie in {@code [0, remoteSize())} throws {@link IndexOutOfBoundsException} (an empty range lies
+ * in it up to and including its end), and one with a word that is not a multiple of 8, or longer than
+ * {@link FabricCapabilities#operationBytesMax}, {@link IllegalArgumentException}, before anything is taken. The local
+ * address of an empty range is not looked at; that of a result is a multiple of 8.
+ *
+ * <p>An atomic step is one against every other endpoint's, and against CPU atomics of the memory's owner.
  */
 public interface FabricEndpoint {
 
-    /** The peer's hello; empty before {@link FabricHandler#connected}. */
+    /** The peer's hello; empty before {@link FabricHandler#connected}, and kept after {@link #close}. */
     byte[] hello();
 
-    /** The size of the peer's registered memory in bytes; 0 before {@link FabricHandler#connected}. */
+    /** The size of the peer's registered memory in bytes; 0 before {@link FabricHandler#connected}, kept after {@link #close}. */
     long remoteSize();
 
     /**

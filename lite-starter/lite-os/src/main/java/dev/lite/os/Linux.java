@@ -39,6 +39,12 @@ public final class Linux {
         return PageSize.BYTES;
     }
 
+    /** Closes a file descriptor that came with a message and that nothing took over. */
+    public static void closeDescriptor(int descriptor) {
+        require();
+        Syscalls.close(descriptor);
+    }
+
     static Optional<String> unsupported(String osName, String architecture) {
         if (!osName.toLowerCase(Locale.ROOT).equals("linux")) {
             return Optional.of("LITE needs Linux (memfd, futex, pidfd); this system is '%s'".formatted(osName));

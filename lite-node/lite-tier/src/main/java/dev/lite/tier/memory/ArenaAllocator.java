@@ -49,6 +49,7 @@ public final class ArenaAllocator {
     private int entryHint; // every entry below is used
     private long uncleanBytes;
     private int cleaning; // runs that some thread is zeroing just now
+    private int cleanings; // how often one was done
     private long allocatedBytes;
     private int allocatedExtents;
 
@@ -154,15 +155,15 @@ public final class ArenaAllocator {
                     "node %s has %d bytes free, but the longest free run has %d and one of %d is needed"
                             .formatted(node, clean.total(), clean.longest(), unit));
         }
-        boolean interrupted = false;
         try {
-            wait(1000); // a run is zeroed in milliseconds, and its thread notifies
+            int before = cleanings;
+            while (cleanings == before) {
+                wait(); // a run is zeroed in milliseconds, and its thread notifies
+            }
         } catch (InterruptedException e) {
-            interrupted = true;
-        }
-        if (interrupted) {
             Thread.currentThread().interrupt();
-            throw new LimitExceededException("interrupted while memory of node %s was being cleaned".formatted(node));
+            throw new LimitExceededException(
+                    "interrupted while memory of node %s was being cleaned".formatted(node), e);
         }
     }
 
@@ -173,6 +174,7 @@ public final class ArenaAllocator {
         ExtentRun run = commit(lmrId, offset, length);
         releaseEntry(dirty.entry());
         cleaning--;
+        cleanings++;
         notifyAll();
         return run;
     }
@@ -271,13 +273,14 @@ public final class ArenaAllocator {
         releaseEntry(dirty.entry());
         clean.add(dirty.offset(), length);
         cleaning--;
+        cleanings++;
         notifyAll();
     }
 
-    /** Waits until something was freed, or the time is over. For the background cleaner. */
-    public synchronized void awaitFreed(long timeoutMs) throws InterruptedException {
-        if (unclean.isEmpty()) {
-            wait(timeoutMs);
+    /** Waits until something was freed. For the background cleaner, which is ended by an interrupt. */
+    public synchronized void awaitFreed() throws InterruptedException {
+        while (unclean.isEmpty()) {
+            wait();
         }
     }
 

@@ -45,7 +45,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class LiteNode implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(LiteNode.class);
-    private static final long CLEANER_WAIT_MS = 1_000;
 
     private final LiteNodeConfig config;
     private final ClusterDirectory directory;
@@ -193,7 +192,7 @@ public final class LiteNode implements AutoCloseable {
         try {
             while (!closed) {
                 if (allocator.clean() == 0) {
-                    allocator.awaitFreed(CLEANER_WAIT_MS);
+                    allocator.awaitFreed();
                 }
             }
         } catch (InterruptedException e) {

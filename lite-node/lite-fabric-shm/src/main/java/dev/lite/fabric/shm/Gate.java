@@ -1,0 +1,50 @@
+package dev.lite.fabric.shm;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.StampedLock;
+
+/**
+ * Lets users in between {@link #open} and {@link #close}; close returns when nobody is inside any more, and nobody gets in
+ * afterwards. Entering allocates nothing and waits for nobody. Any thread.
+ */
+final class Gate {
+    /** What {@link #enter} answers when the gate is not open. */
+    static final long REFUSED = 0;
+
+    private static final int NEW = 0;
+    private static final int OPEN = 1;
+    private static final int CLOSED = 2;
+
+    private final AtomicInteger state = new AtomicInteger(NEW);
+    private final StampedLock users = new StampedLock();
+
+    /** Opens a new gate; whether it is open now. */
+    boolean open() {
+        return state.compareAndSet(NEW, OPEN);
+    }
+
+    /** A stamp for {@link #exit}, or {@link #REFUSED}. Whoever is inside must not close. */
+    long enter() {
+        if (state.get() != OPEN) {
+            return REFUSED;
+        }
+        // Refuses only while close holds the lock.
+        long stamp = users.tryReadLock();
+        if (stamp != REFUSED && state.get() != OPEN) {
+            users.unlockRead(stamp);
+            return REFUSED;
+        }
+        return stamp;
+    }
+
+    void exit(long stamp) {
+        users.unlockRead(stamp);
+    }
+
+    /** Closes, also before it was opened; a second call, too, returns only when everybody is out. */
+    void close() {
+        // First refuse new users: they would take the read side past a waiting writer for ever.
+        state.set(CLOSED);
+        users.unlockWrite(users.writeLock());
+    }
+}

@@ -1,0 +1,266 @@
+package dev.lite.fabric.shm;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import dev.lite.fabric.FabricConfig;
+import dev.lite.fabric.FabricMemory;
+import dev.lite.os.Errno;
+import dev.lite.os.Linux;
+import dev.lite.os.OsException;
+import dev.lite.os.Received;
+import dev.lite.os.SharedMemory;
+import dev.lite.os.UnixSocket;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * How two nodes make a connection over a fresh socket. The connecting node sends an OFFER with its hello and the descriptors
+ * of its memory, its doorbell and the rings; the other answers WELCOME with its hello, memory and doorbell, or REFUSED with
+ * a reason. What a peer sends is checked before it is used: it is trusted, but it may be of another version, or no node at all.
+ *
+ * <p>Message, in native byte order (both are on one host): magic (8 bytes), version (4), kind (4), bytes of memory (8), entries
+ * of a ring (4), length of the text (4), the text: the hello, or the reason.
+ *
+ * <p>Thread-safe; {@link #close} ends its use of the registered memory's descriptor.
+ */
+final class Handshake implements AutoCloseable {
+    static final long MAGIC = 0x4c495445_73686d00L; // "LITEshm"
+    static final int VERSION = 1;
+    static final int OFFER = 1;
+    static final int WELCOME = 2;
+    static final int REFUSED = 3;
+    static final int HEADER_BYTES = 32;
+
+    private static final int TEXT_BYTES_MAX = FabricConfig.HELLO_BYTES_MAX;
+    private static final int MESSAGE_BYTES_MAX = HEADER_BYTES + TEXT_BYTES_MAX;
+
+    private record Message(int kind, long memoryBytes, int ringEntries, byte[] text) {}
+
+    private final FabricMemory memory;
+    private final byte[] hello;
+    private final Doorbell doorbell;
+    private final PeerMemories peers;
+    private final ShmOptions options;
+    private boolean closed;
+
+    Handshake(FabricMemory memory, byte[] hello, Doorbell doorbell, PeerMemories peers, ShmOptions options) {
+        this.memory = memory;
+        this.hello = hello;
+        this.doorbell = doorbell;
+        this.peers = peers;
+        this.options = options;
+    }
+
+    /** The connecting side. Takes at most the handshake's time; the socket stays the caller's. */
+    Link connect(UnixSocket socket) throws HandshakeException {
+        setTimeout(socket);
+        int entries = options.ringEntries();
+        var rings = SharedMemory.createMemfd("lite-rings", RingLayout.bytes(entries));
+        try {
+            send(
+                    socket,
+                    new Message(OFFER, memory.segment().byteSize(), entries, hello),
+                    memory.descriptor(),
+                    doorbell.descriptor(),
+                    rings.descriptor());
+            try (var arena = Arena.ofConfined()) {
+                var buffer = arena.allocate(MESSAGE_BYTES_MAX, Long.BYTES);
+                try (var passed = receive(socket, buffer)) {
+                    var answer = parse(buffer, passed.length());
+                    if (answer.kind() == REFUSED) {
+                        throw new HandshakeException("refused: " + new String(answer.text(), StandardCharsets.UTF_8));
+                    }
+                    require(answer.kind() == WELCOME, "the answer is of the unknown kind " + answer.kind());
+                    require(passed.count() == 2, "%d descriptors instead of 2".formatted(passed.count()));
+                    long address = peers.map(passed.take(), answer.memoryBytes());
+                    var peerDoorbell = Doorbell.fromDescriptor(passed.take());
+                    return new Link(
+                            answer.text(),
+                            address,
+                            answer.memoryBytes(),
+                            rings,
+                            peerDoorbell,
+                            new SendRing(RingLayout.fromConnecting(rings.address()), entries),
+                            new ReceiveRing(RingLayout.fromAccepting(rings.address(), entries), entries));
+                }
+            }
+        } catch (HandshakeException | OsException | IllegalArgumentException e) {
+            rings.close();
+            throw failure(e);
+        }
+    }
+
+    /** The accepting side. Takes at most the handshake's time; the socket stays the caller's. */
+    Link accept(UnixSocket socket) throws HandshakeException {
+        setTimeout(socket);
+        Link link;
+        try (var arena = Arena.ofConfined()) {
+            var buffer = arena.allocate(MESSAGE_BYTES_MAX, Long.BYTES);
+            try (var passed = receive(socket, buffer)) {
+                link = accept(parse(buffer, passed.length()), passed);
+            }
+        } catch (HandshakeException | OsException | IllegalArgumentException e) {
+            var failure = failure(e);
+            refuse(socket, String.valueOf(failure.getMessage()));
+            throw failure;
+        }
+        try {
+            send(
+                    socket,
+                    new Message(WELCOME, memory.segment().byteSize(), 0, hello),
+                    memory.descriptor(),
+                    doorbell.descriptor());
+            return link;
+        } catch (HandshakeException | OsException e) {
+            link.release();
+            throw failure(e);
+        }
+    }
+
+    private Link accept(Message offer, Passed passed) throws HandshakeException {
+        int entries = offer.ringEntries();
+        require(offer.kind() == OFFER, "the first message is of kind %d, not an offer".formatted(offer.kind()));
+        require(passed.count() == 3, "%d descriptors instead of 3".formatted(passed.count()));
+        require(
+                entries >= 2 && entries <= ShmOptions.RING_ENTRIES_LIMIT && Integer.bitCount(entries) == 1,
+                "rings of %d entries; a power of two from 2 to %d is needed"
+                        .formatted(entries, ShmOptions.RING_ENTRIES_LIMIT));
+        long address = peers.map(passed.take(), offer.memoryBytes());
+        var peerDoorbell = Doorbell.fromDescriptor(passed.take());
+        SharedMemory rings;
+        try {
+            rings = SharedMemory.fromDescriptor(passed.take(), RingLayout.bytes(entries), true);
+        } catch (OsException | IllegalArgumentException e) {
+            peerDoorbell.close();
+            throw e;
+        }
+        return new Link(
+                offer.text(),
+                address,
+                offer.memoryBytes(),
+                rings,
+                peerDoorbell,
+                new SendRing(RingLayout.fromAccepting(rings.address(), entries), entries),
+                new ReceiveRing(RingLayout.fromConnecting(rings.address()), entries));
+    }
+
+    /** Tells a peer why it is not served; it may be gone by now. */
+    void refuse(UnixSocket socket, String reason) {
+        byte[] text = reason.getBytes(StandardCharsets.UTF_8);
+        try {
+            send(socket, new Message(REFUSED, 0, 0, Arrays.copyOf(text, Math.min(text.length, TEXT_BYTES_MAX))));
+        } catch (HandshakeException | OsException e) {
+            // Nobody there to be told; the caller reports the reason itself.
+            return;
+        }
+    }
+
+    private void setTimeout(UnixSocket socket) throws HandshakeException {
+        long timeoutNs = options.handshakeTimeoutMs() * 1_000_000L;
+        try {
+            socket.setTimeout(timeoutNs, timeoutNs);
+        } catch (OsException e) {
+            throw failure(e);
+        }
+    }
+
+    /** Under the lock, so that no number of a descriptor goes out that its owner has closed after {@link #close}. */
+    private synchronized void send(UnixSocket socket, Message message, int... descriptors) throws HandshakeException {
+        if (closed) {
+            throw new HandshakeException("the fabric is closed");
+        }
+        try (var arena = Arena.ofConfined()) {
+            var buffer = arena.allocate(HEADER_BYTES + message.text().length, Long.BYTES);
+            buffer.set(JAVA_LONG, 0, MAGIC);
+            buffer.set(JAVA_INT, 8, VERSION);
+            buffer.set(JAVA_INT, 12, message.kind());
+            buffer.set(JAVA_LONG, 16, message.memoryBytes());
+            buffer.set(JAVA_INT, 24, message.ringEntries());
+            buffer.set(JAVA_INT, 28, message.text().length);
+            MemorySegment.copy(message.text(), 0, buffer, JAVA_BYTE, HEADER_BYTES, message.text().length);
+            socket.send(buffer, buffer.byteSize(), descriptors);
+        }
+    }
+
+    private Passed receive(UnixSocket socket, MemorySegment buffer) throws HandshakeException {
+        Received received;
+        try {
+            received = socket.receive(buffer);
+        } catch (OsException e) {
+            if (e.errno() == Errno.EAGAIN) {
+                throw new HandshakeException("the peer was silent for %d ms".formatted(options.handshakeTimeoutMs()));
+            }
+            throw e;
+        }
+        if (received.isEnd()) {
+            throw new HandshakeException("the peer closed the connection before it answered");
+        }
+        return new Passed(received);
+    }
+
+    private static Message parse(MemorySegment message, int length) throws HandshakeException {
+        require(length >= HEADER_BYTES, "a message of %d bytes; a header has %d".formatted(length, HEADER_BYTES));
+        long magic = message.get(JAVA_LONG, 0);
+        require(magic == MAGIC, "the first 8 bytes are 0x%x, not those of a LITE node".formatted(magic));
+        int version = message.get(JAVA_INT, 8);
+        require(version == VERSION, "version %d of the handshake; this node speaks %d".formatted(version, VERSION));
+        int textLength = message.get(JAVA_INT, 28);
+        require(
+                textLength >= 0 && textLength == length - HEADER_BYTES,
+                "a text of %d bytes in a message of %d".formatted(textLength, length));
+        return new Message(
+                message.get(JAVA_INT, 12),
+                message.get(JAVA_LONG, 16),
+                message.get(JAVA_INT, 24),
+                message.asSlice(HEADER_BYTES, textLength).toArray(JAVA_BYTE));
+    }
+
+    private static void require(boolean condition, String otherwise) throws HandshakeException {
+        if (!condition) {
+            throw new HandshakeException(otherwise);
+        }
+    }
+
+    private static HandshakeException failure(Exception e) {
+        return e instanceof HandshakeException known ? known : new HandshakeException(String.valueOf(e.getMessage()));
+    }
+
+    @Override
+    public synchronized void close() {
+        closed = true;
+    }
+
+    /** The descriptors of a message: closes those that were not taken. */
+    private static final class Passed implements AutoCloseable {
+        private final Received received;
+        private int taken;
+
+        Passed(Received received) {
+            this.received = received;
+        }
+
+        int length() {
+            return received.length();
+        }
+
+        int count() {
+            return received.descriptors().length;
+        }
+
+        /** The next one; it is the caller's from now on. */
+        int take() {
+            return received.descriptors()[taken++];
+        }
+
+        @Override
+        public void close() {
+            while (taken < count()) {
+                Linux.closeDescriptor(take());
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+package dev.lite.fabric.shm;
+
+import dev.lite.os.Linux;
+import dev.lite.os.SharedMemory;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * The memories of peers that are mapped into this process, each once however often its node connects, until the fabric is
+ * closed. Thread-safe.
+ */
+final class PeerMemories implements AutoCloseable {
+    /** Address space is what a mapping costs; peers that come back with ever new memory are stopped here. */
+    private static final int MAPPINGS_MAX = 4096;
+
+    /** One file, whatever its name or descriptor. */
+    private record Key(Object file, long bytes) {}
+
+    private final Map<Key, Long> addresses = new HashMap<>();
+    private final Map<Key, SharedMemory> mappings = new HashMap<>();
+    private boolean closed;
+
+    /** Makes a memory known that this process has mapped already: its own, which it meets when it connects to itself. */
+    synchronized void addOwn(int descriptor, long address, long bytes) throws IOException {
+        addresses.put(key(descriptor, bytes), address);
+    }
+
+    /**
+     * Where the memory is mapped. Takes the descriptor over.
+     *
+     * @throws HandshakeException when it cannot be mapped, or the fabric is closed
+     */
+    synchronized long map(int descriptor, long bytes) throws HandshakeException {
+        Key key;
+        try {
+            if (closed) {
+                throw new HandshakeException("the fabric is closed");
+            }
+            key = key(descriptor, bytes);
+            var known = addresses.get(key);
+            if (known != null) {
+                Linux.closeDescriptor(descriptor);
+                return known;
+            }
+            if (mappings.size() == MAPPINGS_MAX) {
+                throw new HandshakeException("%d memories of peers are mapped, the limit".formatted(MAPPINGS_MAX));
+            }
+        } catch (IOException e) {
+            Linux.closeDescriptor(descriptor);
+            throw new HandshakeException("the peer's memory cannot be looked at: " + e.getMessage());
+        } catch (HandshakeException e) {
+            Linux.closeDescriptor(descriptor);
+            throw e;
+        }
+        // Nodes are trusted not to truncate their memory, and a file in /dev/shm cannot be sealed.
+        var memory = SharedMemory.fromDescriptor(descriptor, bytes, false);
+        mappings.put(key, memory);
+        addresses.put(key, memory.address());
+        return memory.address();
+    }
+
+    private static Key key(int descriptor, long bytes) throws IOException {
+        var attributes = Files.readAttributes(Path.of("/proc/self/fd/" + descriptor), BasicFileAttributes.class);
+        var file = attributes.fileKey();
+        if (file == null) {
+            throw new IOException("descriptor %d has no identity".formatted(descriptor));
+        }
+        return new Key(file, bytes);
+    }
+
+    @Override
+    public synchronized void close() {
+        closed = true;
+        mappings.values().forEach(SharedMemory::close);
+        mappings.clear();
+        addresses.clear();
+    }
+}

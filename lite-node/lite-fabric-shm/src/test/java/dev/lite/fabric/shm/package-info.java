@@ -1,0 +1,4 @@
+@NullMarked
+package dev.lite.fabric.shm;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,166 @@
+package dev.lite.fabric.conformance;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import dev.lite.fabric.Fabric;
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricMemory;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A fabric, its memory and its recorder. Its memory has two halves: peers address the lower one, its own local buffers lie in
+ * the upper one, so that drivers which need registered local memory are tested alike.
+ *
+ * <p>The poll role is the test thread's ({@link #step}), or, between {@link #startPolling} and {@link #stopPolling}, a
+ * thread's of its own.
+ */
+final class TestNode {
+    private static final int POLL_LIMIT = 64;
+    private static final long AWAIT_NS = 1_000_000;
+
+    final String name;
+    final Fabric fabric;
+    final Recorder recorder;
+    final FabricMemory memory;
+
+    private long localUsed;
+    private boolean closed;
+    private volatile boolean stopping;
+
+    @Nullable
+    private Thread poller;
+
+    TestNode(String name, Fabric fabric, Recorder recorder, FabricMemory memory) {
+        this.name = name;
+        this.fabric = fabric;
+        this.recorder = recorder;
+        this.memory = memory;
+        this.localUsed = memory.segment().byteSize() / 2;
+    }
+
+    /** The part that cases let peers write to. */
+    MemorySegment target() {
+        return memory.segment().asSlice(0, memory.segment().byteSize() / 2);
+    }
+
+    /** Local memory for posts of this node; valid until the fabrics are closed. Not safe for use by several threads. */
+    MemorySegment local(long bytes) {
+        long start = (localUsed + 7) & -8L;
+        localUsed = start + bytes;
+        return memory.segment().asSlice(start, bytes);
+    }
+
+    /** Forgets every {@link #local}. */
+    void freeLocals() {
+        localUsed = memory.segment().byteSize() / 2;
+    }
+
+    Recorder.Log log(FabricEndpoint endpoint) {
+        return recorder.log(endpoint);
+    }
+
+    FabricEndpoint connect(TestNode other) {
+        return connect(other.fabric.localAddress());
+    }
+
+    FabricEndpoint connect(String address) {
+        FabricEndpoint endpoint = fabric.connect(address);
+        log(endpoint);
+        return endpoint;
+    }
+
+    boolean isConnected(FabricEndpoint endpoint) {
+        return log(endpoint).connected.get() > 0;
+    }
+
+    boolean isDisconnected(FabricEndpoint endpoint) {
+        return log(endpoint).disconnected.get() > 0;
+    }
+
+    /** Polls once. Does nothing while this node has a poll thread. */
+    int step() {
+        return poller == null ? poll(POLL_LIMIT) : 0;
+    }
+
+    int poll(int limit) {
+        recorder.enter();
+        int handedOver = fabric.poll(limit);
+        long calls = recorder.leave();
+        if (calls != handedOver || calls > limit) {
+            recorder.violation("poll(%d) answered %d and made %d calls".formatted(limit, handedOver, calls));
+        }
+        return handedOver;
+    }
+
+    boolean isStepped() {
+        return poller == null && !closed;
+    }
+
+    /** A poll thread that looks for work now and then. */
+    void startPolling() {
+        startPolling(AWAIT_NS);
+    }
+
+    /** A poll thread that only what it waits for wakes: a wake-up that is missing shows. */
+    void startForeverPolling() {
+        startPolling(WaitingCases.FOREVER_NS);
+    }
+
+    private void startPolling(long awaitNs) {
+        stopping = false;
+        poller = Thread.ofPlatform().daemon().name("poll-" + name).start(() -> {
+            while (!stopping) {
+                if (poll(POLL_LIMIT) == 0) {
+                    fabric.await(awaitNs);
+                }
+            }
+        });
+    }
+
+    /** Gives the poll role back to the test thread. */
+    void stopPolling() {
+        Thread thread = poller;
+        if (thread == null) {
+            return;
+        }
+        stopping = true;
+        fabric.wakeup();
+        join(thread);
+        poller = null;
+    }
+
+    void close() {
+        stopPolling();
+        recorder.enter();
+        fabric.close();
+        recorder.leave();
+        closed = true;
+    }
+
+    static void join(Thread thread) {
+        try {
+            if (!thread.join(Duration.ofNanos(Deadline.scaledNs(Duration.ofSeconds(30))))) {
+                throw new AssertionError(thread + " did not end");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted while joining " + thread, e);
+        }
+    }
+
+    /** The 64-bit word at an offset of this memory, read as the owner would. */
+    long word(long offset) {
+        return (long) JAVA_LONG.varHandle().getVolatile(memory.segment(), offset);
+    }
+
+    void word(long offset, long value) {
+        JAVA_LONG.varHandle().setVolatile(memory.segment(), offset, value);
+    }
+
+    byte[] bytes(long offset, long length) {
+        return memory.segment().asSlice(offset, length).toArray(JAVA_BYTE);
+    }
+}
