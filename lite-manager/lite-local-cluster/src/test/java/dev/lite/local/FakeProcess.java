@@ -59,8 +59,7 @@ public final class FakeProcess {
                 """.formatted(
                         ProcessHandle.current().pid(),
                         port.equals("0") ? "21810" : port,
-                        properties.get("lite.node.run-directory"),
-                        name));
+                        properties.get("lite.node.run-directory")));
         Files.move(unfinished, readyFile, StandardCopyOption.ATOMIC_MOVE);
     }
 
