@@ -559,7 +559,7 @@ class ShmFabricTest {
                     toB.write(0, a.address(), 64, 0);
                     toB.read(0, a.address(), 64, 0);
                     toB.fetchAdd(0, 1, a.address(), 0);
-                    b.fabric.await(TestNode.nanos(1));
+                    b.fabric.await(1_000);
                     b.fabric.poll(16);
                 }
                 allocatedMin = Math.min(allocatedMin, threads.getCurrentThreadAllocatedBytes() - before);
