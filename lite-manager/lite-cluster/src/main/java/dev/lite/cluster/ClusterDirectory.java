@@ -22,6 +22,16 @@ public interface ClusterDirectory extends AutoCloseable {
     int RECORD_BYTES_MAX = 512 * 1024;
 
     /**
+     * The number of a node's name, given now if it has none. {@link #register} uses the same; a node asks first because
+     * it tells its peers its id before it is registered.
+     *
+     * @param heldId the number that its arena belongs to from an earlier run, or {@link NodeAdvert#NO_ID}
+     * @throws dev.lite.api.NodeUnreachableException when the held id belongs to another name
+     * @throws dev.lite.api.LimitExceededException when all ids up to {@link #NODE_ID_MAX} are given
+     */
+    int claimId(String name, int heldId, Duration deadline);
+
+    /**
      * Registers this process as a node; the registration lives as long as this directory is open and its session lives.
      * A session that expired is replaced by itself ({@link DirectoryListener#registeredAgain}).
      *

@@ -17,4 +17,12 @@ public interface DirectoryListener {
      * @param registration the new one
      */
     default void registeredAgain(NodeRecord registration) {}
+
+    /**
+     * This process's registration was lost and cannot be made again: another live process has the name now. It is not
+     * tried again; the process should stop acting as that node.
+     *
+     * @param reason in words
+     */
+    default void registrationRefused(String reason) {}
 }

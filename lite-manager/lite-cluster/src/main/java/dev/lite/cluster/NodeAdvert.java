@@ -1,6 +1,7 @@
 package dev.lite.cluster;
 
 import java.util.Map;
+import java.util.regex.Pattern;
 
 /**
  * What a node says of itself when it joins.
@@ -15,14 +16,18 @@ public record NodeAdvert(String name, int heldId, String host, long arenaBytes, 
     /** For a new arena. */
     public static final int NO_ID = -1;
 
-    private static final java.util.regex.Pattern NAME = java.util.regex.Pattern.compile("[A-Za-z0-9._-]{1,63}");
+    private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,63}");
 
     /** Checks and copies. */
     public NodeAdvert {
+        checkName(name);
+        fabrics = Map.copyOf(fabrics);
+    }
+
+    static void checkName(String name) {
         if (!NAME.matcher(name).matches() || name.equals(".") || name.equals("..")) {
             throw new IllegalArgumentException(
                     "the node name \"%s\" is not 1 to 63 of the characters a-z A-Z 0-9 . _ -".formatted(name));
         }
-        fabrics = Map.copyOf(fabrics);
     }
 }

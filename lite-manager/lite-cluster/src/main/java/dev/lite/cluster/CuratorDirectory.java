@@ -1,0 +1,174 @@
+package dev.lite.cluster;
+
+import dev.lite.api.ClusterUnavailableException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.zookeeper.KeeperException.Code;
+
+/**
+ * The directory in ZooKeeper, reached with Curator.
+ *
+ * <p>It is one ZooKeeper session, with two threads of its own: one that tells the listeners and one that makes a lost
+ * registration again. While the connection is lost {@link #nodes} stays as last heard. When it comes back, the
+ * registration is verified; it is made again, with a new incarnation, if it is not this session's.
+ */
+public final class CuratorDirectory implements ClusterDirectory {
+    private final ZooKeeperSession session;
+    private final ZooKeeperPaths paths;
+    private final ListenerThread listeners;
+    private final LiveNodes live;
+    private final Registrar registrar;
+    private final RecordStore records;
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile boolean layoutMade;
+
+    private CuratorDirectory(CuratorConfig config) {
+        paths = new ZooKeeperPaths(config.cluster());
+        listeners = new ListenerThread("lite-directory-" + config.cluster());
+        session = new ZooKeeperSession(config);
+        registrar = new Registrar(session, paths, listeners, "lite-registrar-" + config.cluster());
+        records = new RecordStore(session, paths);
+        live = new LiveNodes(session, paths, listeners, this::nodesChanged);
+    }
+
+    /**
+     * Starts to connect, and returns without waiting for it: the first call with a deadline waits up to that for the first
+     * connection.
+     */
+    public static CuratorDirectory open(CuratorConfig config) {
+        CuratorDirectory directory = new CuratorDirectory(config);
+        directory.session.start(directory::availabilityChanged);
+        directory.live.start();
+        return directory;
+    }
+
+    /**
+     * Takes part in the election of the cluster's leader, on this directory's session.
+     *
+     * @param participant who this is, for people
+     */
+    public Leadership leadership(String participant) {
+        return new CuratorLeadership(session, paths, participant);
+    }
+
+    private void availabilityChanged(boolean available) {
+        listeners.tell(listener -> listener.availabilityChanged(available));
+        if (available) {
+            registrar.verifySoon();
+        }
+    }
+
+    private void nodesChanged(List<NodeRecord> nodes) {
+        listeners.tell(listener -> listener.nodesChanged(nodes));
+        if (registrar.isMissingIn(nodes)) {
+            registrar.verifySoon();
+        }
+    }
+
+    @Override
+    public int claimId(String name, int heldId, Duration deadline) {
+        NodeIds.check(name, heldId);
+        return registrar.claimId(name, heldId, begin(deadline));
+    }
+
+    @Override
+    public NodeRecord register(NodeAdvert advert, Duration deadline) {
+        NodeIds.check(advert.name(), advert.heldId());
+        return registrar.register(advert, begin(deadline));
+    }
+
+    @Override
+    public List<NodeRecord> nodes() {
+        return live.heard();
+    }
+
+    @Override
+    public List<NodeRecord> nodesNow(Duration deadline) {
+        return live.now(begin(deadline));
+    }
+
+    @Override
+    public boolean isAvailable() {
+        return session.isUp();
+    }
+
+    @Override
+    public void addListener(DirectoryListener listener) {
+        listeners.add(listener, added -> {
+            if (live.isKnown()) {
+                added.nodesChanged(live.heard());
+            }
+        });
+    }
+
+    @Override
+    public boolean create(String name, byte[] record, Duration deadline) {
+        RecordName.checkRecord(name, record);
+        return records.create(name, record, begin(deadline));
+    }
+
+    @Override
+    public Optional<VersionedRecord> read(String name, Duration deadline) {
+        RecordName.check(name);
+        return records.read(name, begin(deadline));
+    }
+
+    @Override
+    public Optional<Integer> compareAndSet(String name, int expectedVersion, byte[] record, Duration deadline) {
+        RecordName.checkRecord(name, record);
+        return records.compareAndSet(name, expectedVersion, record, begin(deadline));
+    }
+
+    @Override
+    public boolean delete(String name, int expectedVersion, Duration deadline) {
+        RecordName.check(name);
+        return records.delete(name, expectedVersion, begin(deadline));
+    }
+
+    @Override
+    public List<String> names(String prefix, int limit, Duration deadline) {
+        RecordName.checkLimit(limit);
+        return records.names(prefix, limit, begin(deadline));
+    }
+
+    private Deadline begin(Duration duration) {
+        Deadline deadline = Deadline.after(duration);
+        session.requireUp(deadline);
+        if (!layoutMade) {
+            makeLayout(deadline);
+            layoutMade = true;
+        }
+        return deadline;
+    }
+
+    private void makeLayout(Deadline deadline) {
+        for (String path : paths.layout()) {
+            Answer<?> made = session.await(session.create(path, new byte[0]), deadline, "make " + path);
+            if (made.is(Code.NONODE)) {
+                throw new ClusterUnavailableException(
+                        "ZooKeeper has no parent for %s; does the path at the end of the connect string exist?"
+                                .formatted(path));
+            }
+            if (!made.isOk() && !made.is(Code.NODEEXISTS)) {
+                throw made.unexpected();
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            registrar.close();
+            live.close();
+            session.close();
+            listeners.close();
+        }
+    }
+
+    /** For tests that play with the session. */
+    ZooKeeperSession session() {
+        return session;
+    }
+}

@@ -1,0 +1,22 @@
+package dev.lite.cluster;
+
+import java.util.function.Consumer;
+
+/**
+ * One manager's part in the election of the cluster's leader. Any thread.
+ *
+ * <p>What it says is what was last heard: a process that was paused may still believe that it leads. Whoever acts on it
+ * has to make the act itself safe (compare-and-set).
+ */
+public interface Leadership extends AutoCloseable {
+
+    /** Whether this process leads, as last heard. False while the directory cannot be reached. Never blocks. */
+    boolean isLeader();
+
+    /** Adds a listener, told {@code true} or {@code false} when that changes, on a thread of the directory; must not block. */
+    void addListener(Consumer<Boolean> listener);
+
+    /** Leaves the election. A second call does nothing. Close it before its directory. */
+    @Override
+    void close();
+}

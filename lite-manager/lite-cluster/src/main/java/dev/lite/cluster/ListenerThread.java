@@ -1,0 +1,64 @@
+package dev.lite.cluster;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The listeners of one directory and the thread that tells them, one call at a time and in the order in which things
+ * were told. A listener that throws is logged and stays.
+ */
+final class ListenerThread implements Executor, AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(ListenerThread.class);
+
+    private final ExecutorService thread;
+    private final List<DirectoryListener> listeners = new ArrayList<>(); // confined to the thread
+
+    ListenerThread(String name) {
+        thread = Executors.newSingleThreadExecutor(
+                Thread.ofPlatform().name(name).daemon().factory());
+    }
+
+    /** Adds a listener and tells it something before everything that is told later. */
+    void add(DirectoryListener listener, Consumer<DirectoryListener> first) {
+        execute(() -> {
+            listeners.add(listener);
+            callSafely(listener, first);
+        });
+    }
+
+    /** Tells all of them. Any thread; does not block. */
+    void tell(Consumer<DirectoryListener> call) {
+        execute(() -> listeners.forEach(listener -> callSafely(listener, call)));
+    }
+
+    /** Runs a task in order with the calls; after {@link #close} nothing happens. */
+    @Override
+    public void execute(Runnable task) {
+        try {
+            thread.execute(task);
+        } catch (RejectedExecutionException e) {
+            log.trace("a listener was not told: the directory is closed", e);
+        }
+    }
+
+    private static void callSafely(DirectoryListener listener, Consumer<DirectoryListener> call) {
+        try {
+            call.accept(listener);
+        } catch (RuntimeException e) {
+            log.error("The directory listener {} failed", listener.getClass().getName(), e);
+        }
+    }
+
+    /** Lets the call that runs end; tells nothing more. */
+    @Override
+    public void close() {
+        thread.shutdownNow();
+    }
+}

@@ -1,0 +1,42 @@
+package dev.lite.cluster;
+
+import java.util.Objects;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * What the znode of a registration holds, as JSON; a newer process may add fields.
+ *
+ * @param owner tells the directory that made it from every other, also over sessions
+ * @param node the registration
+ */
+record LiveEntry(String owner, NodeRecord node) {
+    private static final Logger log = LoggerFactory.getLogger(LiveEntry.class);
+    private static final JsonMapper JSON = JsonMapper.builder().build();
+
+    LiveEntry {
+        Objects.requireNonNull(owner, "owner");
+        Objects.requireNonNull(node, "node");
+    }
+
+    byte[] toBytes() {
+        return JSON.writeValueAsBytes(this);
+    }
+
+    /** Empty, and logged, when somebody else wrote there: one bad entry must not hide the others. */
+    static Optional<LiveEntry> parse(String path, byte[] bytes) {
+        try {
+            LiveEntry entry = JSON.readValue(bytes, LiveEntry.class);
+            if (entry != null && path.endsWith("/" + entry.node().name())) {
+                return Optional.of(entry);
+            }
+            log.warn("The registration {} is ignored: it holds {}", path, entry);
+        } catch (JacksonException e) {
+            log.warn("The registration {} is ignored: {}", path, e.getOriginalMessage());
+        }
+        return Optional.empty();
+    }
+}

@@ -1,0 +1,114 @@
+package dev.lite.cluster;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import org.apache.curator.framework.recipes.cache.ChildData;
+import org.apache.curator.framework.recipes.cache.CuratorCache;
+import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
+import org.apache.zookeeper.KeeperException.Code;
+
+/** The registrations: as last heard through a watch, or as they are now. Any thread. */
+final class LiveNodes implements AutoCloseable {
+    private final ZooKeeperSession session;
+    private final ZooKeeperPaths paths;
+    private final ListenerThread listeners;
+    private final Consumer<List<NodeRecord>> onChange;
+    private final CuratorCache cache;
+    private final AtomicBoolean refreshQueued = new AtomicBoolean();
+
+    /** False until the first answer: "no nodes" is told only when it is known. */
+    private volatile boolean known;
+
+    private volatile List<NodeRecord> heard = List.of();
+
+    /** @param onChange told each new list, on the thread of the listeners */
+    LiveNodes(
+            ZooKeeperSession session,
+            ZooKeeperPaths paths,
+            ListenerThread listeners,
+            Consumer<List<NodeRecord>> onChange) {
+        this.session = session;
+        this.paths = paths;
+        this.listeners = listeners;
+        this.onChange = onChange;
+        cache = CuratorCache.build(session.client(), paths.live);
+        cache.listenable()
+                .addListener(CuratorCacheListener.builder()
+                        .forAll((type, before, after) -> queueRefresh())
+                        .forInitialized(() -> {
+                            known = true;
+                            queueRefresh();
+                        })
+                        .build());
+    }
+
+    void start() {
+        cache.start();
+    }
+
+    /** In the order of the ids. */
+    List<NodeRecord> heard() {
+        return heard;
+    }
+
+    boolean isKnown() {
+        return known;
+    }
+
+    /** Many changes that come together are read as one. */
+    private void queueRefresh() {
+        if (known && refreshQueued.compareAndSet(false, true)) {
+            listeners.execute(() -> {
+                refreshQueued.set(false);
+                refresh();
+            });
+        }
+    }
+
+    private void refresh() {
+        List<NodeRecord> nodes;
+        try (var data = cache.stream()) {
+            nodes = data.filter(child -> child.getPath().startsWith(paths.live + "/"))
+                    .flatMap((ChildData child) -> LiveEntry.parse(child.getPath(), child.getData()).stream())
+                    .map(LiveEntry::node)
+                    .sorted(Comparator.comparingInt(NodeRecord::id))
+                    .toList();
+        }
+        if (!nodes.equals(heard)) {
+            heard = nodes;
+            onChange.accept(nodes);
+        }
+    }
+
+    List<NodeRecord> now(Deadline deadline) {
+        CompletableFuture<?> synced = session.sync(paths.live);
+        CompletableFuture<Answer<List<String>>> listing = session.children(paths.live);
+        session.await(synced, deadline, "list the nodes");
+        Answer<List<String>> names = session.await(listing, deadline, "list the nodes");
+        if (names.is(Code.NONODE)) {
+            return List.of();
+        }
+        List<CompletableFuture<Answer<ZooKeeperSession.Data>>> entries = new ArrayList<>();
+        for (String name : names.get()) {
+            entries.add(session.getData(paths.live(name)));
+        }
+        List<NodeRecord> nodes = new ArrayList<>();
+        for (CompletableFuture<Answer<ZooKeeperSession.Data>> pending : entries) {
+            Answer<ZooKeeperSession.Data> entry = session.await(pending, deadline, "list the nodes");
+            if (!entry.is(Code.NONODE)) { // left in between
+                LiveEntry.parse(entry.path(), entry.get().bytes()).ifPresent(live -> nodes.add(live.node()));
+            }
+        }
+        nodes.sort(Comparator.comparingInt(NodeRecord::id));
+        return List.copyOf(nodes);
+    }
+
+    @Override
+    public void close() {
+        cache.close();
+    }
+}

@@ -1,0 +1,214 @@
+package dev.lite.cluster;
+
+import dev.lite.api.LimitExceededException;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.zip.CRC32C;
+
+/**
+ * What the directory knows of a named LMR: where it lies, and who may do what with it (paper §4.1).
+ *
+ * <p>An LMR is cut into chunks of {@code 1 << chunkShift} bytes, the last one shorter. They are dealt to the shares in turn:
+ * chunk {@code i} is number {@code i / shares} of share {@code i % shares}. So the record stays small however large the LMR
+ * is, as long as its memory is not fragmented.
+ *
+ * @param id the cluster-wide number, never used again
+ * @param state whether it may be mapped
+ * @param size bytes
+ * @param chunkShift binary logarithm of the chunk's bytes
+ * @param defaultPermissions bits of {@link dev.lite.api.Permission} for every principal without a grant
+ * @param grants principal → bits
+ * @param shares one for every node that holds chunks, in the order of dealing
+ */
+public record LmrRecord(
+        long id,
+        State state,
+        long size,
+        int chunkShift,
+        int defaultPermissions,
+        Map<String, Integer> grants,
+        List<Share> shares) {
+
+    private static final int FORMAT_VERSION = 1;
+
+    /** The life of an LMR. */
+    public enum State {
+        /** It may be mapped. */
+        LIVE(1),
+        /** A master frees it: nobody may map it any more, and its memory waits for the last mapper. */
+        FREEING(2);
+
+        private final int number;
+
+        State(int number) {
+            this.number = number;
+        }
+
+        static State of(int number) throws IOException {
+            for (State state : values()) {
+                if (state.number == number) {
+                    return state;
+                }
+            }
+            throw new IOException("state " + number);
+        }
+    }
+
+    /**
+     * The chunks on one node, in order.
+     *
+     * @param node the node's id
+     * @param runs where they lie in its arena
+     */
+    public record Share(int node, List<Run> runs) {
+        /** Copies. */
+        public Share {
+            runs = List.copyOf(runs);
+        }
+    }
+
+    /**
+     * Neighbouring chunks.
+     *
+     * @param offset bytes from the start of the arena
+     * @param length bytes
+     * @param entry where the arena's extent table has it
+     */
+    public record Run(long offset, long length, int entry) {}
+
+    /** Copies. */
+    public LmrRecord {
+        grants = Map.copyOf(grants);
+        shares = List.copyOf(shares);
+    }
+
+    /** How many chunks the LMR has. */
+    public int chunks() {
+        return Math.toIntExact(((size - 1) >>> chunkShift) + 1);
+    }
+
+    /** What a principal may do, as bits of {@link dev.lite.api.Permission}. */
+    public int permissionsOf(String principal) {
+        return grants.getOrDefault(principal, defaultPermissions);
+    }
+
+    /** The same record in another state. */
+    public LmrRecord withState(State newState) {
+        return new LmrRecord(id, newState, size, chunkShift, defaultPermissions, grants, shares);
+    }
+
+    /**
+     * The record's bytes: a format version, the fields, a CRC-32C.
+     *
+     * @throws LimitExceededException when they are more than {@link ClusterDirectory#RECORD_BYTES_MAX}
+     */
+    public byte[] encode() {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            out.writeByte(FORMAT_VERSION);
+            out.writeLong(id);
+            out.writeByte(state.number);
+            out.writeLong(size);
+            out.writeByte(chunkShift);
+            out.writeInt(defaultPermissions);
+            out.writeInt(grants.size());
+            for (String principal : grants.keySet().stream().sorted().toList()) {
+                out.writeUTF(principal);
+                out.writeInt(permissionsOf(principal));
+            }
+            out.writeInt(shares.size());
+            for (Share share : shares) {
+                out.writeInt(share.node());
+                out.writeInt(share.runs().size());
+                for (Run run : share.runs()) {
+                    out.writeLong(run.offset());
+                    out.writeLong(run.length());
+                    out.writeInt(run.entry());
+                }
+            }
+            out.writeInt((int) crc(bytes.toByteArray(), bytes.size()));
+        } catch (IOException e) {
+            throw new UncheckedIOException("a record in memory cannot fail", e);
+        }
+        if (bytes.size() > ClusterDirectory.RECORD_BYTES_MAX) {
+            throw new LimitExceededException(
+                    "the record of an LMR of %d bytes has %d bytes, because its memory is fragmented into %d runs; the limit is %d"
+                            .formatted(
+                                    size,
+                                    bytes.size(),
+                                    shares.stream()
+                                            .mapToInt(share -> share.runs().size())
+                                            .sum(),
+                                    ClusterDirectory.RECORD_BYTES_MAX));
+        }
+        return bytes.toByteArray();
+    }
+
+    /**
+     * Reads what {@link #encode} wrote.
+     *
+     * @throws IllegalArgumentException when the bytes are no record of this format
+     */
+    public static LmrRecord decode(byte[] bytes) {
+        try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
+            int version = in.readUnsignedByte();
+            if (version != FORMAT_VERSION) {
+                throw new IOException("format version %d, this program reads %d".formatted(version, FORMAT_VERSION));
+            }
+            if (bytes.length < Integer.BYTES
+                    || new DataInputStream(new ByteArrayInputStream(bytes, bytes.length - Integer.BYTES, Integer.BYTES))
+                                    .readInt()
+                            != (int) crc(bytes, bytes.length - Integer.BYTES)) {
+                throw new IOException("checksum");
+            }
+            return readFields(in, bytes.length);
+        } catch (IOException e) {
+            throw new IllegalArgumentException(
+                    "%d bytes are no LMR record: %s".formatted(bytes.length, e.getMessage()), e);
+        }
+    }
+
+    private static LmrRecord readFields(DataInputStream in, int length) throws IOException {
+        long id = in.readLong();
+        State state = State.of(in.readUnsignedByte());
+        long size = in.readLong();
+        int chunkShift = in.readUnsignedByte();
+        int defaults = in.readInt();
+        Map<String, Integer> grants = new LinkedHashMap<>();
+        for (int left = count(in, length); left > 0; left--) {
+            grants.put(in.readUTF(), in.readInt());
+        }
+        List<Share> shares = new ArrayList<>();
+        for (int left = count(in, length); left > 0; left--) {
+            int node = in.readInt();
+            List<Run> runs = new ArrayList<>();
+            for (int runsLeft = count(in, length); runsLeft > 0; runsLeft--) {
+                runs.add(new Run(in.readLong(), in.readLong(), in.readInt()));
+            }
+            shares.add(new Share(node, runs));
+        }
+        return new LmrRecord(id, state, size, chunkShift, defaults, grants, shares);
+    }
+
+    private static int count(DataInputStream in, int length) throws IOException {
+        int count = in.readInt();
+        if (count < 0 || count > length) {
+            throw new IOException("a count of " + count);
+        }
+        return count;
+    }
+
+    private static long crc(byte[] bytes, int length) {
+        CRC32C crc = new CRC32C();
+        crc.update(bytes, 0, length);
+        return crc.getValue();
+    }
+}

@@ -1,0 +1,222 @@
+package dev.lite.cluster;
+
+import dev.lite.api.ClusterUnavailableException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadLocalRandom;
+import org.apache.zookeeper.KeeperException.Code;
+import org.apache.zookeeper.Op;
+import org.apache.zookeeper.OpResult;
+import org.apache.zookeeper.data.Stat;
+
+/**
+ * Records by name.
+ *
+ * <p><b>Versions.</b> ZooKeeper counts the versions of a znode from 0, also of one that was deleted and made again: a
+ * compare-and-set that was meant for the old record could hit the new one. So a record begins with a random number, its
+ * version is that number plus the znode's, and a change is made only if nothing was deleted from the bucket since the
+ * record was looked at: every deletion raises the version of the bucket's own znode.
+ *
+ * <p><b>Reads</b> follow a {@code sync}, so they see every change that was finished before.
+ */
+final class RecordStore {
+    /** Leaves room for two to the 30 changes before a version could overflow. */
+    private static final int FIRST_VERSION_BOUND = 1 << 30;
+
+    private static final byte[] EMPTY = {};
+
+    private final ZooKeeperSession session;
+    private final ZooKeeperPaths paths;
+
+    RecordStore(ZooKeeperSession session, ZooKeeperPaths paths) {
+        this.session = session;
+        this.paths = paths;
+    }
+
+    /** What a znode of a record holds. */
+    private record Stored(int firstVersion, byte[] record, int znodeVersion) {
+        static Stored of(Answer<ZooKeeperSession.Data> answer) {
+            byte[] bytes = answer.get().bytes();
+            if (bytes.length < Integer.BYTES) {
+                throw new ClusterUnavailableException(
+                        "the znode %s is not a record: it has %d bytes; at least %d are needed"
+                                .formatted(answer.path(), bytes.length, Integer.BYTES));
+            }
+            return new Stored(
+                    ByteBuffer.wrap(bytes).getInt(),
+                    Arrays.copyOfRange(bytes, Integer.BYTES, bytes.length),
+                    answer.get().stat().getVersion());
+        }
+
+        static byte[] encode(int firstVersion, byte[] record) {
+            return ByteBuffer.allocate(Integer.BYTES + record.length)
+                    .putInt(firstVersion)
+                    .put(record)
+                    .array();
+        }
+
+        int version() {
+            return firstVersion + znodeVersion;
+        }
+    }
+
+    boolean create(String name, byte[] record, Deadline deadline) {
+        byte[] bytes = Stored.encode(ThreadLocalRandom.current().nextInt(FIRST_VERSION_BOUND), record);
+        while (true) {
+            Answer<Stat> created = session.await(session.create(paths.record(name), bytes), deadline, "create " + name);
+            switch (created.code()) {
+                case OK -> {
+                    return true;
+                }
+                case NONODE -> makeBucket(name, deadline);
+                case NODEEXISTS -> {
+                    Answer<ZooKeeperSession.Data> existing = look(name, deadline);
+                    if (existing.isOk()) {
+                        return Arrays.equals(Stored.of(existing).record(), record);
+                    }
+                    // Deleted in between: try again.
+                }
+                default -> throw created.unexpected();
+            }
+        }
+    }
+
+    private void makeBucket(String name, Deadline deadline) {
+        Answer<Stat> bucket =
+                session.await(session.create(paths.bucketOf(name), EMPTY), deadline, "make the bucket of " + name);
+        if (!bucket.isOk() && !bucket.is(Code.NODEEXISTS)) {
+            throw bucket.unexpected();
+        }
+    }
+
+    Optional<VersionedRecord> read(String name, Deadline deadline) {
+        Answer<ZooKeeperSession.Data> answer = look(name, deadline);
+        if (answer.is(Code.NONODE)) {
+            return Optional.empty();
+        }
+        Stored stored = Stored.of(answer);
+        return Optional.of(new VersionedRecord(stored.record(), stored.version()));
+    }
+
+    private Answer<ZooKeeperSession.Data> look(String name, Deadline deadline) {
+        CompletableFuture<?> synced = session.sync(paths.record(name));
+        CompletableFuture<Answer<ZooKeeperSession.Data>> data = session.getData(paths.record(name));
+        session.await(synced, deadline, "read " + name);
+        return session.await(data, deadline, "read " + name);
+    }
+
+    Optional<Integer> compareAndSet(String name, int expectedVersion, byte[] record, Deadline deadline) {
+        while (true) {
+            Looked looked = lookWithBucket(name, deadline);
+            if (!looked.hasVersion(expectedVersion)) {
+                return Optional.empty();
+            }
+            Stored stored = Stored.of(looked.record());
+            Answer<List<OpResult>> changed = session.await(
+                    session.multi(
+                            paths.record(name),
+                            Op.check(paths.bucketOf(name), looked.bucketVersion()),
+                            Op.setData(
+                                    paths.record(name),
+                                    Stored.encode(stored.firstVersion(), record),
+                                    stored.znodeVersion())),
+                    deadline,
+                    "change " + name);
+            if (changed.isOk()) {
+                return Optional.of(stored.version() + 1);
+            }
+            requireConflict(changed);
+            if (!isBucketChanged(changed)) {
+                return Optional.empty();
+            }
+        }
+    }
+
+    boolean delete(String name, int expectedVersion, Deadline deadline) {
+        while (true) {
+            Looked looked = lookWithBucket(name, deadline);
+            if (looked.record().is(Code.NONODE)) {
+                return true;
+            }
+            if (!looked.hasVersion(expectedVersion)) {
+                return false;
+            }
+            Answer<List<OpResult>> deleted = session.await(
+                    session.multi(
+                            paths.record(name),
+                            Op.setData(paths.bucketOf(name), EMPTY, looked.bucketVersion()),
+                            Op.delete(
+                                    paths.record(name),
+                                    Stored.of(looked.record()).znodeVersion())),
+                    deadline,
+                    "delete " + name);
+            if (deleted.isOk()) {
+                return true;
+            }
+            requireConflict(deleted); // the next look tells which: gone, another version, or only the bucket
+        }
+    }
+
+    private record Looked(int bucketVersion, Answer<ZooKeeperSession.Data> record) {
+        boolean hasVersion(int version) {
+            return record.isOk() && Stored.of(record).version() == version;
+        }
+    }
+
+    /** The bucket first: a record that is deleted and made again after the look then always fails the bucket's check. */
+    private Looked lookWithBucket(String name, Deadline deadline) {
+        CompletableFuture<?> synced = session.sync(paths.record(name));
+        CompletableFuture<Answer<Stat>> bucket = session.exists(paths.bucketOf(name), null);
+        CompletableFuture<Answer<ZooKeeperSession.Data>> record = session.getData(paths.record(name));
+        session.await(synced, deadline, "look at " + name);
+        Answer<Stat> bucketStat = session.await(bucket, deadline, "look at " + name);
+        Answer<ZooKeeperSession.Data> data = session.await(record, deadline, "look at " + name);
+        if (!data.isOk() && !data.is(Code.NONODE)) {
+            throw data.unexpected();
+        }
+        return new Looked(data.isOk() ? bucketStat.get().getVersion() : 0, data);
+    }
+
+    private static void requireConflict(Answer<?> refused) {
+        if (!refused.is(Code.BADVERSION) && !refused.is(Code.NONODE)) {
+            throw refused.unexpected();
+        }
+    }
+
+    /** Whether it was the operation on the bucket, the first, that was refused. */
+    private static boolean isBucketChanged(Answer<List<OpResult>> refused) {
+        List<OpResult> results = refused.value();
+        return results != null
+                && results.getFirst() instanceof OpResult.ErrorResult first
+                && first.getErr() == Code.BADVERSION.intValue();
+    }
+
+    /** Asks all buckets at once: {@value RecordName#BUCKETS} requests under way, each of at most 1 MiB of answer. */
+    List<String> names(String prefix, int limit, Deadline deadline) {
+        CompletableFuture<?> synced = session.sync(paths.names);
+        List<CompletableFuture<Answer<List<String>>>> buckets = new ArrayList<>(RecordName.BUCKETS);
+        for (int bucket = 0; bucket < RecordName.BUCKETS; bucket++) {
+            buckets.add(session.children(paths.bucket(bucket)));
+        }
+        session.await(synced, deadline, "list names");
+        TreeSet<String> first = new TreeSet<>();
+        for (CompletableFuture<Answer<List<String>>> bucket : buckets) {
+            Answer<List<String>> children = session.await(bucket, deadline, "list names");
+            if (children.is(Code.NONODE)) {
+                continue; // a bucket is made with its first name
+            }
+            for (String child : children.get()) {
+                String name = RecordName.decode(child);
+                if (name.startsWith(prefix) && first.add(name) && first.size() > limit) {
+                    first.removeLast();
+                }
+            }
+        }
+        return List.copyOf(first);
+    }
+}

@@ -1,0 +1,237 @@
+package dev.lite.cluster;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.LiteException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.ReentrantLock;
+import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException.Code;
+import org.apache.zookeeper.Op;
+import org.apache.zookeeper.OpResult;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * This process's registration: makes it, and makes it again when its session expired.
+ *
+ * <p>The incarnation is the version of the node's id znode. Raising it and putting the registration there is one
+ * transaction that names the version it starts from, so of two processes of one name never both succeed, and a
+ * registration's incarnation is always larger than that of every registration before it.
+ */
+final class Registrar implements AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(Registrar.class);
+    private static final Duration RETRY = Duration.ofSeconds(1);
+
+    /** The server ends sessions in ticks, so up to one later than the time-out says. */
+    private static final double SESSION_TIMEOUT_SLACK = 1.5;
+
+    private final ZooKeeperSession session;
+    private final ZooKeeperPaths paths;
+    private final NodeIdStore ids;
+    private final ListenerThread listeners;
+    private final ScheduledExecutorService thread;
+
+    /** Stays over sessions: a registration with this owner and another session is one of our own, left over. */
+    private final String owner = UUID.randomUUID().toString();
+
+    /** Held while a registration is made; guards what follows. */
+    private final ReentrantLock lock = new ReentrantLock();
+
+    private @Nullable NodeAdvert advert;
+    private @Nullable NodeRecord registered;
+
+    Registrar(ZooKeeperSession session, ZooKeeperPaths paths, ListenerThread listeners, String threadName) {
+        this.session = session;
+        this.paths = paths;
+        this.listeners = listeners;
+        ids = new NodeIdStore(session, paths);
+        thread = Executors.newSingleThreadScheduledExecutor(
+                Thread.ofPlatform().name(threadName).daemon().factory());
+    }
+
+    int claimId(String name, int heldId, Deadline deadline) {
+        return ids.claim(name, heldId, deadline);
+    }
+
+    NodeRecord register(NodeAdvert newAdvert, Deadline deadline) {
+        lock.lock();
+        try {
+            if (advert != null) {
+                throw new IllegalStateException(
+                        "this directory is registered as the node \"%s\" already".formatted(advert.name()));
+            }
+            NodeRecord record = make(newAdvert, claimId(newAdvert.name(), newAdvert.heldId(), deadline), deadline);
+            advert = newAdvert;
+            registered = record;
+            return record;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private NodeRecord make(NodeAdvert wanted, int id, Deadline deadline) {
+        String what = "register the node " + wanted.name();
+        while (true) {
+            CompletableFuture<?> synced = session.sync(paths.live(wanted.name()));
+            CompletableFuture<Answer<ZooKeeperSession.Data>> readingId = session.getData(paths.id(wanted.name()));
+            CompletableFuture<Answer<ZooKeeperSession.Data>> readingLive = session.getData(paths.live(wanted.name()));
+            session.await(synced, deadline, what);
+            ZooKeeperSession.Data idData =
+                    session.await(readingId, deadline, what).get();
+            Answer<ZooKeeperSession.Data> live = session.await(readingLive, deadline, what);
+            if (!live.is(Code.NONODE)) {
+                Optional<NodeRecord> own = ownOrCleared(live, deadline, what);
+                if (own.isPresent()) {
+                    return own.get();
+                }
+                continue;
+            }
+            int before = idData.stat().getVersion();
+            NodeRecord record = NodeIds.record(wanted, id, before + 1L);
+            Answer<List<OpResult>> made = session.await(
+                    session.multi(
+                            paths.live(wanted.name()),
+                            Op.setData(paths.id(wanted.name()), idData.bytes(), before),
+                            ZooKeeperSession.createOp(
+                                    paths.live(wanted.name()),
+                                    new LiveEntry(owner, record).toBytes(),
+                                    CreateMode.EPHEMERAL)),
+                    deadline,
+                    what);
+            if (made.isOk()) {
+                return record;
+            }
+            if (!made.is(Code.BADVERSION) && !made.is(Code.NODEEXISTS)) {
+                throw made.unexpected();
+            }
+        }
+    }
+
+    /**
+     * There is a registration of the name.
+     *
+     * @return it, when it is this session's (an earlier attempt whose answer was lost); empty when it is gone now
+     */
+    private Optional<NodeRecord> ownOrCleared(Answer<ZooKeeperSession.Data> live, Deadline deadline, String what) {
+        ZooKeeperSession.Data data = live.get();
+        Optional<LiveEntry> entry = LiveEntry.parse(live.path(), data.bytes());
+        if (entry.isPresent() && entry.get().owner().equals(owner)) {
+            if (data.stat().getEphemeralOwner() == session.sessionId()) {
+                return Optional.of(entry.get().node());
+            }
+            Answer<String> deleted =
+                    session.await(session.delete(live.path(), data.stat().getVersion()), deadline, what);
+            if (!deleted.isOk() && !deleted.is(Code.NONODE) && !deleted.is(Code.BADVERSION)) {
+                throw deleted.unexpected();
+            }
+            return Optional.empty();
+        }
+        awaitLeave(live.path(), entry.map(LiveEntry::node), deadline, what);
+        return Optional.empty();
+    }
+
+    /** A process that died is registered until its session times out; one that lives stays. */
+    private void awaitLeave(String path, Optional<NodeRecord> other, Deadline deadline, String what) {
+        long leaveMs = (long) (session.sessionTimeoutMs() * SESSION_TIMEOUT_SLACK);
+        Deadline leave = deadline.atMost(Duration.ofMillis(leaveMs));
+        long startNs = System.nanoTime();
+        log.info("{} is there already; waiting up to {} ms for it to leave", path, leave.remainingNs() / 1_000_000);
+        CompletableFuture<Void> changed = new CompletableFuture<>();
+        Answer<?> there = session.await(session.exists(path, event -> changed.complete(null)), deadline, what);
+        if (!there.isOk()) {
+            return;
+        }
+        try {
+            changed.get(leave.remainingNs(), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            Duration waited = Duration.ofNanos(System.nanoTime() - startNs);
+            throw other.map(node -> NodeIds.nameTaken(node, waited))
+                    .orElseThrow(() -> new ClusterUnavailableException(
+                            "%s is not a registration that this version understands".formatted(path), e));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ClusterUnavailableException("interrupted while waiting for %s to leave".formatted(path), e);
+        } catch (ExecutionException e) {
+            throw new AssertionError("the watcher only completes", e);
+        }
+    }
+
+    /** Looks, on the registrar's own thread, whether the registration is still there, and makes it again if not. */
+    void verifySoon() {
+        schedule(Duration.ZERO);
+    }
+
+    private void schedule(Duration delay) {
+        try {
+            Future<?> unused = thread.schedule(this::verify, delay.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException e) {
+            log.trace("closed: nothing to verify", e);
+        }
+    }
+
+    private void verify() {
+        lock.lock();
+        try {
+            NodeAdvert mine = advert;
+            NodeRecord before = registered;
+            if (mine == null || before == null || !session.isUp()) {
+                return; // the next connection verifies
+            }
+            Deadline deadline = Deadline.after(Duration.ofMillis(2 * session.sessionTimeoutMs()));
+            NodeRecord now = make(mine, before.id(), deadline);
+            if (now.incarnation() != before.incarnation()) {
+                registered = now;
+                log.info(
+                        "registered again: node={} id={} incarnation={} (was {})",
+                        now.name(),
+                        now.id(),
+                        now.incarnation(),
+                        before.incarnation());
+                listeners.tell(listener -> listener.registeredAgain(now));
+            }
+        } catch (ClusterUnavailableException e) {
+            log.warn("The registration could not be verified: {}", e.getMessage());
+            schedule(RETRY);
+        } catch (LiteException e) {
+            advert = null;
+            registered = null;
+            log.error("The registration is lost: {}", e.getMessage());
+            listeners.tell(listener -> listener.registrationRefused(String.valueOf(e.getMessage())));
+        } catch (RuntimeException e) {
+            log.error("The registration could not be verified", e);
+            schedule(RETRY);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Whether these registrations lack this process's own, which then has to be verified. */
+    boolean isMissingIn(List<NodeRecord> nodes) {
+        if (!lock.tryLock()) {
+            return false; // one is being made now
+        }
+        try {
+            NodeRecord mine = registered;
+            return mine != null && !nodes.contains(mine);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void close() {
+        thread.shutdownNow();
+    }
+}

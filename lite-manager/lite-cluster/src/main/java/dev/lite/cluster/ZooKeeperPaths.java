@@ -1,0 +1,63 @@
+package dev.lite.cluster;
+
+import java.util.List;
+
+/**
+ * Where everything lies in ZooKeeper.
+ *
+ * <pre>
+ * /lite/CLUSTER/ids/NODE        the node's id, in decimal; its znode version is the last incarnation given
+ *              /by-id/ID        the name of the node that the id was given to, for ever
+ *              /live/NODE       ephemeral: the registration, as JSON
+ *              /names/XX/NAME   a record (see {@link RecordStore}); XX is the bucket, NAME is URL-encoded
+ *              /leader          the managers' latch
+ * </pre>
+ */
+final class ZooKeeperPaths {
+    private static final String ROOT = "/lite";
+
+    private final String base;
+    final String ids;
+    final String byId;
+    final String live;
+    final String names;
+    final String leader;
+
+    ZooKeeperPaths(String cluster) {
+        base = ROOT + "/" + cluster;
+        ids = base + "/ids";
+        byId = base + "/by-id";
+        live = base + "/live";
+        names = base + "/names";
+        leader = base + "/leader";
+    }
+
+    /** Parents before children. */
+    List<String> layout() {
+        return List.of(ROOT, base, ids, byId, live, names);
+    }
+
+    String id(String node) {
+        return ids + "/" + node;
+    }
+
+    String byId(int id) {
+        return byId + "/" + id;
+    }
+
+    String live(String node) {
+        return live + "/" + node;
+    }
+
+    String bucket(int bucket) {
+        return "%s/%02x".formatted(names, bucket);
+    }
+
+    String bucketOf(String name) {
+        return bucket(RecordName.bucket(name));
+    }
+
+    String record(String name) {
+        return bucketOf(name) + "/" + RecordName.encode(name);
+    }
+}

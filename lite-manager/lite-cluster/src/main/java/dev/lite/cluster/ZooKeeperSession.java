@@ -1,0 +1,292 @@
+package dev.lite.cluster;
+
+import dev.lite.api.ClusterUnavailableException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.state.ConnectionState;
+import org.apache.curator.retry.BoundedExponentialBackoffRetry;
+import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException.Code;
+import org.apache.zookeeper.Op;
+import org.apache.zookeeper.OpResult;
+import org.apache.zookeeper.Watcher;
+import org.apache.zookeeper.ZooDefs;
+import org.apache.zookeeper.ZooKeeper;
+import org.apache.zookeeper.data.Stat;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The connection to ZooKeeper, and its requests as futures.
+ *
+ * <p>Curator keeps the connection and replaces expired sessions. The requests go to the ZooKeeper client that Curator
+ * holds, because Curator's own are repeated for as long as a retry policy says, while ours end with the caller's
+ * deadline: each request here is sent once, and a lost connection fails it at once. Requests that are sent one after the
+ * other by one thread are carried out and answered in that order.
+ *
+ * <p>Any thread.
+ */
+final class ZooKeeperSession implements AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(ZooKeeperSession.class);
+    private static final int CLOSE_WAIT_MS = 2000;
+
+    /** A record's bytes or a node's, and what ZooKeeper knows of them. */
+    record Data(byte[] bytes, Stat stat) {}
+
+    private enum State {
+        /** Not connected yet: callers wait up to their deadline. */
+        CONNECTING,
+        UP,
+        /** Was connected, is not: callers are told at once. */
+        AWAY,
+        CLOSED
+    }
+
+    private final String connectString;
+    private final CuratorFramework client;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private volatile State state = State.CONNECTING;
+
+    ZooKeeperSession(CuratorConfig config) {
+        connectString = config.connectString();
+        client = CuratorFrameworkFactory.builder()
+                .connectString(connectString)
+                .sessionTimeoutMs((int) config.sessionTimeout().toMillis())
+                .connectionTimeoutMs((int) config.connectionTimeout().toMillis())
+                // For the cache and the latch only: both start over when the connection comes back.
+                .retryPolicy(new BoundedExponentialBackoffRetry(50, 1000, 10))
+                // The servers that were configured, not the addresses that they have for each other.
+                .ensembleTracker(false)
+                .dontUseContainerParents()
+                .build();
+    }
+
+    /**
+     * Starts to connect; does not wait for it. Called once.
+     *
+     * @param availability told {@code true} and {@code false} in turn, beginning with the first connection, on a thread of
+     *     Curator
+     */
+    void start(Consumer<Boolean> availability) {
+        client.getConnectionStateListenable().addListener((source, newState) -> stateChanged(newState, availability));
+        client.start();
+    }
+
+    private void stateChanged(ConnectionState newState, Consumer<Boolean> availability) {
+        // A read-only server would answer reads from before a partition.
+        boolean up = newState == ConnectionState.CONNECTED || newState == ConnectionState.RECONNECTED;
+        lock.lock();
+        try {
+            State next = up ? State.UP : State.AWAY;
+            if (state == State.CLOSED || state == next) {
+                return;
+            }
+            state = next;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+        log.info("ZooKeeper at {} is {}", connectString, up ? "connected" : "away (" + newState + ")");
+        availability.accept(up);
+    }
+
+    boolean isUp() {
+        return state == State.UP;
+    }
+
+    CuratorFramework client() {
+        return client;
+    }
+
+    /** The number of the session that requests go to now. */
+    long sessionId() {
+        return zooKeeper().getSessionId();
+    }
+
+    /** What the server granted, in milliseconds. */
+    long sessionTimeoutMs() {
+        return zooKeeper().getSessionTimeout();
+    }
+
+    /** Returns when connected; see {@link State} for when it waits and when it throws. */
+    void requireUp(Deadline deadline) {
+        if (state == State.UP) {
+            return;
+        }
+        lock.lock();
+        try {
+            while (state == State.CONNECTING) {
+                long remainingNs = deadline.remainingNs();
+                if (remainingNs == 0) {
+                    throw new ClusterUnavailableException("ZooKeeper at %s cannot be reached; waited %d ms"
+                            .formatted(connectString, deadline.given().toMillis()));
+                }
+                long leftNs = changed.awaitNanos(remainingNs);
+                log.trace("woken with {} ns left", leftNs);
+            }
+            switch (state) {
+                case AWAY ->
+                    throw new ClusterUnavailableException(
+                            "the connection to ZooKeeper at %s is lost".formatted(connectString));
+                case CLOSED -> throw new ClusterUnavailableException("the directory is closed");
+                default -> {}
+            }
+        } catch (InterruptedException e) {
+            throw interrupted("connecting", e);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Waits for an answer.
+     *
+     * @param what in words, for messages
+     * @throws ClusterUnavailableException when the connection was lost, or the deadline passed
+     */
+    <T> T await(CompletableFuture<T> answer, Deadline deadline, String what) {
+        try {
+            return answer.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            throw new ClusterUnavailableException(
+                    "ZooKeeper at %s did not answer within %d ms (%s)"
+                            .formatted(connectString, deadline.given().toMillis(), what),
+                    e);
+        } catch (InterruptedException e) {
+            throw interrupted(what, e);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof ClusterUnavailableException unavailable) {
+                throw new ClusterUnavailableException("%s (%s)".formatted(unavailable.getMessage(), what), e);
+            }
+            throw new IllegalStateException("a request to ZooKeeper failed (%s)".formatted(what), e.getCause());
+        }
+    }
+
+    private ClusterUnavailableException interrupted(String what, InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return new ClusterUnavailableException(
+                "interrupted while waiting for ZooKeeper at %s (%s)".formatted(connectString, what), e);
+    }
+
+    /** Everything that was finished in the cluster before this call is seen by the requests that are sent after it. */
+    CompletableFuture<Answer<String>> sync(String path) {
+        CompletableFuture<Answer<String>> answer = new CompletableFuture<>();
+        zooKeeper().sync(path, (rc, p, ctx) -> complete(answer, rc, path, path), null);
+        return answer;
+    }
+
+    CompletableFuture<Answer<Data>> getData(String path) {
+        CompletableFuture<Answer<Data>> answer = new CompletableFuture<>();
+        zooKeeper()
+                .getData(
+                        path,
+                        false,
+                        (rc, p, ctx, bytes, stat) -> complete(
+                                answer, rc, path, rc == 0 ? new Data(bytes == null ? new byte[0] : bytes, stat) : null),
+                        null);
+        return answer;
+    }
+
+    /** @param watcher told once of the next change, or of a lost connection */
+    CompletableFuture<Answer<Stat>> exists(String path, @Nullable Watcher watcher) {
+        CompletableFuture<Answer<Stat>> answer = new CompletableFuture<>();
+        zooKeeper().exists(path, watcher, (rc, p, ctx, stat) -> complete(answer, rc, path, stat), null);
+        return answer;
+    }
+
+    CompletableFuture<Answer<List<String>>> children(String path) {
+        CompletableFuture<Answer<List<String>>> answer = new CompletableFuture<>();
+        zooKeeper().getChildren(path, false, (rc, p, ctx, children) -> complete(answer, rc, path, children), null);
+        return answer;
+    }
+
+    CompletableFuture<Answer<Stat>> create(String path, byte[] bytes) {
+        CompletableFuture<Answer<Stat>> answer = new CompletableFuture<>();
+        zooKeeper()
+                .create(
+                        path,
+                        bytes,
+                        ZooDefs.Ids.OPEN_ACL_UNSAFE,
+                        CreateMode.PERSISTENT,
+                        (rc, p, ctx, name, stat) -> complete(answer, rc, path, stat),
+                        null);
+        return answer;
+    }
+
+    CompletableFuture<Answer<String>> delete(String path, int version) {
+        CompletableFuture<Answer<String>> answer = new CompletableFuture<>();
+        zooKeeper().delete(path, version, (rc, p, ctx) -> complete(answer, rc, path, path), null);
+        return answer;
+    }
+
+    /**
+     * All or nothing. The answer's value is there also when it was refused: one result for each operation.
+     *
+     * @param path for messages
+     */
+    CompletableFuture<Answer<List<OpResult>>> multi(String path, Op... operations) {
+        CompletableFuture<Answer<List<OpResult>>> answer = new CompletableFuture<>();
+        zooKeeper().multi(List.of(operations), (rc, p, ctx, results) -> complete(answer, rc, path, results), null);
+        return answer;
+    }
+
+    static Op createOp(String path, byte[] bytes, CreateMode mode) {
+        return Op.create(path, bytes, ZooDefs.Ids.OPEN_ACL_UNSAFE, mode);
+    }
+
+    /** Runs on the ZooKeeper client's event thread, which nothing may block. */
+    private <T> void complete(CompletableFuture<Answer<T>> answer, int rc, String path, @Nullable T value) {
+        Code code = Code.get(rc);
+        switch (code) {
+            case CONNECTIONLOSS, SESSIONEXPIRED, SESSIONMOVED, OPERATIONTIMEOUT, REQUESTTIMEOUT, SYSTEMERROR ->
+                answer.completeExceptionally(new ClusterUnavailableException(
+                        "the connection to ZooKeeper at %s is lost: %s".formatted(connectString, code)));
+            default -> answer.complete(new Answer<>(path, code, value));
+        }
+    }
+
+    private ZooKeeper zooKeeper() {
+        try {
+            return client.getZookeeperClient().getZooKeeper();
+        } catch (Exception e) { // declared by Curator; in truth connection losses that it noticed by itself
+            throw new ClusterUnavailableException(
+                    "the connection to ZooKeeper at %s is lost".formatted(connectString), e);
+        }
+    }
+
+    /**
+     * Ends the session: its registration goes at once if ZooKeeper can be reached, else with the session time-out. Waits
+     * for that at most {@value #CLOSE_WAIT_MS} ms: to a server that does not answer, ZooKeeper's client would say good-bye
+     * for a whole session time-out.
+     */
+    @Override
+    public void close() {
+        lock.lock();
+        try {
+            state = State.CLOSED;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+        Thread closer =
+                Thread.ofPlatform().name("lite-zookeeper-close").daemon().start(client::close);
+        try {
+            if (!closer.join(Duration.ofMillis(CLOSE_WAIT_MS))) {
+                log.info("ZooKeeper at {} did not answer the end of the session", connectString);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

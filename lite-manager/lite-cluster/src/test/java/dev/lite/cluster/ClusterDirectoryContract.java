@@ -1,0 +1,540 @@
+package dev.lite.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.NodeUnreachableException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What every directory does. A subclass supplies the directory and its faults. */
+abstract class ClusterDirectoryContract {
+    static final Duration DEADLINE = Waits.seconds(20);
+    private static final int RACERS = 8;
+
+    private final List<ClusterDirectory> opened = new ArrayList<>();
+
+    /** Another session with the cluster of this test. */
+    abstract ClusterDirectory openSession();
+
+    /** Makes the directory unreachable for every session. */
+    abstract void stopDirectory();
+
+    /** Ends {@link #stopDirectory}. */
+    abstract void startDirectory();
+
+    /** Ends the session as the directory does with one that was silent for too long. */
+    abstract void expire(ClusterDirectory session);
+
+    final ClusterDirectory open() {
+        ClusterDirectory directory = openSession();
+        opened.add(directory);
+        return directory;
+    }
+
+    @AfterEach
+    void closeSessions() {
+        opened.forEach(ClusterDirectory::close);
+    }
+
+    static NodeAdvert advert(String name) {
+        return new NodeAdvert(
+                name, NodeAdvert.NO_ID, "host-of-" + name + "/boot", 1 << 20, Map.of("shm", "/x/" + name));
+    }
+
+    private static NodeAdvert holding(String name, int id) {
+        return new NodeAdvert(name, id, "host", 1 << 20, Map.of());
+    }
+
+    static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    // Records
+
+    @Test
+    void aRecordIsReadAsItWasCreatedByEverySession() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+
+        assertThat(one.create("a", bytes("first"), DEADLINE)).isTrue();
+
+        VersionedRecord read = other.read("a", DEADLINE).orElseThrow();
+        assertThat(read.bytes()).isEqualTo(bytes("first"));
+        assertThat(other.read("b", DEADLINE)).isEmpty();
+    }
+
+    @Test
+    void creatingTheSameBytesAgainIsTrueAndOtherBytesFalse() {
+        ClusterDirectory one = open();
+        assertThat(one.create("a", bytes("first"), DEADLINE)).isTrue();
+        int version = one.read("a", DEADLINE).orElseThrow().version();
+
+        assertThat(one.create("a", bytes("first"), DEADLINE)).isTrue();
+        assertThat(open().create("a", bytes("other"), DEADLINE)).isFalse();
+
+        VersionedRecord read = one.read("a", DEADLINE).orElseThrow();
+        assertThat(read.bytes()).isEqualTo(bytes("first"));
+        assertThat(read.version()).isEqualTo(version);
+    }
+
+    @Test
+    void aChangeNeedsTheVersionThatIsThere() {
+        ClusterDirectory one = open();
+        one.create("a", bytes("first"), DEADLINE);
+        int first = one.read("a", DEADLINE).orElseThrow().version();
+
+        int second = one.compareAndSet("a", first, bytes("second"), DEADLINE).orElseThrow();
+
+        assertThat(second).isNotEqualTo(first);
+        assertThat(one.compareAndSet("a", first, bytes("third"), DEADLINE)).isEmpty();
+        assertThat(one.compareAndSet("a", -1, bytes("third"), DEADLINE)).isEmpty();
+        assertThat(one.compareAndSet("nothing", 0, bytes("third"), DEADLINE)).isEmpty();
+        VersionedRecord read = open().read("a", DEADLINE).orElseThrow();
+        assertThat(read.bytes()).isEqualTo(bytes("second"));
+        assertThat(read.version()).isEqualTo(second);
+    }
+
+    @Test
+    void aDeletionNeedsTheVersionThatIsThere() {
+        ClusterDirectory one = open();
+        one.create("a", bytes("first"), DEADLINE);
+        int first = one.read("a", DEADLINE).orElseThrow().version();
+        int second = one.compareAndSet("a", first, bytes("second"), DEADLINE).orElseThrow();
+
+        assertThat(one.delete("a", first, DEADLINE)).isFalse();
+        assertThat(one.delete("a", -1, DEADLINE)).isFalse();
+        assertThat(one.delete("a", second, DEADLINE)).isTrue();
+        assertThat(one.delete("a", second, DEADLINE)).isTrue();
+        assertThat(one.read("a", DEADLINE)).isEmpty();
+    }
+
+    @Test
+    void aNameThatIsMadeAgainNeverHasAVersionThatItHadBefore() {
+        ClusterDirectory one = open();
+        one.create("a", bytes("old"), DEADLINE);
+        int old = one.read("a", DEADLINE).orElseThrow().version();
+        one.delete("a", old, DEADLINE);
+        one.create("a", bytes("new"), DEADLINE);
+
+        assertThat(one.compareAndSet("a", old, bytes("meant for the old one"), DEADLINE))
+                .isEmpty();
+        assertThat(one.delete("a", old, DEADLINE)).isFalse();
+        assertThat(one.read("a", DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("new"));
+    }
+
+    @Test
+    void exactlyOneOfManyChangesOfAVersionWins() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        one.create("a", bytes("0"), DEADLINE);
+        int version = one.read("a", DEADLINE).orElseThrow().version();
+        for (int round = 1; round <= 20; round++) {
+            int expected = version;
+            String text = Integer.toString(round);
+            List<Optional<Integer>> answers = race(racer -> {
+                ClusterDirectory directory = racer % 2 == 0 ? one : other;
+                return directory.compareAndSet("a", expected, bytes(text + ":" + racer), DEADLINE);
+            });
+
+            List<Integer> winners = IntStream.range(0, RACERS)
+                    .filter(racer -> answers.get(racer).isPresent())
+                    .boxed()
+                    .toList();
+            assertThat(winners).hasSize(1);
+            VersionedRecord read = other.read("a", DEADLINE).orElseThrow();
+            assertThat(read.bytes()).isEqualTo(bytes(text + ":" + winners.getFirst()));
+            version = answers.get(winners.getFirst()).orElseThrow();
+            assertThat(read.version()).isEqualTo(version);
+        }
+    }
+
+    @Test
+    void exactlyOneOfManyCreatorsWithOtherBytesWins() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+
+        List<Boolean> answers =
+                race(racer -> (racer % 2 == 0 ? one : other).create("a", bytes("by " + racer), DEADLINE));
+
+        assertThat(answers).containsOnlyOnce(true);
+        assertThat(one.read("a", DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("by " + answers.indexOf(true)));
+    }
+
+    @Test
+    void incrementsOfManyThreadsAreAllCountedAlsoWhileNeighboursAreDeleted() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        one.create("counter", bytes("0"), DEADLINE);
+        // Names of the counter's own bucket, whose deletions get in the way of its changes.
+        List<String> neighbours = IntStream.range(0, 100_000)
+                .mapToObj(number -> "neighbour " + number)
+                .filter(name -> RecordName.bucket(name) == RecordName.bucket("counter"))
+                .limit(RACERS)
+                .toList();
+        int rounds = 10;
+
+        race(racer -> {
+            ClusterDirectory directory = racer % 2 == 0 ? one : other;
+            for (int round = 0; round < rounds; round++) {
+                increment(directory, "counter");
+                assertThat(directory.create(neighbours.get(racer), bytes("x"), DEADLINE))
+                        .isTrue();
+                int version = directory
+                        .read(neighbours.get(racer), DEADLINE)
+                        .orElseThrow()
+                        .version();
+                assertThat(directory.delete(neighbours.get(racer), version, DEADLINE))
+                        .isTrue();
+            }
+            return true;
+        });
+
+        assertThat(one.read("counter", DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("" + RACERS * rounds));
+    }
+
+    private static void increment(ClusterDirectory directory, String name) {
+        while (true) {
+            VersionedRecord read = directory.read(name, DEADLINE).orElseThrow();
+            int next = Integer.parseInt(new String(read.bytes(), StandardCharsets.UTF_8)) + 1;
+            if (directory
+                    .compareAndSet(name, read.version(), bytes(Integer.toString(next)), DEADLINE)
+                    .isPresent()) {
+                return;
+            }
+        }
+    }
+
+    @Test
+    void aRecordMayBeEmptyAndMayHaveUpToTheLimit() {
+        ClusterDirectory one = open();
+        byte[] longest = new byte[ClusterDirectory.RECORD_BYTES_MAX];
+        longest[longest.length - 1] = 1;
+
+        assertThat(one.create("empty", new byte[0], DEADLINE)).isTrue();
+        assertThat(one.create("longest", longest, DEADLINE)).isTrue();
+
+        assertThat(one.read("empty", DEADLINE).orElseThrow().bytes()).isEmpty();
+        assertThat(one.read("longest", DEADLINE).orElseThrow().bytes()).isEqualTo(longest);
+        byte[] tooLong = new byte[ClusterDirectory.RECORD_BYTES_MAX + 1];
+        assertThatThrownBy(() -> one.create("too long", tooLong, DEADLINE))
+                .isInstanceOf(LimitExceededException.class)
+                .hasMessageContaining("too long")
+                .hasMessageContaining("524289")
+                .hasMessageContaining("524288");
+        assertThatThrownBy(() -> one.compareAndSet("empty", 0, tooLong, DEADLINE))
+                .isInstanceOf(LimitExceededException.class);
+    }
+
+    @Test
+    void aRecordIsTheCallersOwnCopy() {
+        ClusterDirectory one = open();
+        byte[] record = bytes("abc");
+        one.create("a", record, DEADLINE);
+        record[0] = 'x';
+        one.read("a", DEADLINE).orElseThrow().bytes()[1] = 'x';
+
+        assertThat(one.read("a", DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("abc"));
+    }
+
+    @Test
+    void everyAllowedNameIsKeptAsItIs() {
+        ClusterDirectory one = open();
+        List<String> names = List.of(
+                "/",
+                "/a/b//c/",
+                ".",
+                "..",
+                "a b+c%2F%zz",
+                "zookeeper",
+                "Grüße, 世界 🌍",
+                "x".repeat(512),
+                "/".repeat(512),
+                "é".repeat(256));
+        for (String name : names) {
+            assertThat(one.create(name, bytes("of " + name), DEADLINE)).isTrue();
+        }
+        for (String name : names) {
+            assertThat(one.read(name, DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("of " + name));
+        }
+        assertThat(one.names("", 100, DEADLINE))
+                .containsExactlyElementsOf(names.stream().sorted().toList());
+    }
+
+    @Test
+    void aNameThatIsNotAllowedIsRefusedBeforeAnythingIsAsked() {
+        ClusterDirectory one = open();
+        for (String name : List.of("", " ", "x".repeat(513), "a\nb", "half a pair \ud83c")) {
+            assertThatThrownBy(() -> one.create(name, bytes("x"), DEADLINE))
+                    .isInstanceOf(IllegalArgumentException.class);
+            assertThatThrownBy(() -> one.read(name, DEADLINE)).isInstanceOf(IllegalArgumentException.class);
+            assertThatThrownBy(() -> one.compareAndSet(name, 0, bytes("x"), DEADLINE))
+                    .isInstanceOf(IllegalArgumentException.class);
+            assertThatThrownBy(() -> one.delete(name, 0, DEADLINE)).isInstanceOf(IllegalArgumentException.class);
+        }
+        assertThatThrownBy(() -> one.names("", 0, DEADLINE))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("0");
+    }
+
+    @Test
+    void twoThousandNamesAreListedSortedByPrefixAndUpToTheLimit() {
+        ClusterDirectory one = open();
+        race(racer -> {
+            for (int number = racer; number < 2000; number += RACERS) {
+                one.create("%s/%04d".formatted(number % 2 == 0 ? "even" : "odd", number), bytes("x"), DEADLINE);
+            }
+            return true;
+        });
+
+        assertThat(one.names("", 5000, DEADLINE)).hasSize(2000).isSorted();
+        assertThat(one.names("odd/", 5000, DEADLINE)).hasSize(1000).allMatch(name -> name.startsWith("odd/"));
+        assertThat(one.names("even/", 3, DEADLINE)).containsExactly("even/0000", "even/0002", "even/0004");
+        assertThat(one.names("odd/1999", 3, DEADLINE)).containsExactly("odd/1999");
+        assertThat(one.names("none", 3, DEADLINE)).isEmpty();
+    }
+
+    // Nodes
+
+    @Test
+    void aNodeIsSeenByEverySessionFromItsRegistrationToItsEnd() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        RecordingListener told = new RecordingListener();
+        other.addListener(told);
+
+        NodeRecord registered = one.register(advert("a"), DEADLINE);
+
+        assertThat(registered)
+                .isEqualTo(new NodeRecord(
+                        "a", 0, registered.incarnation(), "host-of-a/boot", 1 << 20, Map.of("shm", "/x/a")));
+        assertThat(other.nodesNow(DEADLINE)).containsExactly(registered);
+        Waits.until("the join is told", () -> told.lastNodes().equals(List.of("a")));
+        assertThat(other.nodes()).containsExactly(registered);
+
+        one.close();
+
+        Waits.until("the leave is told", () -> told.lastNodes().isEmpty());
+        assertThat(other.nodesNow(DEADLINE)).isEmpty();
+        assertThat(other.nodes()).isEmpty();
+    }
+
+    @Test
+    void aListenerThatComesLateIsToldTheNodesThatAreThere() {
+        ClusterDirectory one = open();
+        one.register(advert("a"), DEADLINE);
+        Waits.until("the node is heard of", () -> !one.nodes().isEmpty());
+        RecordingListener late = new RecordingListener();
+
+        one.addListener(late);
+
+        Waits.until("the node is told", () -> late.lastNodes().equals(List.of("a")));
+    }
+
+    @Test
+    void aListenerThatThrowsDoesNotKeepOthersFromBeingTold() {
+        ClusterDirectory one = open();
+        one.addListener(new DirectoryListener() {
+            @Override
+            public void nodesChanged(List<NodeRecord> nodes) {
+                throw new IllegalStateException("thrown by a test");
+            }
+        });
+        RecordingListener told = new RecordingListener();
+        one.addListener(told);
+
+        one.register(advert("a"), DEADLINE);
+
+        Waits.until("the node is told", () -> told.lastNodes().equals(List.of("a")));
+    }
+
+    @Test
+    void nodesOfDifferentNamesGetDifferentIdsAndAreListedInTheirOrder() {
+        List<NodeRecord> registered = race(racer -> open().register(advert("node-" + (RACERS - racer)), DEADLINE));
+
+        assertThat(registered.stream().map(NodeRecord::id))
+                .containsExactlyInAnyOrderElementsOf(
+                        IntStream.range(0, RACERS).boxed().toList());
+        assertThat(open().nodesNow(DEADLINE).stream().map(NodeRecord::id))
+                .containsExactlyElementsOf(IntStream.range(0, RACERS).boxed().toList());
+    }
+
+    @Test
+    void aNodeThatComesBackHasItsIdAndALargerIncarnation() {
+        open().register(advert("other"), DEADLINE);
+        ClusterDirectory first = open();
+        NodeRecord before = first.register(advert("a"), DEADLINE);
+        first.close();
+        ClusterDirectory between = open();
+        between.register(advert("between"), DEADLINE);
+
+        NodeRecord after = open().register(holding("a", before.id()), DEADLINE);
+
+        assertThat(after.id()).isEqualTo(before.id()).isEqualTo(1);
+        assertThat(after.incarnation()).isGreaterThan(before.incarnation());
+    }
+
+    @Test
+    void aHeldIdIsKeptOrRefused() {
+        NodeRecord held = open().register(holding("a", 7), DEADLINE);
+        assertThat(held.id()).isEqualTo(7);
+
+        assertThatThrownBy(() -> open().register(holding("b", 7), DEADLINE))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessageContaining("\"b\"")
+                .hasMessageContaining("id 7")
+                .hasMessageContaining("\"a\"");
+        NodeRecord other = open().register(advert("c"), DEADLINE);
+        assertThatThrownBy(() -> open().register(holding("c", 9), DEADLINE))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessageContaining("id 9")
+                .hasMessageContaining("id " + other.id());
+        assertThatThrownBy(() -> open().register(holding("d", 1024), DEADLINE))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("1024")
+                .hasMessageContaining("1023");
+    }
+
+    @Test
+    void anIdThatIsAskedForFirstIsTheOneOfTheRegistration() {
+        ClusterDirectory one = open();
+        assertThat(one.claimId("a", 3, DEADLINE)).isEqualTo(3);
+        assertThat(one.claimId("b", NodeAdvert.NO_ID, DEADLINE)).isZero();
+        assertThat(one.claimId("b", NodeAdvert.NO_ID, DEADLINE)).isZero();
+        assertThat(one.nodesNow(DEADLINE)).isEmpty();
+
+        assertThat(one.register(advert("a"), DEADLINE).id()).isEqualTo(3);
+        assertThatThrownBy(() -> one.claimId("c", 3, DEADLINE)).isInstanceOf(NodeUnreachableException.class);
+        assertThatThrownBy(() -> one.claimId("c/d", NodeAdvert.NO_ID, DEADLINE))
+                .isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
+    void aSecondNodeOfALiveNameIsRefusedWithTheHostOfTheFirst() {
+        NodeRecord first = open().register(advert("a"), DEADLINE);
+        ClusterDirectory second = open();
+
+        assertThatThrownBy(() -> second.register(advert("a"), DEADLINE))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessageContaining("\"a\"")
+                .hasMessageContaining("host-of-a");
+        assertThat(second.nodesNow(DEADLINE)).containsExactly(first);
+        assertThat(second.register(advert("b"), DEADLINE).id()).isEqualTo(1);
+    }
+
+    @Test
+    void oneDirectoryRegistersOneNode() {
+        ClusterDirectory one = open();
+        one.register(advert("a"), DEADLINE);
+
+        assertThatThrownBy(() -> one.register(advert("b"), DEADLINE))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("\"a\"");
+    }
+
+    // Faults
+
+    @Test
+    void anExpiredRegistrationIsMadeAgainWithALargerIncarnation() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        RecordingListener told = new RecordingListener();
+        one.addListener(told);
+        NodeRecord before = one.register(advert("a"), DEADLINE);
+
+        expire(one);
+
+        Waits.until("it is registered again", () -> !told.registeredAgain.isEmpty());
+        NodeRecord after = told.registeredAgain.getFirst();
+        assertThat(after.id()).isEqualTo(before.id());
+        assertThat(after.incarnation()).isGreaterThan(before.incarnation());
+        assertThat(other.nodesNow(DEADLINE)).containsExactly(after);
+        Waits.until("others see it", () -> other.nodes().equals(List.of(after)));
+    }
+
+    @Test
+    void whileTheDirectoryIsAwayCallsFailAtOnceAndAfterwardsEverythingIsBackByItself() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        RecordingListener told = new RecordingListener();
+        one.addListener(told);
+        NodeRecord node = one.register(advert("a"), DEADLINE);
+        one.create("kept", bytes("x"), DEADLINE);
+        Waits.until("the node is heard of", () -> one.nodes().equals(List.of(node)));
+
+        stopDirectory();
+        Waits.until("it is told", () -> told.availability.contains(false));
+
+        assertThat(one.isAvailable()).isFalse();
+        assertThat(one.nodes()).containsExactly(node);
+        long startNs = System.nanoTime();
+        for (Callable<?> call : List.<Callable<?>>of(
+                () -> one.create("b", bytes("x"), DEADLINE),
+                () -> one.read("kept", DEADLINE),
+                () -> one.compareAndSet("kept", 0, bytes("x"), DEADLINE),
+                () -> one.delete("kept", 0, DEADLINE),
+                () -> one.names("", 1, DEADLINE),
+                () -> one.nodesNow(DEADLINE))) {
+            assertThatThrownBy(call::call).isInstanceOf(ClusterUnavailableException.class);
+        }
+        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(Waits.seconds(1));
+
+        startDirectory();
+
+        Waits.until("both are back", () -> one.isAvailable() && other.isAvailable());
+        assertThat(told.availability).endsWith(false, true);
+        assertThat(other.read("kept", DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("x"));
+        Waits.until("the node is there", () -> namesOf(other.nodesNow(DEADLINE)).equals(List.of("a")));
+    }
+
+    @Test
+    void aClosedDirectorySaysSo() {
+        ClusterDirectory one = open();
+        one.create("a", bytes("x"), DEADLINE);
+        one.close();
+        one.close();
+
+        assertThat(one.isAvailable()).isFalse();
+        assertThatThrownBy(() -> one.read("a", DEADLINE))
+                .isInstanceOf(ClusterUnavailableException.class)
+                .hasMessageContaining("closed");
+    }
+
+    static List<String> namesOf(List<NodeRecord> nodes) {
+        return nodes.stream().map(NodeRecord::name).toList();
+    }
+
+    interface Racer<T> {
+        T run(int racer);
+    }
+
+    /** What every racer returned; they start together. */
+    static <T> List<T> race(Racer<T> racer) {
+        try (ExecutorService threads = Executors.newFixedThreadPool(RACERS)) {
+            List<Future<T>> running = IntStream.range(0, RACERS)
+                    .mapToObj(number -> threads.submit(() -> racer.run(number)))
+                    .toList();
+            List<T> results = new ArrayList<>();
+            for (Future<T> future : running) {
+                results.add(future.get());
+            }
+            return results;
+        } catch (InterruptedException | ExecutionException e) {
+            throw new AssertionError("a racer failed", e);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+package dev.lite.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.NodeUnreachableException;
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.Op;
+import org.apache.zookeeper.ZooKeeper;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The contract, and what only a real ZooKeeper can do. One server for all tests, one cluster name for each. */
+class CuratorDirectoryTest extends ClusterDirectoryContract {
+    private static final Duration SESSION_TIMEOUT = Waits.scaled(Duration.ofMillis(1500));
+    private static final AtomicInteger CLUSTERS = new AtomicInteger();
+
+    @TempDir
+    static Path directory;
+
+    private static RealZooKeeper zooKeeper;
+
+    private final String cluster = "test-" + CLUSTERS.incrementAndGet();
+
+    @BeforeAll
+    static void startZooKeeper() {
+        zooKeeper = new RealZooKeeper(directory);
+    }
+
+    @AfterAll
+    static void stopZooKeeper() {
+        zooKeeper.close();
+    }
+
+    @Override
+    ClusterDirectory openSession() {
+        return CuratorDirectory.open(
+                new CuratorConfig(zooKeeper.connectString(), cluster, SESSION_TIMEOUT, Waits.seconds(1)));
+    }
+
+    @Override
+    void stopDirectory() {
+        zooKeeper.stop();
+    }
+
+    @Override
+    void startDirectory() {
+        zooKeeper.start();
+    }
+
+    /** A second connection with the session's own number and password ends it: the server says "expired" to the first. */
+    @Override
+    void expire(ClusterDirectory session) {
+        try {
+            ZooKeeper mine = ((CuratorDirectory) session)
+                    .session()
+                    .client()
+                    .getZookeeperClient()
+                    .getZooKeeper();
+            ZooKeeper second = new ZooKeeper(
+                    zooKeeper.connectString(),
+                    (int) SESSION_TIMEOUT.toMillis(),
+                    event -> {},
+                    mine.getSessionId(),
+                    mine.getSessionPasswd());
+            Waits.until("the second connection", () -> second.getState() == ZooKeeper.States.CONNECTED);
+            second.close();
+        } catch (Exception e) { // declared by Curator
+            throw new AssertionError("the session could not be ended", e);
+        }
+    }
+
+    private CuratorDirectory curator() {
+        return (CuratorDirectory) open();
+    }
+
+    @Test
+    void theRegistrationOfAKilledProcessIsWaitedForAndThatOfALiveOneIsNot() throws IOException {
+        Process process = NodeProcess.start(zooKeeper.connectString(), cluster, "a", SESSION_TIMEOUT);
+        try (CuratorDirectory one = curator()) {
+            Waits.until(
+                    "the process is registered",
+                    () -> namesOf(one.nodesNow(DEADLINE)).equals(List.of("a")));
+            NodeRecord before = one.nodesNow(DEADLINE).getFirst();
+
+            assertThatThrownBy(() -> one.register(advert("a"), DEADLINE))
+                    .isInstanceOf(NodeUnreachableException.class)
+                    .hasMessageContaining("host-of-a");
+            process.destroyForcibly();
+            NodeRecord after = one.register(advert("a"), DEADLINE);
+
+            assertThat(after.id()).isEqualTo(before.id());
+            assertThat(after.incarnation()).isGreaterThan(before.incarnation());
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
+    @Test
+    void aWaitForALeftOverRegistrationEndsAtTheDeadline() {
+        open().register(advert("a"), DEADLINE);
+        long startNs = System.nanoTime();
+
+        assertThatThrownBy(() -> open().register(advert("a"), Waits.scaled(Duration.ofMillis(400))))
+                .isInstanceOf(NodeUnreachableException.class);
+
+        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(SESSION_TIMEOUT);
+    }
+
+    @Test
+    void aNameThatWasTakenBetweenTwoSessionsIsReported() {
+        CuratorDirectory one = curator();
+        RecordingListener told = new RecordingListener();
+        one.addListener(told);
+        one.register(advert("a"), DEADLINE);
+        ClusterDirectory other = open();
+        // Put in the place of the registration in one step, as if the session had ended long ago.
+        ZooKeeperPaths paths = new ZooKeeperPaths(cluster);
+        ZooKeeperSession session = ((CuratorDirectory) other).session();
+        other.nodesNow(DEADLINE);
+        NodeRecord successor = new NodeRecord("a", 0, 99, "another-host/boot", 1, Map.of());
+        session.await(
+                session.multi(
+                        paths.live("a"),
+                        Op.delete(paths.live("a"), -1),
+                        ZooKeeperSession.createOp(
+                                paths.live("a"),
+                                new LiveEntry("another process", successor).toBytes(),
+                                CreateMode.EPHEMERAL)),
+                Deadline.after(DEADLINE),
+                "test");
+
+        Waits.until("it is reported", () -> !told.refused.isEmpty());
+
+        assertThat(told.refused.getFirst()).contains("another-host");
+        assertThat(one.nodesNow(DEADLINE)).containsExactly(successor);
+    }
+
+    @Test
+    void aRegistrationThatSomebodyDeletedIsMadeAgain() {
+        CuratorDirectory one = curator();
+        RecordingListener told = new RecordingListener();
+        one.addListener(told);
+        NodeRecord before = one.register(advert("a"), DEADLINE);
+        Waits.until("the node is heard of", () -> !one.nodes().isEmpty());
+        String path = new ZooKeeperPaths(cluster).live("a");
+        one.session().await(one.session().delete(path, -1), Deadline.after(DEADLINE), "test");
+
+        Waits.until("it is registered again", () -> !told.registeredAgain.isEmpty());
+
+        assertThat(told.registeredAgain.getFirst().incarnation()).isGreaterThan(before.incarnation());
+    }
+
+    @Test
+    void anEntryThatIsNotARegistrationHidesNoOther() {
+        CuratorDirectory one = curator();
+        NodeRecord node = one.register(advert("a"), DEADLINE);
+        for (String junk :
+                List.of("", "{", "null", "{}", "{\"owner\":\"x\"}", "{\"owner\":\"x\",\"node\":{\"id\":5}}")) {
+            String path = new ZooKeeperPaths(cluster).live("junk-" + junk.hashCode());
+            one.session().await(one.session().create(path, bytes(junk)), Deadline.after(DEADLINE), "test");
+        }
+
+        assertThat(one.nodesNow(DEADLINE)).containsExactly(node);
+        Waits.until("the node is heard of", () -> one.nodes().equals(List.of(node)));
+    }
+
+    @Test
+    void aServerThatIsNotThereIsReportedAtTheDeadline() throws IOException {
+        try (ServerSocket silent = new ServerSocket(0);
+                CuratorDirectory one = CuratorDirectory.open(CuratorConfig.of(
+                        "127.0.0.1:" + silent.getLocalPort(), cluster))) { // accepts, and never answers
+            long startNs = System.nanoTime();
+
+            assertThatThrownBy(() -> one.read("a", Duration.ofMillis(300)))
+                    .isInstanceOf(ClusterUnavailableException.class)
+                    .hasMessageContaining("127.0.0.1:" + silent.getLocalPort())
+                    .hasMessageContaining("300 ms");
+
+            assertThat(Duration.ofNanos(System.nanoTime() - startNs))
+                    .isBetween(Duration.ofMillis(300), Waits.seconds(2));
+            assertThat(one.isAvailable()).isFalse();
+        }
+    }
+
+    @Test
+    void oneOfTwoManagersLeadsAndTheOtherFollows() {
+        CuratorDirectory one = curator();
+        CuratorDirectory other = curator();
+        Leadership first = one.leadership("one");
+        Waits.until("the first leads", first::isLeader);
+        Leadership second = other.leadership("other");
+        List<Boolean> told = new CopyOnWriteArrayList<>();
+        second.addListener(told::add);
+
+        first.close();
+
+        Waits.until("the second leads", second::isLeader);
+        assertThat(first.isLeader()).isFalse();
+        assertThat(told).containsExactly(true);
+        second.close();
+    }
+}

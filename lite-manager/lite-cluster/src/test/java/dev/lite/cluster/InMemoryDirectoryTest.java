@@ -1,0 +1,51 @@
+package dev.lite.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class InMemoryDirectoryTest extends ClusterDirectoryContract {
+    private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+    private final List<InMemoryDirectory> sessions = new ArrayList<>();
+
+    @Override
+    synchronized ClusterDirectory openSession() {
+        InMemoryDirectory session = store.open();
+        sessions.add(session);
+        return session;
+    }
+
+    @Override
+    void stopDirectory() {
+        sessions.forEach(session -> session.setAvailable(false));
+    }
+
+    @Override
+    void startDirectory() {
+        sessions.forEach(session -> session.setAvailable(true));
+    }
+
+    @Override
+    void expire(ClusterDirectory session) {
+        ((InMemoryDirectory) session).expireSession();
+    }
+
+    @Test
+    void aNameThatWasTakenDuringALongAbsenceIsReported() {
+        InMemoryDirectory one = (InMemoryDirectory) open();
+        RecordingListener told = new RecordingListener();
+        one.addListener(told);
+        one.register(advert("a"), DEADLINE);
+        one.setAvailable(false);
+        one.expireSession();
+        NodeRecord successor = open().register(advert("a"), DEADLINE);
+
+        one.setAvailable(true);
+
+        Waits.until("it is reported", () -> !told.refused.isEmpty());
+        assertThat(told.refused.getFirst()).contains("\"a\"").contains("host-of-a");
+        assertThat(one.nodesNow(DEADLINE)).containsExactly(successor);
+    }
+}

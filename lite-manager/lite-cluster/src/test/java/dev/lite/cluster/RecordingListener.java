@@ -1,0 +1,36 @@
+package dev.lite.cluster;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/** Keeps what it was told. */
+final class RecordingListener implements DirectoryListener {
+    final List<List<String>> nodes = new CopyOnWriteArrayList<>();
+    final List<Boolean> availability = new CopyOnWriteArrayList<>();
+    final List<NodeRecord> registeredAgain = new CopyOnWriteArrayList<>();
+    final List<String> refused = new CopyOnWriteArrayList<>();
+
+    List<String> lastNodes() {
+        return nodes.isEmpty() ? List.of("nothing told yet") : nodes.getLast();
+    }
+
+    @Override
+    public void nodesChanged(List<NodeRecord> changed) {
+        nodes.add(changed.stream().map(NodeRecord::name).toList());
+    }
+
+    @Override
+    public void availabilityChanged(boolean available) {
+        availability.add(available);
+    }
+
+    @Override
+    public void registeredAgain(NodeRecord registration) {
+        registeredAgain.add(registration);
+    }
+
+    @Override
+    public void registrationRefused(String reason) {
+        refused.add(reason);
+    }
+}

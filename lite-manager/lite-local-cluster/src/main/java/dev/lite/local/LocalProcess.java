@@ -1,0 +1,231 @@
+package dev.lite.local;
+
+import java.io.BufferedReader;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.Reader;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Properties;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One process of a {@link LocalCluster}. Its output goes to its log file; when it is ready it has written its ready file
+ * (Java properties, among them its {@code pid}). Every method may be called by any thread.
+ */
+public final class LocalProcess {
+
+    private static final int LAST_LINES = 20;
+    private static final long POLL_NS = TimeUnit.MILLISECONDS.toNanos(25);
+
+    private final String name;
+    private final Path log;
+    private final @Nullable Path readyFile;
+    private final Process process;
+    private final @Nullable Thread relay;
+    private volatile Properties ready = new Properties();
+
+    private LocalProcess(
+            String name, Path log, @Nullable Path readyFile, Process process, @Nullable Consumer<String> lines) {
+        this.name = name;
+        this.log = log;
+        this.readyFile = readyFile;
+        this.process = process;
+        this.relay = lines == null
+                ? null
+                : Thread.ofPlatform().daemon().name("output of " + name).start(() -> relay(lines));
+    }
+
+    /**
+     * Starts a process. Its output is appended to {@code log}; with {@code lines} each line of it also goes there, on a
+     * thread of its own.
+     */
+    static LocalProcess start(
+            String name, List<String> command, Path log, @Nullable Path readyFile, @Nullable Consumer<String> lines) {
+        try {
+            if (readyFile != null) {
+                Files.deleteIfExists(readyFile);
+            }
+            ProcessBuilder builder = new ProcessBuilder(command)
+                    .redirectErrorStream(true)
+                    .redirectInput(
+                            ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()));
+            if (lines == null) {
+                builder.redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()));
+            }
+            return new LocalProcess(name, log, readyFile, builder.start(), lines);
+        } catch (IOException e) {
+            throw new ProcessFailedException(
+                    "%s could not be started by %s: %s".formatted(name, command.getFirst(), e.getMessage()), e);
+        }
+    }
+
+    /** The process's name in the cluster, for instance {@code node-1}. */
+    public String name() {
+        return name;
+    }
+
+    /** Its process id. */
+    public long pid() {
+        return process.pid();
+    }
+
+    /** Whether it runs. */
+    public boolean isAlive() {
+        return process.isAlive();
+    }
+
+    /** The file that has its output. */
+    public Path log() {
+        return log;
+    }
+
+    /** A value of its ready file; empty before it is ready. */
+    public Optional<String> property(String key) {
+        return Optional.ofNullable(ready.getProperty(key));
+    }
+
+    /** Where its health can be asked for, when it said so. */
+    public Optional<String> health() {
+        return property("health");
+    }
+
+    /**
+     * Waits for its end.
+     *
+     * @return its exit status, or empty when it still runs after {@code deadline}
+     */
+    public OptionalInt awaitExit(Duration deadline) {
+        if (!awaitEnd(deadline.toNanos())) {
+            return OptionalInt.empty();
+        }
+        if (relay != null) {
+            join(relay);
+        }
+        return OptionalInt.of(process.exitValue());
+    }
+
+    /** The last lines of its log, for messages. */
+    public String lastLines() {
+        ArrayDeque<String> last = new ArrayDeque<>();
+        try (BufferedReader reader = Files.newBufferedReader(log, StandardCharsets.ISO_8859_1)) {
+            for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+                if (last.size() == LAST_LINES) {
+                    last.removeFirst();
+                }
+                last.addLast("    " + line);
+            }
+        } catch (IOException e) {
+            return "    (no log: %s)".formatted(e.getMessage());
+        }
+        return last.isEmpty() ? "    (its log is empty)" : String.join("\n", last);
+    }
+
+    /**
+     * Waits until the ready file of this very process is there.
+     *
+     * @throws ProcessFailedException when it ends first or is not ready in time; it is killed then
+     */
+    void awaitReady(Duration deadline) {
+        long endNs = System.nanoTime() + deadline.toNanos();
+        while (!readReadyFile()) {
+            if (!process.isAlive()) {
+                throw new ProcessFailedException(
+                        "%s ended with status %d before it was ready; the last lines of %s:%n%s"
+                                .formatted(name, process.exitValue(), log, lastLines()));
+            }
+            long leftNs = endNs - System.nanoTime();
+            if (leftNs <= 0) {
+                kill();
+                throw new ProcessFailedException("%s was not ready within %s and was killed; the last lines of %s:%n%s"
+                        .formatted(name, deadline, log, lastLines()));
+            }
+            // Waits for the end of the process, so that a death is seen at once, and looks for the file in between.
+            awaitEnd(Math.min(POLL_NS, leftNs));
+        }
+    }
+
+    /** SIGKILL, and waits until the process is gone. */
+    void kill() {
+        process.destroyForcibly();
+        awaitEnd(TimeUnit.SECONDS.toNanos(10));
+    }
+
+    /** SIGTERM, without waiting. */
+    void terminate() {
+        process.destroy();
+    }
+
+    /**
+     * SIGTERM, and SIGKILL when it has not ended by the deadline.
+     *
+     * @return whether it ended by itself
+     */
+    boolean stop(Duration deadline) {
+        terminate();
+        boolean ended = awaitEnd(deadline.toNanos());
+        if (!ended) {
+            kill();
+        }
+        return ended;
+    }
+
+    private boolean readReadyFile() {
+        if (readyFile == null || !Files.exists(readyFile)) {
+            return false;
+        }
+        Properties found = new Properties();
+        try (Reader reader = Files.newBufferedReader(readyFile)) {
+            found.load(reader);
+        } catch (IOException e) {
+            return false;
+        }
+        if (!Long.toString(process.pid()).equals(found.getProperty("pid"))) {
+            return false;
+        }
+        ready = found;
+        return true;
+    }
+
+    private void relay(Consumer<String> lines) {
+        try (BufferedReader output = process.inputReader(StandardCharsets.UTF_8);
+                BufferedWriter file =
+                        Files.newBufferedWriter(log, StandardOpenOption.CREATE, StandardOpenOption.APPEND)) {
+            for (String line = output.readLine(); line != null; line = output.readLine()) {
+                file.write(line);
+                file.newLine();
+                file.flush();
+                lines.accept(line);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("the output of " + name, e);
+        }
+    }
+
+    private boolean awaitEnd(long timeoutNs) {
+        try {
+            return process.waitFor(timeoutNs, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ProcessFailedException("interrupted while waiting for " + name, e);
+        }
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join(TimeUnit.SECONDS.toMillis(5));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

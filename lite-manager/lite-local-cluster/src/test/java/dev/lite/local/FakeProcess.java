@@ -1,0 +1,75 @@
+package dev.lite.local;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** Stands in for a manager, a node and an application: it takes their arguments and writes their ready file. */
+public final class FakeProcess {
+
+    private FakeProcess() {}
+
+    /** Runs until it is told to stop, at most for a minute. */
+    public static void main(String[] arguments) throws IOException, InterruptedException {
+        Map<String, String> properties = new HashMap<>();
+        for (String argument : arguments) {
+            String[] pair = argument.substring(2).split("=", 2);
+            properties.put(pair[0], pair[1]);
+        }
+        String name = properties.getOrDefault("lite.node.name", "manager");
+        String mode = properties.getOrDefault("fake." + name, "");
+        System.out.println(name + " starts in mode " + mode);
+        switch (mode) {
+            case "dies" -> {
+                System.err.println("the arena is too big: 1 TiB");
+                System.exit(3);
+            }
+            case "stubborn" ->
+                Runtime.getRuntime().addShutdownHook(new Thread(() -> await(TimeUnit.MINUTES.toSeconds(1))));
+            default -> {}
+        }
+        String arenas = properties.get("lite.node.arena.directory");
+        if (arenas != null) {
+            Files.writeString(Path.of(arenas, properties.get("lite.cluster.name"), name), "arena");
+        }
+        String readyFile = properties.get("lite.ready-file");
+        if (readyFile != null && !mode.equals("never-ready")) {
+            writeReadyFile(Path.of(readyFile), properties);
+        }
+        if (properties.containsKey("ends")) {
+            System.out.println("ends with ä");
+            System.exit(Integer.parseInt(properties.get("ends")));
+        }
+        await(60);
+    }
+
+    private static void writeReadyFile(Path readyFile, Map<String, String> properties) throws IOException {
+        String port = properties.getOrDefault("lite.manager.zookeeper.port", "0");
+        Path unfinished = readyFile.resolveSibling(readyFile.getFileName() + ".new");
+        Files.writeString(unfinished, """
+                pid=%d
+                health=http://127.0.0.1:1/actuator/health
+                zookeeper=127.0.0.1:%s
+                socket=%s/node.sock
+                """.formatted(
+                        ProcessHandle.current().pid(),
+                        port.equals("0") ? "21810" : port,
+                        properties.get("lite.node.run-directory")));
+        Files.move(unfinished, readyFile, StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    private static void await(long seconds) {
+        try {
+            if (new CountDownLatch(1).await(seconds, TimeUnit.SECONDS)) {
+                throw new IllegalStateException("nobody counts this down");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,243 @@
+package dev.lite.local;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class LocalClusterTest {
+
+    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
+
+    @TempDir
+    static Path directory;
+
+    private static Path jar;
+
+    @BeforeAll
+    static void makeJar() throws IOException {
+        jar = FakeJar.in(directory);
+    }
+
+    @Test
+    void managerAndNodesBecomeReadyAndSayWhereTheyAre() {
+        try (LocalCluster cluster = fakes().nodes(2).build()) {
+            cluster.startManager();
+            assertThat(cluster.startNodes()).hasSize(2).allMatch(LocalProcess::isAlive);
+            assertThat(cluster.zookeeper()).isEqualTo("127.0.0.1:21810");
+            assertThat(cluster.socket(2)).isEqualTo(cluster.workDirectory().resolve("run/node-2/node.sock"));
+            assertThat(cluster.node(1).health()).contains("http://127.0.0.1:1/actuator/health");
+            assertThat(cluster.processes())
+                    .extracting(LocalProcess::name)
+                    .containsExactly("manager", "node-1", "node-2");
+            assertThat(cluster.startNodes()).isEmpty();
+        }
+    }
+
+    @Test
+    void closeLeavesNoProcessAndNoDirectory() {
+        LocalCluster cluster = fakes().build();
+        cluster.startManager();
+        cluster.startNodes();
+        List<LocalProcess> processes = cluster.processes();
+        assertThat(cluster.arenaDirectory()).isNotEmptyDirectory();
+        cluster.close();
+        cluster.close();
+        assertThat(processes).noneMatch(LocalProcess::isAlive);
+        assertThat(cluster.workDirectory()).doesNotExist();
+        assertThat(cluster.arenaDirectory()).doesNotExist();
+        assertThatIllegalStateException().isThrownBy(cluster::startManager).withMessageContaining("is closed");
+    }
+
+    @Test
+    void aProcessThatDiesBeforeItIsReadyIsReportedWithItsLastWords() {
+        try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "dies").build()) {
+            cluster.startManager();
+            assertThatThrownBy(cluster::startNodes)
+                    .isInstanceOf(ProcessFailedException.class)
+                    .hasMessageContaining("node-1 ended with status 3 before it was ready")
+                    .hasMessageContaining("the arena is too big: 1 TiB");
+        }
+    }
+
+    @Test
+    void aProcessThatIsNeverReadyIsKilledAtTheDeadline() {
+        try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "never-ready")
+                .startDeadline(scaled(Duration.ofSeconds(2)))
+                .build()) {
+            cluster.startManager();
+            assertThatThrownBy(() -> cluster.startNode(1))
+                    .isInstanceOf(ProcessFailedException.class)
+                    .hasMessageContaining("node-1 was not ready within");
+            assertThat(cluster.node(1).isAlive()).isFalse();
+        }
+    }
+
+    @Test
+    void aKilledNodeComesBackUnderItsName() {
+        try (LocalCluster cluster = fakes().build()) {
+            cluster.startManager();
+            long before = cluster.startNode(1).pid();
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> cluster.startNode(1))
+                    .withMessageContaining("node-1 runs already");
+            cluster.kill(1);
+            assertThat(cluster.node(1).awaitExit(Duration.ZERO)).isEqualTo(OptionalInt.of(128 + 9));
+            assertThat(cluster.arenaDirectory().resolve("node-1")).exists();
+            assertThat(cluster.startNode(1).pid()).isNotEqualTo(before);
+        }
+    }
+
+    @Test
+    void aNodeThatIgnoresTheSignalIsKilledAtTheStopDeadline() {
+        try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "stubborn")
+                .stopDeadline(Duration.ofMillis(500))
+                .build()) {
+            cluster.startManager();
+            cluster.startNodes();
+            assertThat(cluster.stop(1)).isFalse();
+            assertThat(cluster.node(1).isAlive()).isFalse();
+            assertThat(cluster.stop(2)).isTrue();
+        }
+    }
+
+    @Test
+    void aKilledManagerComesBackWithItsPort() {
+        try (LocalCluster cluster = fakes().build()) {
+            cluster.startManager();
+            cluster.killManager();
+            cluster.startManager();
+            assertThat(cluster.zookeeper()).isEqualTo("127.0.0.1:21810");
+        }
+    }
+
+    @Test
+    void anApplicationsLinesAreHandedOn() {
+        List<String> lines = new CopyOnWriteArrayList<>();
+        try (LocalCluster cluster = fakes().build()) {
+            LocalProcess application = cluster.startApplication("counter", jar, List.of("--ends=7"), lines::add);
+            assertThat(application.awaitExit(scaled(Duration.ofSeconds(20)))).isEqualTo(OptionalInt.of(7));
+            assertThat(lines).contains("ends with ä");
+            assertThat(application.lastLines()).contains("ends with");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"INT", "TERM"})
+    void aLauncherThatIsEndedBySignalLeavesNothing(String signal, @TempDir Path sharedMemory) throws Exception {
+        Path arenas = sharedMemory.resolve("lite");
+        Process launcher = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        Launcher.class.getName(),
+                        jar.toString(),
+                        arenas.toString())
+                .redirectErrorStream(true)
+                .start();
+        try (BufferedReader output = launcher.inputReader()) {
+            List<String> lines = new ArrayList<>();
+            for (String line = output.readLine(); line != null && !line.equals("ready"); line = output.readLine()) {
+                lines.add(line);
+            }
+            Path work = Path.of(lines.getFirst().substring("work ".length()));
+            List<ProcessHandle> children = lines.stream()
+                    .skip(1)
+                    .map(line -> ProcessHandle.of(Long.parseLong(line.substring("pid ".length())))
+                            .orElseThrow())
+                    .toList();
+            assertThat(children).hasSize(3);
+            assertThat(new ProcessBuilder("kill", "-" + signal, Long.toString(launcher.pid()))
+                            .start()
+                            .waitFor())
+                    .isZero();
+            assertThat(launcher.waitFor(scaled(Duration.ofSeconds(30)).toMillis(), TimeUnit.MILLISECONDS))
+                    .isTrue();
+            assertThat(children).noneMatch(ProcessHandle::isAlive);
+            assertThat(work).doesNotExist();
+            assertThat(arenas).doesNotExist();
+        } finally {
+            launcher.destroyForcibly();
+        }
+    }
+
+    @Test
+    void aDetachedClusterGoesOnUntilItsScriptStopsIt() throws IOException, InterruptedException {
+        LocalCluster cluster = fakes().tied(false).build();
+        cluster.startManager();
+        cluster.startNodes();
+        Path script = cluster.detach();
+        cluster.close();
+        assertThat(cluster.processes()).hasSize(4).allMatch(LocalProcess::isAlive);
+        assertThat(cluster.workDirectory()).isDirectory();
+
+        Process stop = new ProcessBuilder("sh", script.toString()).inheritIO().start();
+        assertThat(stop.waitFor(scaled(Duration.ofSeconds(30)).toMillis(), TimeUnit.MILLISECONDS))
+                .isTrue();
+        assertThat(stop.exitValue()).isZero();
+        assertThat(cluster.processes()).noneMatch(LocalProcess::isAlive);
+        assertThat(cluster.workDirectory()).doesNotExist();
+        assertThat(cluster.arenaDirectory()).doesNotExist();
+    }
+
+    @Test
+    void aTiedClusterCannotBeDetached() {
+        try (LocalCluster cluster = fakes().build()) {
+            assertThatIllegalStateException().isThrownBy(cluster::detach).withMessageContaining("tied");
+        }
+    }
+
+    @Test
+    void aNameThatIsTakenIsRefusedAndKeepsItsArenas() throws IOException {
+        Path taken = Files.createDirectories(directory.resolve("shm/taken"));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> fakes().name("taken").build())
+                .withMessageContaining(taken.toString());
+        assertThat(taken).isDirectory();
+    }
+
+    @Test
+    void valuesOutOfTheirLimitsAreNamed() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> fakes().name("No Good").build())
+                .withMessageContaining("No Good");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> fakes().nodes(65).build())
+                .withMessageContaining("65 nodes")
+                .withMessageContaining("1 to 64");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() ->
+                        fakes().jars(jar, directory.resolve("missing.jar")).build())
+                .withMessageContaining("missing.jar")
+                .withMessageContaining("mvn package");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> fakes().arenaBytes(0).build());
+    }
+
+    private static LocalCluster.Builder fakes() {
+        return LocalCluster.builder()
+                .jars(jar, jar)
+                .sharedMemory(directory.resolve("shm"))
+                .startDeadline(scaled(Duration.ofSeconds(20)));
+    }
+
+    private static Duration scaled(Duration duration) {
+        return Duration.ofNanos((long) (duration.toNanos() * TIME_SCALE));
+    }
+}

@@ -1,0 +1,65 @@
+package dev.lite.bench;
+
+import java.util.Arrays;
+
+/**
+ * Measures two ways to do the same thing in turns, so that what else the machine does hits both, and takes the median of
+ * each.
+ */
+final class Duel {
+    /** Long enough for the JIT to finish with both, also when the other core is taken. */
+    private static final long WARM_UP_NS = 600_000_000;
+
+    private static final int ROUNDS = 101;
+    private static final long ROUND_NS = 3_000_000;
+    private static final int N_MAX = 1 << 22;
+
+    private Duel() {}
+
+    /** Does the thing {@code n} times. */
+    interface Batch {
+        void run(int n);
+    }
+
+    /** Nanoseconds for one time. */
+    record Result(double oursNs, double rawNs) {}
+
+    static Result fight(Batch ours, Batch raw) {
+        int n = warmUp(ours, raw);
+        double[] oursNs = new double[ROUNDS];
+        double[] rawNs = new double[ROUNDS];
+        for (int round = 0; round < ROUNDS; round++) {
+            if ((round & 1) == 0) {
+                rawNs[round] = time(raw, n);
+                oursNs[round] = time(ours, n);
+            } else {
+                oursNs[round] = time(ours, n);
+                rawNs[round] = time(raw, n);
+            }
+        }
+        return new Result(median(oursNs), median(rawNs));
+    }
+
+    /** Returns how many times fill a round. */
+    private static int warmUp(Batch ours, Batch raw) {
+        long end = System.nanoTime() + WARM_UP_NS;
+        int n = 1;
+        while (System.nanoTime() < end) {
+            double fastest = Math.min(time(raw, n), time(ours, n));
+            n = (int) Math.clamp(ROUND_NS / Math.max(1, fastest), 1, N_MAX);
+        }
+        return n;
+    }
+
+    private static double time(Batch batch, int n) {
+        long start = System.nanoTime();
+        batch.run(n);
+        return (System.nanoTime() - start) / (double) n;
+    }
+
+    private static double median(double[] values) {
+        double[] sorted = values.clone();
+        Arrays.sort(sorted);
+        return sorted[sorted.length / 2];
+    }
+}

@@ -1,0 +1,72 @@
+package dev.lite.demo;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/** How big the nodes' arenas must be for a file, and whether this machine has room for them. */
+final class ArenaSpace {
+
+    static final Path SHARED_MEMORY = Path.of("/dev/shm");
+
+    private static final long MIB = 1L << 20;
+    /** Chunks are dealt to the nodes in turn, so one node may get one more than another. */
+    private static final long CHUNK_BYTES = 4 * MIB;
+    /** The measuring LMR, the control LMR, the allocator's own tables, and room to spare. */
+    private static final long SLACK_BYTES = 24 * MIB;
+    /** What the manager, the nodes, the applications and this launcher take beside the arenas. */
+    private static final long PROCESSES_BYTES = 1200 * MIB;
+
+    private ArenaSpace() {}
+
+    /** The arena that each of {@code nodes} nodes needs, in bytes. */
+    static long arenaBytes(long fileBytes, int nodes) {
+        long share = Math.ceilDiv(fileBytes, nodes);
+        long bytes = Math.addExact(share, share / 64 + CHUNK_BYTES + SLACK_BYTES);
+        return Math.ceilDiv(bytes, 2 * MIB) * 2 * MIB;
+    }
+
+    /** Checks the machine's room. */
+    static void check(Path file, long arenasBytes) {
+        try {
+            check(
+                    file,
+                    arenasBytes,
+                    Files.getFileStore(SHARED_MEMORY).getUsableSpace(),
+                    memoryAvailable(Files.readAllLines(Path.of("/proc/meminfo"))));
+        } catch (IOException e) {
+            throw new DemoFailedException(
+                    "cannot see how much room %s has: %s".formatted(SHARED_MEMORY, e.getMessage()), e);
+        }
+    }
+
+    static void check(Path file, long arenasBytes, long sharedMemoryFree, long memoryAvailable) {
+        if (arenasBytes > sharedMemoryFree) {
+            throw new DemoFailedException(
+                    "the nodes need %s in %s for the file %s; only %s are free there. Take a smaller file, or enlarge it: mount -o remount,size=%dM %s"
+                            .formatted(
+                                    Sizes.of(arenasBytes),
+                                    SHARED_MEMORY,
+                                    file,
+                                    Sizes.of(sharedMemoryFree),
+                                    Math.ceilDiv(arenasBytes, MIB) * 5 / 4,
+                                    SHARED_MEMORY));
+        }
+        if (arenasBytes + PROCESSES_BYTES > memoryAvailable) {
+            throw new DemoFailedException(
+                    "the demo needs %s of memory for the file %s, its nodes and its applications; only %s are available"
+                            .formatted(Sizes.of(arenasBytes + PROCESSES_BYTES), file, Sizes.of(memoryAvailable)));
+        }
+    }
+
+    /** The line {@code MemAvailable} of {@code /proc/meminfo}; without a limit when there is none. */
+    static long memoryAvailable(List<String> lines) {
+        return lines.stream()
+                .filter(line -> line.startsWith("MemAvailable:"))
+                .map(line -> line.replaceAll("\\D", ""))
+                .mapToLong(kibibytes -> Long.parseLong(kibibytes) * 1024)
+                .findFirst()
+                .orElse(Long.MAX_VALUE);
+    }
+}

@@ -1,0 +1,74 @@
+package dev.lite.demo;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Properties;
+
+/**
+ * What the demo shall do, checked.
+ *
+ * @param file the file to store: there, readable, not empty
+ * @param bytes its size
+ * @param keep whether the cluster stays up at the end
+ * @param managerJar the manager's executable jar
+ * @param nodeJar the node's executable jar
+ * @param appJar the applications' executable jar
+ */
+record DemoSettings(Path file, long bytes, boolean keep, Path managerJar, Path nodeJar, Path appJar) {
+
+    /** From {@code lite.demo.*}. */
+    static DemoSettings of(Properties properties) {
+        Path file =
+                Path.of(required(properties, "lite.demo.file")).toAbsolutePath().normalize();
+        return new DemoSettings(
+                file,
+                checkedSize(file),
+                keep(properties.getProperty("lite.demo.keep", "false")),
+                Path.of(required(properties, "lite.demo.manager-jar")).normalize(),
+                Path.of(required(properties, "lite.demo.node-jar")).normalize(),
+                Path.of(required(properties, "lite.demo.app-jar")).normalize());
+    }
+
+    private static long checkedSize(Path file) {
+        String named = "the file %s (lite.demo.file) ".formatted(file);
+        if (!Files.exists(file)) {
+            throw new DemoFailedException(named + "is not there");
+        }
+        if (Files.isDirectory(file)) {
+            throw new DemoFailedException(named + "is a directory; name a file");
+        }
+        if (!Files.isRegularFile(file)) {
+            throw new DemoFailedException(named + "is not a regular file");
+        }
+        if (!Files.isReadable(file)) {
+            throw new DemoFailedException(named + "may not be read by the user " + System.getProperty("user.name"));
+        }
+        try {
+            long bytes = Files.size(file);
+            if (bytes == 0) {
+                throw new DemoFailedException(named + "is empty; it needs at least 1 byte");
+            }
+            return bytes;
+        } catch (IOException e) {
+            throw new DemoFailedException(named + "has no size that can be asked for: " + e.getMessage(), e);
+        }
+    }
+
+    private static boolean keep(String value) {
+        return switch (value) {
+            case "true", "" -> true;
+            case "false" -> false;
+            default ->
+                throw new DemoFailedException("lite.demo.keep is \"%s\"; it must be true or false".formatted(value));
+        };
+    }
+
+    private static String required(Properties properties, String key) {
+        String value = properties.getProperty(key, "");
+        if (value.isBlank()) {
+            throw new DemoFailedException("%s is not set; start the demo by: mvn -Pdemo".formatted(key));
+        }
+        return value;
+    }
+}

@@ -1,0 +1,185 @@
+package dev.lite.demo;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The whole demo as a user starts it, on the executable jars of this build. */
+class DemoTest {
+
+    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
+    private static final long DEADLINE_SECONDS = (long) (120 * TIME_SCALE);
+
+    @TempDir
+    Path directory;
+
+    private final List<String> output = new ArrayList<>();
+    private @Nullable Process started;
+
+    @AfterEach
+    void end() {
+        if (started != null) {
+            started.destroyForcibly();
+        }
+    }
+
+    @Test
+    void aFileIsStoredReadBackComparedAndCountedAndNothingIsLeft() throws Exception {
+        Path file = text(13_000_001);
+        start(file, false);
+        assertThat(exitStatus()).as(this::output).isZero();
+        assertThat(output())
+                .contains("Every comparison held.")
+                .containsPattern("node-1 +[1-4] ")
+                .contains("ok        SHA-256 read back on node-2 and of the file on disk")
+                .contains("ok        words by wc -w and the shared word")
+                .containsPattern("fetchAdd +8 +\\d")
+                .doesNotContain("WARN", "DIFFERENT");
+        assertNothingIsLeft();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"INT, Starting the nodes", "TERM, Starting the applications"})
+    void endedBySignalItLeavesNothing(String signal, String when) throws Exception {
+        start(text(1_000_000), false);
+        awaitLine(line -> line.equals(when));
+        signal(signal, demo().pid());
+        assertThat(exitStatus()).isNotZero();
+        assertThat(output()).contains("Interrupted: stopping the cluster");
+        assertNothingIsLeft();
+    }
+
+    @Test
+    void aClusterThatIsKeptStaysUpUntilItIsStoppedAsTheDemoSays() throws Exception {
+        start(text(100), true);
+        assertThat(exitStatus()).as(this::output).isZero();
+        List<ProcessHandle> kept = processes();
+        assertThat(kept).hasSize(4);
+        String script = output.getLast().strip();
+        assertThat(script).startsWith("sh /tmp/lite-");
+        Process stop = new ProcessBuilder("sh", "-c", script).start();
+        assertThat(stop.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(stop.exitValue()).isZero();
+        assertThat(kept).noneMatch(ProcessHandle::isAlive);
+        assertNothingIsLeft();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"missing", "."})
+    void aFileThatCannotBeStoredIsSaidInOneLine(String name) throws Exception {
+        start(directory.resolve(name), false);
+        assertThat(exitStatus()).isEqualTo(1);
+        assertThat(output).singleElement().asString().startsWith("The demo failed: the file " + directory);
+    }
+
+    private void start(Path file, boolean keep) throws IOException {
+        started = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-Xmx128m",
+                        "-XX:+UseSerialGC",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        "-Dlite.demo.file=" + file,
+                        "-Dlite.demo.keep=" + keep,
+                        "-Dlite.demo.manager-jar=" + System.getProperty("lite.demo.manager-jar"),
+                        "-Dlite.demo.node-jar=" + System.getProperty("lite.demo.node-jar"),
+                        "-Dlite.demo.app-jar=" + System.getProperty("lite.demo.app-jar"),
+                        DemoMain.class.getName())
+                .redirectErrorStream(true)
+                .start();
+    }
+
+    private Path text(int bytes) throws IOException {
+        long seed = System.nanoTime();
+        System.out.println("seed " + seed);
+        SplittableRandom random = new SplittableRandom(seed);
+        byte[] text = new byte[bytes];
+        random.nextBytes(text);
+        return Files.write(directory.resolve("text"), text);
+    }
+
+    private void awaitLine(Predicate<String> wanted) throws IOException {
+        BufferedReader reader = demo().inputReader(StandardCharsets.UTF_8);
+        for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+            output.add(line);
+            if (wanted.test(line)) {
+                return;
+            }
+        }
+        throw new AssertionError("the demo ended before it said so:\n" + output());
+    }
+
+    private int exitStatus() throws IOException, InterruptedException {
+        BufferedReader reader = demo().inputReader(StandardCharsets.UTF_8);
+        for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+            output.add(line);
+        }
+        assertThat(demo().waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        return demo().exitValue();
+    }
+
+    private String output() {
+        return String.join("\n", output);
+    }
+
+    private static void signal(String signal, long pid) throws IOException, InterruptedException {
+        assertThat(new ProcessBuilder("kill", "-" + signal, Long.toString(pid))
+                        .start()
+                        .waitFor())
+                .isZero();
+    }
+
+    private void assertNothingIsLeft() {
+        assertThat(processes()).isEmpty();
+        assertThat(Path.of("/dev/shm/lite", cluster())).doesNotExist();
+        String work = output.stream()
+                .filter(line -> line.contains("socket /tmp/lite-"))
+                .map(line -> line.replaceAll(".*socket (/tmp/lite-[^/]+)/.*", "$1"))
+                .findFirst()
+                .orElse("/tmp/lite-none");
+        assertThat(Path.of(work)).doesNotExist();
+    }
+
+    /** Whoever has the cluster's name on its command line. */
+    private List<ProcessHandle> processes() {
+        try (Stream<ProcessHandle> all = ProcessHandle.allProcesses()) {
+            return all.filter(process -> commandLine(process).contains("--lite.cluster.name=" + cluster() + "\0"))
+                    .toList();
+        }
+    }
+
+    private static String commandLine(ProcessHandle process) {
+        try {
+            return Files.readString(Path.of("/proc", Long.toString(process.pid()), "cmdline"));
+        } catch (IOException | UncheckedIOException e) {
+            return "";
+        }
+    }
+
+    private String cluster() {
+        return "demo-" + demo().pid();
+    }
+
+    private Process demo() {
+        return Objects.requireNonNull(started, "the demo was not started");
+    }
+}

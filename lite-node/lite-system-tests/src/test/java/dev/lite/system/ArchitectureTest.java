@@ -1,0 +1,173 @@
+package dev.lite.system;
+
+import static com.tngtech.archunit.base.DescribedPredicate.describe;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackages;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.methods;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaMethod;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** Holds the table of modules: who may use what, and what is nowhere to be found. */
+class ArchitectureTest {
+    private static JavaClasses lite;
+
+    @BeforeAll
+    static void importEverything() {
+        lite = new ClassFileImporter()
+                .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+                .importPackages("dev.lite");
+    }
+
+    @Test
+    void everyModuleIsLookedAt() {
+        for (String part : new String[] {
+            "api", "os", "client", "boot", "cluster", "manager", "fabric", "fabric.shm", "tier", "node", "local", "demo"
+        }) {
+            assertThat(lite.containPackage("dev.lite." + part)).as(part).isTrue();
+        }
+    }
+
+    @Test
+    void packagesHaveNoCycles() {
+        slices().matching("dev.lite.(**)").should().beFreeOfCycles().check(lite);
+    }
+
+    @Test
+    void applicationsInterfaceUsesTheJdkOnly() {
+        onlyUses("api");
+    }
+
+    @Test
+    void linuxCallsUseTheJdkOnly() {
+        onlyUses("os");
+    }
+
+    @Test
+    void clientUsesTheInterfaceAndLinux() {
+        onlyUses("client", "api", "os");
+    }
+
+    @Test
+    void clusterUsesTheInterface() {
+        onlyUses("cluster", "api");
+    }
+
+    @Test
+    void fabricDriversUseTheSpiAndLinux() {
+        onlyUses("fabric", "api", "os");
+        noClasses()
+                .that()
+                .resideInAPackage("dev.lite.fabric")
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage("dev.lite.fabric.*..", "dev.lite.os..")
+                .check(lite);
+    }
+
+    @Test
+    void tierUsesNoDriver() {
+        onlyUses("tier", "api", "os", "client", "cluster", "fabric");
+        noClasses()
+                .that()
+                .resideInAPackage("dev.lite.tier..")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("dev.lite.fabric.*..")
+                .check(lite);
+    }
+
+    /** LITE's own packages only; libraries have rules of their own below. */
+    private static void onlyUses(String part, String... others) {
+        String[] allowed = new String[others.length + 1];
+        allowed[0] = "dev.lite." + part + "..";
+        for (int index = 0; index < others.length; index++) {
+            allowed[index + 1] = "dev.lite." + others[index] + "..";
+        }
+        noClasses()
+                .that()
+                .resideInAPackage("dev.lite." + part + "..")
+                .should()
+                .dependOnClassesThat(resideInAPackage("dev.lite..").and(resideOutsideOfPackages(allowed)))
+                .check(lite);
+    }
+
+    @Test
+    void curatorIsOnlyInTheCluster() {
+        noClasses()
+                .that()
+                .resideOutsideOfPackage("dev.lite.cluster..")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("org.apache.curator..")
+                .check(lite);
+    }
+
+    @Test
+    void zooKeeperIsOnlyInTheClusterAndTheManagersEmbeddedServer() {
+        noClasses()
+                .that()
+                .resideOutsideOfPackages("dev.lite.cluster..", "dev.lite.manager.zookeeper..")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("org.apache.zookeeper..")
+                .check(lite);
+    }
+
+    @Test
+    void springIsOnlyInTheProcessesAndTheAutoConfiguration() {
+        noClasses()
+                .that(resideOutsideOfPackages(
+                        "dev.lite.node..", "dev.lite.manager..", "dev.lite.boot..", "dev.lite.demo.."))
+                .should()
+                .dependOnClassesThat(resideInAnyPackage("org.springframework.."))
+                .check(lite);
+    }
+
+    @Test
+    void disniIsOnlyInTheRdmaDriver() {
+        noClasses()
+                .that()
+                .resideOutsideOfPackage("dev.lite.fabric.rdma..")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("com.ibm.disni..")
+                .check(lite);
+    }
+
+    @Test
+    void nobodySleepsOrYields() {
+        noClasses().should().callMethod(Thread.class, "sleep", long.class).check(lite);
+        noClasses()
+                .should()
+                .callMethod(Thread.class, "sleep", java.time.Duration.class)
+                .check(lite);
+        noClasses().should().callMethod(Thread.class, "yield").check(lite);
+    }
+
+    @Test
+    void noMethodDeclaresThrowsException() {
+        methods()
+                .that(describe(
+                        "are written by people",
+                        (JavaMethod method) -> !method.getModifiers()
+                                .contains(com.tngtech.archunit.core.domain.JavaModifier.SYNTHETIC)))
+                .should()
+                .notDeclareThrowableOfType(Exception.class)
+                .check(lite);
+    }
+
+    @Test
+    void noPublicStaticFieldCanChange() {
+        fields().that().areStatic().and().arePublic().should().beFinal().check(lite);
+    }
+}

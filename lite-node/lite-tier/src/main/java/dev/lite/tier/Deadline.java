@@ -1,0 +1,44 @@
+package dev.lite.tier;
+
+import dev.lite.api.LiteTimeoutException;
+import java.time.Duration;
+
+/** The instant until which something may wait. Immutable. */
+public final class Deadline {
+    /** Longer ones are cut to this, about 146 years, so that the arithmetic does not overflow. */
+    private static final long NS_MAX = Long.MAX_VALUE / 2;
+
+    private final Duration duration;
+    private final long endNs;
+
+    private Deadline(Duration duration, long endNs) {
+        this.duration = duration;
+        this.endNs = endNs;
+    }
+
+    /** Now plus {@code duration}, which is not negative. */
+    public static Deadline in(Duration duration) {
+        long ns = duration.compareTo(Duration.ofNanos(NS_MAX)) > 0 ? NS_MAX : duration.toNanos();
+        return new Deadline(duration, System.nanoTime() + ns);
+    }
+
+    /** Nanoseconds until then; 0 when it is over. */
+    public long remainingNs() {
+        return Math.max(0, endNs - System.nanoTime());
+    }
+
+    /** The time until then; zero when it is over. */
+    public Duration remaining() {
+        return Duration.ofNanos(remainingNs());
+    }
+
+    /** Whether it is over. */
+    public boolean passed() {
+        return remainingNs() == 0;
+    }
+
+    /** The exception that says so. */
+    public LiteTimeoutException exception(String what) {
+        return new LiteTimeoutException("%s: not done within its deadline of %s".formatted(what, duration));
+    }
+}

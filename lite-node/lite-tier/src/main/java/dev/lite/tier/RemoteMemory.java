@@ -1,0 +1,33 @@
+package dev.lite.tier;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Memory of other nodes that is not mapped into this process: every access is posted to the fabric and waited for. Offsets
+ * count from the start of the node's arena, lengths are bytes; both were checked by the caller.
+ * Any thread; blocks up to the deadline.
+ *
+ * <p>Every method throws {@link dev.lite.api.LiteTimeoutException} when the deadline passed (a write may have been placed
+ * or not then) and {@link dev.lite.api.LmrUnavailableException} when the connection was lost meanwhile.
+ */
+public interface RemoteMemory {
+
+    /** Node's memory → {@code length} bytes of {@code local} from {@code localOffset} on. */
+    void read(int node, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
+
+    /** {@code length} bytes of {@code local} from {@code localOffset} on → node's memory. */
+    void write(int node, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
+
+    /** See {@link dev.lite.api.LmrHandle#fetchAdd}. */
+    long fetchAdd(int node, long offset, long delta, Deadline deadline);
+
+    /** See {@link dev.lite.api.LmrHandle#testSet}. */
+    long testSet(int node, long offset, long expected, long value, Deadline deadline);
+
+    /**
+     * Waits until no operation that was given up at its deadline can still touch a node's memory.
+     *
+     * @return false when some still can at the deadline
+     */
+    boolean awaitGivenUp(Deadline deadline);
+}

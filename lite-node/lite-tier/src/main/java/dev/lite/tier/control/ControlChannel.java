@@ -1,0 +1,342 @@
+package dev.lite.tier.control;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.RpcFailedException;
+import dev.lite.fabric.Post;
+import dev.lite.os.RawMemory;
+import dev.lite.tier.Deadline;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.peer.PeerListener;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Small calls between nodes over write-with-immediate: one for the request, one for the reply, as LITE's RPC does it (paper
+ * §5.1), with fixed places instead of rings.
+ *
+ * <p>Each node's arena has an area for each peer: four quarters of {@value #SLOTS} slots of {@value #SLOT_BYTES} bytes. The
+ * peer writes its requests and its replies into the first two; the last two are this node's own send buffers towards the
+ * peer. The immediate says request or reply, and the slot. A slot belongs to one call until its reply came; a call that
+ * gave up leaves its slot in quarantine until the late reply or the end of the connection, so that no late write lands in
+ * another call's slot and no send buffer is reused under a post.
+ *
+ * <p>Memory bound: peers × {@link NodeArena#CONTROL_BYTES}; at most {@value #SLOTS} requests of each peer run at once.
+ */
+public final class ControlChannel implements PeerListener {
+    /** Upper limit of a request and of a reply, in bytes. */
+    public static final int MESSAGE_BYTES_MAX = 2048 - 16;
+
+    private static final Logger log = LoggerFactory.getLogger(ControlChannel.class);
+
+    private static final int SLOTS = 4;
+    private static final int SLOT_BYTES = 2048;
+    private static final int HEADER_BYTES = 16; // length, status, sequence
+    private static final long IN_REQUESTS = 0;
+    private static final long IN_REPLIES = (long) SLOTS * SLOT_BYTES;
+    private static final long OUT_REQUESTS = 2 * IN_REPLIES;
+    private static final long OUT_REPLIES = 3 * IN_REPLIES;
+
+    private static final int KIND_SHIFT = 28;
+    private static final int KIND_REQUEST = 1;
+    private static final int KIND_REPLY = 2;
+    private static final int SLOT_MASK = SLOTS - 1;
+    private static final long NO_CONTEXT = -1;
+    private static final int STATUS_OK = 0;
+    private static final long BUSY_PAUSE_NS = 20_000;
+    private static final java.time.Duration REPLY_PATIENCE = java.time.Duration.ofSeconds(5);
+
+    private final int self;
+    private final NodeArena arena;
+    private final PeerLinks links;
+    private final ControlHandler handler;
+    private final Executor executor;
+    private final AtomicReferenceArray<@Nullable Calls> calls;
+
+    /**
+     * @param self this node's id
+     * @param executor for the handler; virtual threads
+     */
+    public ControlChannel(int self, NodeArena arena, PeerLinks links, ControlHandler handler, Executor executor) {
+        this.self = self;
+        this.arena = arena;
+        this.links = links;
+        this.handler = handler;
+        this.executor = executor;
+        this.calls = new AtomicReferenceArray<>(arena.peersMax());
+        links.addListener(this);
+    }
+
+    /**
+     * Calls a node; the own node is called directly.
+     *
+     * @throws LiteException what the other node's handler threw
+     * @throws NodeUnreachableException when there is no connection, or it broke before the reply
+     * @throws dev.lite.api.LiteTimeoutException at the deadline
+     */
+    public ByteBuffer call(int node, byte[] request, Deadline deadline) {
+        if (request.length > MESSAGE_BYTES_MAX) {
+            throw new IllegalArgumentException(
+                    "the control request has %d bytes; the limit is %d".formatted(request.length, MESSAGE_BYTES_MAX));
+        }
+        if (node == self) {
+            return ByteBuffer.wrap(handler.handle(self, ByteBuffer.wrap(request)));
+        }
+        Peer peer = links.awaitPeer(node, deadline);
+        Calls ofPeer = callsOf(peer);
+        Call call = ofPeer.take(deadline);
+        long local = area(node) + OUT_REQUESTS + call.slot * (long) SLOT_BYTES;
+        put(local, STATUS_OK, call.sequence, request);
+        Post post = post(peer, IN_REQUESTS, local, HEADER_BYTES + request.length, KIND_REQUEST, call.slot, deadline);
+        if (post != Post.DONE && post != Post.ACCEPTED) {
+            ofPeer.giveBack(call);
+            throw post == Post.BUSY
+                    ? deadline.exception(
+                            "posting a control request to node " + peer.hello().node())
+                    : lost(peer);
+        }
+        try {
+            return ByteBuffer.wrap(call.reply.get(deadline.remainingNs(), TimeUnit.NANOSECONDS));
+        } catch (TimeoutException e) {
+            throw deadline.exception("a control request to node " + peer.hello().node());
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof LiteException error) {
+                throw error.code().exception(String.valueOf(error.getMessage()));
+            }
+            throw new RpcFailedException(
+                    "a control request to node %s failed".formatted(peer.hello().node()), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new NodeUnreachableException(
+                    "interrupted in a control request to node " + peer.hello().node(), e);
+        }
+    }
+
+    private Post post(Peer peer, long quarter, long local, int length, int kind, int slot, Deadline deadline) {
+        long remote =
+                peer.hello().controlOffset() + self * NodeArena.CONTROL_BYTES + quarter + slot * (long) SLOT_BYTES;
+        while (true) {
+            Post post = peer.endpoint().writeImm(remote, local, length, kind << KIND_SHIFT | slot, NO_CONTEXT);
+            if (post != Post.BUSY || deadline.passed()) {
+                return post;
+            }
+            LockSupport.parkNanos(BUSY_PAUSE_NS);
+        }
+    }
+
+    @Override
+    public void immediateArrived(Peer peer, int immediate) {
+        int slot = immediate & SLOT_MASK;
+        switch (immediate >>> KIND_SHIFT) {
+            case KIND_REQUEST -> requestArrived(peer, slot);
+            case KIND_REPLY -> replyArrived(peer, slot);
+            default ->
+                log.warn(
+                        "node {} sent the unknown immediate 0x{}", peer.hello().node(), Integer.toHexString(immediate));
+        }
+    }
+
+    private void requestArrived(Peer peer, int slot) {
+        long address = area(peer.id()) + IN_REQUESTS + slot * (long) SLOT_BYTES;
+        long sequence = RawMemory.getLong(address + 8);
+        byte[] request = get(address);
+        try {
+            executor.execute(() -> serve(peer, slot, sequence, request));
+        } catch (RejectedExecutionException e) {
+            log.debug(
+                    "a control request of node {} came while this node stops",
+                    peer.hello().node());
+        }
+    }
+
+    private void serve(Peer peer, int slot, long sequence, byte[] request) {
+        int status = STATUS_OK;
+        byte[] reply;
+        try {
+            reply = handler.handle(peer.id(), ByteBuffer.wrap(request));
+        } catch (LiteException e) {
+            status = e.code().number();
+            reply = text(e.getMessage());
+        } catch (RuntimeException e) {
+            log.error("a control request of node {} failed", peer.hello().node(), e);
+            status = LiteException.Code.RPC_FAILED.number();
+            reply = text("control request failed: " + e);
+        }
+        long local = area(peer.id()) + OUT_REPLIES + slot * (long) SLOT_BYTES;
+        put(local, status, sequence, reply);
+        post(peer, IN_REPLIES, local, HEADER_BYTES + reply.length, KIND_REPLY, slot, Deadline.in(REPLY_PATIENCE));
+    }
+
+    private static byte[] text(@Nullable String message) {
+        byte[] bytes = String.valueOf(message).getBytes(StandardCharsets.UTF_8);
+        return bytes.length <= MESSAGE_BYTES_MAX ? bytes : Arrays.copyOf(bytes, MESSAGE_BYTES_MAX);
+    }
+
+    private void replyArrived(Peer peer, int slot) {
+        Calls ofPeer = calls.get(peer.id());
+        if (ofPeer == null || ofPeer.peer != peer) {
+            return; // a reply to a call of an earlier connection
+        }
+        long address = area(peer.id()) + IN_REPLIES + slot * (long) SLOT_BYTES;
+        int status = RawMemory.getInt(address + 4);
+        ofPeer.answered(slot, RawMemory.getLong(address + 8), status, get(address));
+    }
+
+    @Override
+    public void peerDisconnected(Peer peer, String reason) {
+        Calls ofPeer = calls.get(peer.id());
+        if (ofPeer != null && ofPeer.peer == peer) {
+            calls.compareAndSet(peer.id(), ofPeer, null);
+            ofPeer.failAll();
+        }
+    }
+
+    private Calls callsOf(Peer peer) {
+        while (true) {
+            Calls known = calls.get(peer.id());
+            if (known != null && known.peer == peer) {
+                return known;
+            }
+            if (links.peer(peer.id()) != peer) {
+                throw lost(peer);
+            }
+            calls.compareAndSet(peer.id(), known, new Calls(peer));
+        }
+    }
+
+    private NodeUnreachableException lost(Peer peer) {
+        return new NodeUnreachableException(
+                "the connection to node %s broke: %s".formatted(peer.hello().node(), links.trouble(peer.id())));
+    }
+
+    private long area(int node) {
+        return arena.address() + arena.controlOffset() + node * NodeArena.CONTROL_BYTES;
+    }
+
+    private static void put(long address, int status, long sequence, byte[] payload) {
+        RawMemory.putInt(address, payload.length);
+        RawMemory.putInt(address + 4, status);
+        RawMemory.putLong(address + 8, sequence);
+        RawMemory.copyFrom(MemorySegment.ofArray(payload), 0, address + HEADER_BYTES, payload.length);
+    }
+
+    private static byte[] get(long address) {
+        int length = Math.clamp(RawMemory.getInt(address), 0, MESSAGE_BYTES_MAX);
+        return RawMemory.all().asSlice(address + HEADER_BYTES, length).toArray(ValueLayout.JAVA_BYTE);
+    }
+
+    /** One call that waits for its reply. */
+    private static final class Call {
+        final int slot;
+        final long sequence;
+        final CompletableFuture<byte[]> reply = new CompletableFuture<>();
+
+        Call(int slot, long sequence) {
+            this.slot = slot;
+            this.sequence = sequence;
+        }
+    }
+
+    /** The calls over one connection. */
+    private final class Calls {
+        final Peer peer;
+        private final ReentrantLock lock = new ReentrantLock();
+        private final java.util.concurrent.locks.Condition freed = lock.newCondition();
+        private final @Nullable Call[] bySlot = new @Nullable Call[SLOTS];
+        private long sequence;
+        private boolean ended;
+
+        Calls(Peer peer) {
+            this.peer = peer;
+        }
+
+        Call take(Deadline deadline) {
+            lock.lock();
+            try {
+                while (!ended) {
+                    for (int slot = 0; slot < SLOTS; slot++) {
+                        if (bySlot[slot] == null) {
+                            Call call = new Call(slot, ++sequence);
+                            bySlot[slot] = call;
+                            return call;
+                        }
+                    }
+                    if (freed.awaitNanos(deadline.remainingNs()) <= 0) {
+                        throw deadline.exception("waiting for one of the %d control slots to node %s"
+                                .formatted(SLOTS, peer.hello().node()));
+                    }
+                }
+                throw lost(peer);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new NodeUnreachableException("interrupted in a control request", e);
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        void giveBack(Call call) {
+            lock.lock();
+            try {
+                if (bySlot[call.slot] == call) {
+                    bySlot[call.slot] = null;
+                    freed.signal();
+                }
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        void answered(int slot, long answered, int status, byte[] reply) {
+            Call call;
+            lock.lock();
+            try {
+                call = bySlot[slot];
+            } finally {
+                lock.unlock();
+            }
+            if (call == null || call.sequence != answered) {
+                return;
+            }
+            giveBack(call);
+            if (status == STATUS_OK) {
+                call.reply.complete(reply);
+            } else {
+                call.reply.completeExceptionally(
+                        LiteException.Code.exception(status, new String(reply, StandardCharsets.UTF_8)));
+            }
+        }
+
+        void failAll() {
+            lock.lock();
+            try {
+                ended = true;
+                freed.signalAll();
+                for (Call call : bySlot) {
+                    if (call != null) {
+                        call.reply.completeExceptionally(lost(peer));
+                    }
+                }
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+}

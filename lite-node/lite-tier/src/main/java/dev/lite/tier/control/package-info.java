@@ -1,0 +1,5 @@
+/** The nodes' own calls to each other: allocate, free, revoke. Never on a data path. */
+@NullMarked
+package dev.lite.tier.control;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,456 @@
+package dev.lite.tier.memory;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.os.RawMemory;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Comparator;
+import java.util.List;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Hands out the data of an arena, always clean (all zero), and takes it back. Best fit; offsets are multiples of
+ * 64 bytes, from 4096 bytes on of 4096.
+ *
+ * <p>The truth is the {@link ExtentTable} in the arena; what this object keeps is rebuilt from it at every start. Freed
+ * memory stays {@code UNCLEAN} until {@link #clean} has zeroed it; an allocation prefers clean memory, and otherwise zeroes
+ * just what it takes.
+ *
+ * <p>Any thread. Memory is zeroed outside the lock, by whoever took the run out of the books.
+ */
+public final class ArenaAllocator {
+    /** The LMR id of extents that serve the process itself; they are free again when the arena is adopted. */
+    public static final long INTERNAL_LMR = 0;
+
+    private static final long GRANULE_BYTES = 64;
+
+    private static final long PAGE_BYTES = 4096;
+
+    /** The most that is zeroed in one step, so that a step ends soon. */
+    private static final long CLEAN_STEP_BYTES = 16 << 20;
+
+    /** Freed bytes that are not clean yet, and the entry that says so. */
+    private record Unclean(long offset, long length, int entry) {}
+
+    private static final Comparator<Unclean> BY_LENGTH =
+            Comparator.comparingLong(Unclean::length).thenComparingLong(Unclean::offset);
+
+    private final String node;
+    private final long base;
+    private final long dataBytes;
+    private final ExtentTable table;
+
+    // Guarded by this.
+    private final FreeRuns clean = new FreeRuns();
+    private final TreeSet<Unclean> unclean = new TreeSet<>(BY_LENGTH);
+    private final BitSet usedEntries = new BitSet();
+    private int usedEntryCount;
+    private int entryHint; // every entry below is used
+    private long uncleanBytes;
+    private int cleaning; // runs that some thread is zeroing just now
+    private int cleanings; // how often one was done
+    private long allocatedBytes;
+    private int allocatedExtents;
+
+    /**
+     * Rebuilds the books from the arena.
+     *
+     * @throws ArenaException when two allocated extents overlap
+     */
+    public ArenaAllocator(NodeArena arena, String node) {
+        this.node = node;
+        this.base = arena.address();
+        this.table = arena.table();
+        this.dataBytes = arena.size() - arena.dataOffset();
+        new Recovery(arena.dataOffset(), arena.size()).run();
+    }
+
+    /**
+     * Allocates {@code count} chunks in as few runs as it can, for one LMR.
+     *
+     * @param chunkBytes the length of a chunk; rounded up to the multiples above
+     * @param runsMax how many runs may be answered
+     * @return at least one run; fewer than {@code count} chunks only when {@code runsMax} runs do not hold them
+     * @throws LimitExceededException when the free memory or the extent table does not suffice; nothing is taken then
+     */
+    public List<ExtentRun> allocate(long lmrId, long chunkBytes, long count, int runsMax) {
+        long unit = Math.ceilDiv(chunkBytes, alignment(chunkBytes)) * alignment(chunkBytes);
+        List<ExtentRun> runs = new ArrayList<>();
+        long missing = count;
+        try {
+            while (missing > 0 && runs.size() < runsMax) {
+                ExtentRun run = allocateRun(lmrId, unit, missing);
+                runs.add(run);
+                missing -= run.length() / unit;
+            }
+            return runs;
+        } catch (RuntimeException | Error e) {
+            runs.forEach(run -> free(lmrId, run));
+            throw e;
+        }
+    }
+
+    private ExtentRun allocateRun(long lmrId, long unit, long units) {
+        while (true) {
+            Unclean dirty;
+            long taken;
+            synchronized (this) {
+                checkSpace(unit, units);
+                FreeRuns.Run run = clean.take(unit, units, alignment(unit));
+                if (run != null) {
+                    return commit(lmrId, run.offset(), run.length());
+                }
+                dirty = takeUnclean(unit, units);
+                if (dirty == null) {
+                    waitForCleaner(unit);
+                    continue;
+                }
+                taken = Math.min(units, usable(dirty, unit) / unit) * unit;
+            }
+            if (taken > 0) {
+                long offset = dirty.offset() + padding(dirty.offset(), unit);
+                RawMemory.fill(base + offset, taken, (byte) 0);
+                return splitUnclean(lmrId, dirty, offset, taken);
+            }
+            // Too short by itself: clean, it is joined with its neighbours.
+            RawMemory.fill(base + dirty.offset(), dirty.length(), (byte) 0);
+            becameClean(dirty, dirty.length());
+        }
+    }
+
+    private void checkSpace(long unit, long units) {
+        assert Thread.holdsLock(this);
+        long free = clean.total() + uncleanBytes;
+        if (units > free / unit && cleaning == 0) {
+            throw new LimitExceededException("node %s has %d bytes free of %d; %d are asked for"
+                    .formatted(node, free, dataBytes, saturatedProduct(unit, units)));
+        }
+        // One for the extent and one for what may be left of an unclean one.
+        if (usedEntryCount + 2 > table.capacity()) {
+            throw new LimitExceededException(
+                    "node %s has %d extents in use or awaiting cleaning; the limit of its arena is %d (lite.node.arena.extents)"
+                            .formatted(node, usedEntryCount, table.capacity()));
+        }
+    }
+
+    /** The shortest unclean run that holds everything, or else the longest; null when there is none. */
+    private @Nullable Unclean takeUnclean(long unit, long units) {
+        assert Thread.holdsLock(this);
+        if (unclean.isEmpty()) {
+            return null;
+        }
+        Unclean fit = unclean.ceiling(new Unclean(0, unit * units, 0));
+        Unclean taken = fit != null ? fit : unclean.last();
+        unclean.remove(taken);
+        uncleanBytes -= taken.length();
+        cleaning++;
+        return taken;
+    }
+
+    private void waitForCleaner(long unit) {
+        assert Thread.holdsLock(this);
+        if (cleaning == 0) {
+            throw new LimitExceededException(
+                    "node %s has %d bytes free, but the longest free run has %d and one of %d is needed"
+                            .formatted(node, clean.total(), clean.longest(), unit));
+        }
+        try {
+            int before = cleanings;
+            while (cleanings == before) {
+                wait(); // a run is zeroed in milliseconds, and its thread notifies
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new LimitExceededException(
+                    "interrupted while memory of node %s was being cleaned".formatted(node), e);
+        }
+    }
+
+    private synchronized ExtentRun splitUnclean(long lmrId, Unclean dirty, long offset, long length) {
+        // The rest first, then the new extent, then the old entry: at every instant each byte is covered.
+        putUnclean(dirty.offset(), offset - dirty.offset());
+        putUnclean(offset + length, dirty.offset() + dirty.length() - offset - length);
+        ExtentRun run = commit(lmrId, offset, length);
+        releaseEntry(dirty.entry());
+        cleaning--;
+        cleanings++;
+        notifyAll();
+        return run;
+    }
+
+    private void putUnclean(long offset, long length) {
+        assert Thread.holdsLock(this);
+        if (length == 0) {
+            return;
+        }
+        int entry = takeEntry();
+        table.put(entry, ExtentTable.State.UNCLEAN, 0, offset, length);
+        unclean.add(new Unclean(offset, length, entry));
+        uncleanBytes += length;
+    }
+
+    private ExtentRun commit(long lmrId, long offset, long length) {
+        assert Thread.holdsLock(this);
+        int entry = takeEntry();
+        table.put(entry, ExtentTable.State.ALLOCATED, lmrId, offset, length);
+        allocatedBytes += length;
+        allocatedExtents++;
+        return new ExtentRun(offset, length, entry);
+    }
+
+    private int takeEntry() {
+        assert Thread.holdsLock(this);
+        int entry = usedEntries.nextClearBit(entryHint);
+        markUsed(entry);
+        entryHint = entry + 1;
+        return entry;
+    }
+
+    private void markUsed(int entry) {
+        usedEntries.set(entry);
+        usedEntryCount++;
+    }
+
+    private void releaseEntry(int entry) {
+        assert Thread.holdsLock(this);
+        table.clear(entry);
+        usedEntries.clear(entry);
+        usedEntryCount--;
+        entryHint = Math.min(entryHint, entry);
+    }
+
+    /**
+     * Takes an extent back. Nobody may touch it any more (the reclamation rule is the caller's).
+     *
+     * @return false when this LMR has no such extent here (any more): freeing twice is harmless
+     */
+    public synchronized boolean free(long lmrId, ExtentRun run) {
+        int entry = run.entry();
+        if (entry < 0
+                || entry >= table.capacity()
+                || table.state(entry) != ExtentTable.State.ALLOCATED
+                || table.lmrId(entry) != lmrId
+                || table.offset(entry) != run.offset()) {
+            return false;
+        }
+        long length = table.length(entry);
+        table.put(entry, ExtentTable.State.UNCLEAN, 0, run.offset(), length);
+        unclean.add(new Unclean(run.offset(), length, entry));
+        uncleanBytes += length;
+        allocatedBytes -= length;
+        allocatedExtents--;
+        notifyAll();
+        return true;
+    }
+
+    /**
+     * Zeroes some of what was freed. The background cleaner calls it until it answers 0.
+     *
+     * @return how many bytes it cleaned
+     */
+    public long clean() {
+        Unclean dirty;
+        long length;
+        synchronized (this) {
+            if (unclean.isEmpty()) {
+                return 0;
+            }
+            dirty = unclean.first();
+            boolean split = dirty.length() > CLEAN_STEP_BYTES && usedEntryCount < table.capacity();
+            unclean.remove(dirty);
+            uncleanBytes -= dirty.length();
+            length = split ? CLEAN_STEP_BYTES : dirty.length();
+            putUnclean(dirty.offset() + length, dirty.length() - length);
+            cleaning++;
+        }
+        RawMemory.fill(base + dirty.offset(), length, (byte) 0);
+        becameClean(dirty, length);
+        return length;
+    }
+
+    private synchronized void becameClean(Unclean dirty, long length) {
+        releaseEntry(dirty.entry());
+        clean.add(dirty.offset(), length);
+        cleaning--;
+        cleanings++;
+        notifyAll();
+    }
+
+    /** Waits until something was freed. For the background cleaner, which is ended by an interrupt. */
+    public synchronized void awaitFreed() throws InterruptedException {
+        while (unclean.isEmpty()) {
+            wait();
+        }
+    }
+
+    /** Bytes that can hold LMRs. */
+    public long dataBytes() {
+        return dataBytes;
+    }
+
+    /** Bytes that belong to LMRs. */
+    public synchronized long allocatedBytes() {
+        return allocatedBytes;
+    }
+
+    /** Extents that belong to LMRs. */
+    public synchronized int allocatedExtents() {
+        return allocatedExtents;
+    }
+
+    /** Free bytes, clean or not. */
+    public synchronized long freeBytes() {
+        return dataBytes - allocatedBytes;
+    }
+
+    /** Free bytes that are not clean yet. */
+    public synchronized long uncleanBytes() {
+        return uncleanBytes;
+    }
+
+    private static long alignment(long unit) {
+        return unit >= PAGE_BYTES ? PAGE_BYTES : GRANULE_BYTES;
+    }
+
+    private static long padding(long offset, long unit) {
+        return -offset & (alignment(unit) - 1);
+    }
+
+    private static long usable(Unclean run, long unit) {
+        return Math.max(0, run.length() - padding(run.offset(), unit));
+    }
+
+    private static long saturatedProduct(long a, long b) {
+        return b != 0 && a > Long.MAX_VALUE / b ? Long.MAX_VALUE : a * b;
+    }
+
+    /** Rebuilds the books from the table, whatever instant the last process was stopped at. */
+    private final class Recovery {
+        private final long dataOffset;
+        private final long arenaBytes;
+        private final List<Unclean> allocated = new ArrayList<>();
+        private final List<Unclean> freed = new ArrayList<>();
+
+        Recovery(long dataOffset, long arenaBytes) {
+            this.dataOffset = dataOffset;
+            this.arenaBytes = arenaBytes;
+        }
+
+        void run() {
+            synchronized (ArenaAllocator.this) {
+                collect();
+                sortAndCheck();
+                for (Unclean run : freed) {
+                    if (overlapsAnother(run)) {
+                        zeroUncovered(run);
+                        table.clear(run.entry());
+                    } else {
+                        markUsed(run.entry());
+                        unclean.add(run);
+                        uncleanBytes += run.length();
+                    }
+                }
+                addGaps();
+            }
+        }
+
+        private void collect() {
+            for (int entry = 0; entry < table.capacity(); entry++) {
+                switch (table.state(entry)) {
+                    case EMPTY -> {}
+                    case ALLOCATED -> {
+                        if (table.lmrId(entry) == INTERNAL_LMR) {
+                            // It served the process that is gone.
+                            table.put(entry, ExtentTable.State.UNCLEAN, 0, table.offset(entry), table.length(entry));
+                            freed.add(new Unclean(table.offset(entry), table.length(entry), entry));
+                            continue;
+                        }
+                        allocated.add(new Unclean(table.offset(entry), table.length(entry), entry));
+                        markUsed(entry);
+                    }
+                    case UNCLEAN -> freed.add(new Unclean(table.offset(entry), table.length(entry), entry));
+                }
+            }
+        }
+
+        private void sortAndCheck() {
+            allocated.sort(Comparator.comparingLong(Unclean::offset));
+            freed.sort(Comparator.comparingLong(Unclean::offset));
+            long end = dataOffset;
+            for (Unclean extent : allocated) {
+                if (extent.offset() < end) {
+                    throw new ArenaException(
+                            "the arena of node %s has two LMRs at offset %d (entry %d of its extent table). Its content is not trustworthy; delete the file to start with an empty one"
+                                    .formatted(node, extent.offset(), extent.entry()),
+                            null);
+                }
+                end = extent.offset() + extent.length();
+                allocatedBytes += extent.length();
+                allocatedExtents++;
+            }
+        }
+
+        /** Only entries that were being split or cleaned when the process was stopped do. */
+        private boolean overlapsAnother(Unclean run) {
+            return overlaps(allocated, run) || overlaps(freed, run);
+        }
+
+        private static boolean overlaps(List<Unclean> sorted, Unclean run) {
+            for (Unclean other : sorted.subList(firstEndingAfter(sorted, run.offset()), sorted.size())) {
+                if (other.offset() >= run.offset() + run.length()) {
+                    return false;
+                }
+                if (other.entry() != run.entry()) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        /** The first run that may reach beyond the offset; overlapping runs make a binary search inexact, so go back. */
+        private static int firstEndingAfter(List<Unclean> sorted, long offset) {
+            int low = 0;
+            int high = sorted.size();
+            while (low < high) {
+                int middle = (low + high) >>> 1;
+                if (sorted.get(middle).offset() < offset) {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            // A split entry overlaps at most the two parts that came out of it: three steps back see them all.
+            return Math.max(0, low - 3);
+        }
+
+        private void zeroUncovered(Unclean run) {
+            long at = run.offset();
+            long end = run.offset() + run.length();
+            for (Unclean extent : allocated.subList(firstEndingAfter(allocated, at), allocated.size())) {
+                if (extent.offset() >= end) {
+                    break;
+                }
+                if (extent.offset() > at) {
+                    RawMemory.fill(base + at, extent.offset() - at, (byte) 0);
+                }
+                at = Math.max(at, extent.offset() + extent.length());
+            }
+            if (at < end) {
+                RawMemory.fill(base + at, end - at, (byte) 0);
+            }
+        }
+
+        private void addGaps() {
+            List<Unclean> taken = new ArrayList<>(allocated);
+            taken.addAll(unclean);
+            taken.sort(Comparator.comparingLong(Unclean::offset));
+            long at = dataOffset;
+            for (Unclean run : taken) {
+                clean.add(at, run.offset() - at);
+                at = run.offset() + run.length();
+            }
+            clean.add(at, arenaBytes - at);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+package dev.lite.tier.memory;
+
+import java.nio.file.Path;
+
+/**
+ * What an arena is made from.
+ *
+ * @param root the directory of all arenas; on a memory file system, as {@code /dev/shm/lite}
+ * @param cluster the cluster's name, a directory below {@code root}
+ * @param node the node's name, a directory below that
+ * @param bytes the arena's size, at least {@link #BYTES_MIN}, rounded up to pages
+ * @param extentsMax how many extents may be allocated or awaiting cleaning at once
+ * @param peersMax how many nodes may have a control area here; node ids must be below
+ * @param retained whether the file stays when the node stops in good order
+ */
+public record ArenaConfig(
+        Path root, String cluster, String node, long bytes, int extentsMax, int peersMax, boolean retained) {
+    /** The smallest arena. */
+    public static final long BYTES_MIN = 4L << 20;
+
+    /** Checks the values. */
+    public ArenaConfig {
+        if (bytes < BYTES_MIN) {
+            throw new IllegalArgumentException(
+                    "the arena size is %d bytes; at least %d are needed".formatted(bytes, BYTES_MIN));
+        }
+        if (extentsMax < 64) {
+            throw new IllegalArgumentException(
+                    "the arena is to hold %d extents; at least 64 are needed".formatted(extentsMax));
+        }
+        if (peersMax < 1 || peersMax > 1024) {
+            throw new IllegalArgumentException(
+                    "the arena is to serve %d nodes; 1 to 1024 are possible".formatted(peersMax));
+        }
+    }
+
+    /** One extent for every 4 KiB of the arena, within 4,096 and 4 Mi. */
+    public static int extentsMaxDefault(long bytes) {
+        return Math.clamp(bytes / 4096, 4096, 4 << 20);
+    }
+
+    /** The directory that holds the arena and its lock. */
+    public Path directory() {
+        return root.resolve(cluster).resolve(node);
+    }
+}

@@ -1,0 +1,10 @@
+package dev.lite.tier.memory;
+
+/**
+ * Allocated bytes in one node's arena.
+ *
+ * @param offset bytes from the start of the arena
+ * @param length bytes
+ * @param entry where the arena's extent table has it
+ */
+public record ExtentRun(long offset, long length, int entry) {}

@@ -1,0 +1,136 @@
+package dev.lite.tier.memory;
+
+import dev.lite.os.RawMemory;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.zip.CRC32C;
+
+/**
+ * What is allocated in an arena, in the arena itself, so that it survives the process at any instant.
+ *
+ * <p>An entry is four 64-bit words: LMR id, offset, length, and a commit word of state and checksum. The commit word is
+ * written last and in one store; SIGKILL stops a process between two stores, never inside one, so an entry is either there
+ * whole or not at all. Memory that no entry covers is free and clean.
+ *
+ * <p>Splitting and merging writes the new entries before it clears the old one, so entries may overlap after a crash:
+ * {@link State#UNCLEAN} ones may overlap anything, {@link State#ALLOCATED} ones never each other.
+ *
+ * <p>Not thread-safe: the allocator's lock guards it.
+ */
+final class ExtentTable {
+    static final int ENTRY_BYTES = 32;
+
+    /** What an entry says of its bytes. */
+    enum State {
+        /** The entry is unused. */
+        EMPTY(0),
+        /** The bytes belong to an LMR. */
+        ALLOCATED(1),
+        /** The bytes are free, but still those of their former owner. */
+        UNCLEAN(2);
+
+        private final int number;
+
+        State(int number) {
+            this.number = number;
+        }
+    }
+
+    private static final int WORDS_BYTES = 4 * Long.BYTES;
+
+    private final long address;
+    private final int capacity;
+    private final CRC32C crc = new CRC32C();
+    private final byte[] crcBytes = new byte[WORDS_BYTES + Integer.BYTES];
+    private final ByteBuffer crcBuffer = ByteBuffer.wrap(crcBytes);
+
+    ExtentTable(long address, int capacity) {
+        this.address = address;
+        this.capacity = capacity;
+    }
+
+    int capacity() {
+        return capacity;
+    }
+
+    /** Writes a whole entry; the last store makes it valid. */
+    void put(int entry, State state, long lmrId, long offset, long length) {
+        long at = at(entry);
+        RawMemory.putLong(at, lmrId);
+        RawMemory.putLong(at + 8, offset);
+        RawMemory.putLong(at + 16, length);
+        RawMemory.putLongRelease(at + 24, commit(entry, state, lmrId, offset, length));
+    }
+
+    void clear(int entry) {
+        RawMemory.putLongRelease(at(entry) + 24, 0);
+    }
+
+    State state(int entry) {
+        int number = (int) (RawMemory.getLongAcquire(at(entry) + 24) >>> 56);
+        return number == State.ALLOCATED.number
+                ? State.ALLOCATED
+                : number == State.UNCLEAN.number ? State.UNCLEAN : State.EMPTY;
+    }
+
+    long lmrId(int entry) {
+        return RawMemory.getLong(at(entry));
+    }
+
+    long offset(int entry) {
+        return RawMemory.getLong(at(entry) + 8);
+    }
+
+    long length(int entry) {
+        return RawMemory.getLong(at(entry) + 16);
+    }
+
+    /**
+     * Checks every entry.
+     *
+     * @throws ArenaException when one fails its checksum or does not lie in the data
+     */
+    void check(Path file, long dataOffset, long arenaBytes) {
+        for (int entry = 0; entry < capacity; entry++) {
+            long commit = RawMemory.getLongAcquire(at(entry) + 24);
+            if (commit == 0) {
+                continue;
+            }
+            State state = state(entry);
+            long offset = offset(entry);
+            long length = length(entry);
+            if (state == State.EMPTY || commit != commit(entry, state, lmrId(entry), offset, length)) {
+                throw new ArenaException(
+                        "cannot adopt the arena %s: entry %d of its extent table fails its checksum. Its content is not trustworthy; delete the file to start with an empty one"
+                                .formatted(file, entry),
+                        null);
+            }
+            if (offset < dataOffset || length <= 0 || length > arenaBytes - offset) {
+                throw new ArenaException(
+                        "cannot adopt the arena %s: entry %d of its extent table says offset %d, length %d; the data lies from %d to %d"
+                                .formatted(file, entry, offset, length, dataOffset, arenaBytes),
+                        null);
+            }
+        }
+    }
+
+    private long at(int entry) {
+        if (entry < 0 || entry >= capacity) {
+            throw new IndexOutOfBoundsException("extent entry %d of %d".formatted(entry, capacity));
+        }
+        return address + (long) entry * ENTRY_BYTES;
+    }
+
+    private long commit(int entry, State state, long lmrId, long offset, long length) {
+        crcBuffer.clear();
+        crcBuffer
+                .putLong(lmrId)
+                .putLong(offset)
+                .putLong(length)
+                .putLong(state.number)
+                .putInt(entry);
+        crc.reset();
+        crc.update(crcBytes);
+        return ((long) state.number << 56) | crc.getValue();
+    }
+}

@@ -1,0 +1,100 @@
+package dev.lite.tier.memory;
+
+import java.util.Comparator;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/** Free clean memory as maximal runs, found by best fit. Offsets and lengths are bytes. Not thread-safe. */
+final class FreeRuns {
+    /** A run of bytes. */
+    record Run(long offset, long length) {}
+
+    private static final Comparator<Run> BY_LENGTH =
+            Comparator.comparingLong(Run::length).thenComparingLong(Run::offset);
+
+    private final TreeMap<Long, Run> byOffset = new TreeMap<>();
+    private final TreeSet<Run> byLength = new TreeSet<>(BY_LENGTH);
+    private long total;
+
+    /** The sum of all runs. */
+    long total() {
+        return total;
+    }
+
+    /** The longest run; 0 when there is none. */
+    long longest() {
+        return byLength.isEmpty() ? 0 : byLength.last().length();
+    }
+
+    /** Gives a run back; it is joined with its neighbours. It must not overlap one that is there. */
+    void add(long offset, long length) {
+        if (length == 0) {
+            return;
+        }
+        total += length;
+        long start = offset;
+        long end = offset + length;
+        Map.Entry<Long, Run> below = byOffset.floorEntry(offset);
+        if (below != null && end(below.getValue()) == offset) {
+            start = below.getKey();
+            remove(below.getValue());
+        }
+        Run above = byOffset.get(end);
+        if (above != null) {
+            end += above.length();
+            remove(above);
+        }
+        Run joined = new Run(start, end - start);
+        byOffset.put(start, joined);
+        byLength.add(joined);
+    }
+
+    /**
+     * Takes {@code units × unit} bytes in one run, from the shortest free run that has them; when none has, as many units
+     * as the longest run has.
+     *
+     * @param alignment of the run's offset, a power of two
+     * @return what was taken, or null when no run has even one unit
+     */
+    @Nullable
+    Run take(long unit, long units, long alignment) {
+        long wanted = unit * units;
+        // A run that is this long fits wherever it begins; a shorter one only when it begins well.
+        Run candidate = byLength.ceiling(new Run(0, wanted));
+        if (candidate != null && padding(candidate, alignment) + wanted > candidate.length()) {
+            candidate = byLength.ceiling(new Run(0, wanted + alignment));
+        }
+        if (candidate == null && !byLength.isEmpty()) {
+            candidate = byLength.last();
+        }
+        if (candidate == null) {
+            return null;
+        }
+        long padding = padding(candidate, alignment);
+        long taken = Math.min(units, (candidate.length() - padding) / unit) * unit;
+        if (taken <= 0) {
+            return null;
+        }
+        remove(candidate);
+        total -= candidate.length();
+        long offset = candidate.offset() + padding;
+        add(candidate.offset(), padding);
+        add(offset + taken, end(candidate) - offset - taken);
+        return new Run(offset, taken);
+    }
+
+    private void remove(Run run) {
+        byOffset.remove(run.offset());
+        byLength.remove(run);
+    }
+
+    private static long padding(Run run, long alignment) {
+        return -run.offset() & (alignment - 1);
+    }
+
+    private static long end(Run run) {
+        return run.offset() + run.length();
+    }
+}

@@ -1,0 +1,383 @@
+package dev.lite.tier.memory;
+
+import dev.lite.os.OsException;
+import dev.lite.os.RawMemory;
+import dev.lite.os.SharedMemory;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.UUID;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The one big memory of a node: a preallocated shared file that every LMR of the node is carved from, and that outlives
+ * the process. Registering it with a fabric once is all the registration there ever is (the paper's global MR, §4.1).
+ *
+ * <p>The file, in bytes from its start; all numbers in native byte order:
+ *
+ * <pre>
+ *      0  header page: what the file is (checked by a CRC), and the node id and open count, which change
+ *   4096  extent table: {@link ExtentTable}, 32 bytes per entry
+ *      …  control area: peersMax × {@link #CONTROL_BYTES} for the control messages of each peer
+ *      …  data: what LMRs are made of, from a multiple of 4096 to the end
+ * </pre>
+ *
+ * <p>Only the process that holds the lock file beside it changes the file as a whole; peers touch the data and the control
+ * area. Opening and closing belong to one thread; the rest is immutable.
+ */
+public final class NodeArena implements AutoCloseable {
+    /** Bytes of the control area of one peer. */
+    public static final long CONTROL_BYTES = 32 << 10;
+
+    private static final String FILE = "arena";
+    private static final long PAGE = 4096;
+    private static final long MAGIC = 0x4c49_5445_6172_6e61L; // "LITEarna"
+    private static final int FORMAT_VERSION = 1;
+
+    private static final long AT_MAGIC = 0;
+    private static final long AT_VERSION = 8;
+    private static final long AT_EXTENTS_MAX = 12;
+    private static final long AT_BYTES = 16;
+    private static final long AT_PEERS_MAX = 24;
+    private static final long AT_ID_HIGH = 32;
+    private static final long AT_ID_LOW = 40;
+    private static final long AT_NAMES = 64; // cluster, then node: a length byte and up to 127 bytes each
+    private static final long NAME_BYTES = 128;
+    private static final long FIXED_BYTES = AT_NAMES + 2 * NAME_BYTES;
+    private static final long AT_CRC = FIXED_BYTES;
+    private static final long AT_NODE_ID = FIXED_BYTES + 8; // id + 1, so that zero means none
+    private static final long AT_OPEN_COUNT = FIXED_BYTES + 16;
+
+    private final ArenaConfig config;
+    private final FileChannel lockFile;
+    private final SharedMemory memory;
+    private final boolean adopted;
+    private final UUID id;
+    private final ExtentTable table;
+    private boolean closed;
+
+    private NodeArena(ArenaConfig config, FileChannel lockFile, SharedMemory memory, boolean adopted) {
+        this.config = config;
+        this.lockFile = lockFile;
+        this.memory = memory;
+        this.adopted = adopted;
+        this.id = new UUID(
+                RawMemory.getLong(memory.address() + AT_ID_HIGH), RawMemory.getLong(memory.address() + AT_ID_LOW));
+        this.table = new ExtentTable(memory.address() + PAGE, config.extentsMax());
+        RawMemory.putLong(memory.address() + AT_OPEN_COUNT, openCount() + 1);
+    }
+
+    /**
+     * Adopts the arena that an earlier run of this node left, byte for byte, or makes a new one.
+     *
+     * @throws ArenaException when another process runs this node, there is not enough memory, or the file there does not
+     *     fit the configuration or fails its checks; it is left as it is then
+     */
+    public static NodeArena open(ArenaConfig config) {
+        Path directory = config.directory();
+        FileChannel lock = lock(directory, config);
+        try {
+            Path file = directory.resolve(FILE);
+            if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+                return adopt(config, lock, file);
+            }
+            return create(config, lock, file);
+        } catch (RuntimeException | Error e) {
+            closeQuietly(lock);
+            throw e;
+        }
+    }
+
+    private static FileChannel lock(Path directory, ArenaConfig config) {
+        FileChannel channel = null;
+        try {
+            Files.createDirectories(
+                    directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            channel = FileChannel.open(directory.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+            FileLock lock = channel.tryLock();
+            if (lock != null) {
+                return channel;
+            }
+        } catch (OverlappingFileLockException e) {
+            // This very process has it: the same refusal as for another one.
+        } catch (IOException e) {
+            closeQuietly(channel);
+            throw new ArenaException(
+                    "cannot make the arena directory %s or lock it: %s".formatted(directory, reason(e)), e);
+        }
+        closeQuietly(channel);
+        throw new ArenaException(
+                "node \"%s\" of cluster \"%s\" runs already on this host: another process holds %s. Give this node another lite.node.name, or stop the other one"
+                        .formatted(config.node(), config.cluster(), directory.resolve("lock")),
+                null);
+    }
+
+    private static NodeArena create(ArenaConfig config, FileChannel lock, Path file) {
+        long bytes = roundUp(config.bytes(), PAGE);
+        long overhead = dataOffset(config);
+        if (overhead + PAGE > bytes) {
+            throw new ArenaException(
+                    "the arena size is %d bytes, but its tables for %d extents and %d nodes take %d; make lite.node.arena.size larger"
+                            .formatted(bytes, config.extentsMax(), config.peersMax(), overhead),
+                    null);
+        }
+        // Made under another name, and renamed when it is whole: a half-made file is never adopted.
+        Path unfinished = file.resolveSibling(FILE + ".new");
+        SharedMemory memory = null;
+        try {
+            Files.deleteIfExists(unfinished);
+            memory = SharedMemory.createFile(unfinished, bytes);
+            writeHeader(memory.address(), config, bytes);
+            Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
+        } catch (OsException | IOException e) {
+            if (memory != null) {
+                memory.close();
+            }
+            throw new ArenaException(
+                    "cannot make the arena %s of %d bytes: %s. Free space on its file system: %d bytes"
+                            .formatted(file, bytes, reason(e), usable(file)),
+                    e);
+        }
+        return new NodeArena(config, lock, memory, false);
+    }
+
+    private static NodeArena adopt(ArenaConfig config, FileChannel lock, Path file) {
+        SharedMemory memory;
+        try {
+            memory = SharedMemory.openFile(file);
+        } catch (OsException e) {
+            throw new ArenaException("cannot map the arena %s: %s".formatted(file, reason(e)), e);
+        }
+        try {
+            checkHeader(memory, config, file);
+            NodeArena arena = new NodeArena(config, lock, memory, true);
+            arena.table.check(file, arena.dataOffset(), memory.size());
+            return arena;
+        } catch (RuntimeException | Error e) {
+            memory.close();
+            throw e;
+        }
+    }
+
+    private static void writeHeader(long base, ArenaConfig config, long bytes) {
+        UUID id = UUID.randomUUID();
+        RawMemory.putLong(base + AT_MAGIC, MAGIC);
+        RawMemory.putInt(base + AT_VERSION, FORMAT_VERSION);
+        RawMemory.putInt(base + AT_EXTENTS_MAX, config.extentsMax());
+        RawMemory.putLong(base + AT_BYTES, bytes);
+        RawMemory.putLong(base + AT_PEERS_MAX, config.peersMax());
+        RawMemory.putLong(base + AT_ID_HIGH, id.getMostSignificantBits());
+        RawMemory.putLong(base + AT_ID_LOW, id.getLeastSignificantBits());
+        writeName(base + AT_NAMES, config.cluster());
+        writeName(base + AT_NAMES + NAME_BYTES, config.node());
+        RawMemory.putLong(base + AT_CRC, headerCrc(base));
+    }
+
+    private static void checkHeader(SharedMemory memory, ArenaConfig config, Path file) {
+        long base = memory.address();
+        if (memory.size() < ArenaConfig.BYTES_MIN || RawMemory.getLong(base + AT_MAGIC) != MAGIC) {
+            throw unusable(file, "it is no arena of LITE");
+        }
+        if (RawMemory.getInt(base + AT_VERSION) != FORMAT_VERSION) {
+            throw unusable(
+                    file,
+                    "its format is version %d; this program reads version %d"
+                            .formatted(RawMemory.getInt(base + AT_VERSION), FORMAT_VERSION));
+        }
+        if (RawMemory.getLong(base + AT_CRC) != headerCrc(base)) {
+            throw unusable(file, "its header fails its checksum");
+        }
+        if (RawMemory.getLong(base + AT_BYTES) != memory.size()) {
+            throw unusable(
+                    file,
+                    "its header says %d bytes, the file has %d"
+                            .formatted(RawMemory.getLong(base + AT_BYTES), memory.size()));
+        }
+        String cluster = readName(base + AT_NAMES);
+        String node = readName(base + AT_NAMES + NAME_BYTES);
+        if (!cluster.equals(config.cluster()) || !node.equals(config.node())) {
+            throw unusable(file, "it belongs to node \"%s\" of cluster \"%s\"".formatted(node, cluster));
+        }
+        long wanted = roundUp(config.bytes(), PAGE);
+        if (memory.size() != wanted) {
+            throw unusable(
+                    file, "it has %d bytes, but lite.node.arena.size asks for %d".formatted(memory.size(), wanted));
+        }
+        int extents = RawMemory.getInt(base + AT_EXTENTS_MAX);
+        long peers = RawMemory.getLong(base + AT_PEERS_MAX);
+        if (extents != config.extentsMax() || peers != config.peersMax()) {
+            throw unusable(
+                    file,
+                    "it was made for %d extents and %d nodes, the configuration asks for %d and %d"
+                            .formatted(extents, peers, config.extentsMax(), config.peersMax()));
+        }
+    }
+
+    private static ArenaException unusable(Path file, String why) {
+        return new ArenaException(
+                "cannot adopt the arena %s: %s. Set the configuration back to what it was, or, if its content is not needed any more, delete the file"
+                        .formatted(file, why),
+                null);
+    }
+
+    /** Address 0 of the arena in this process. */
+    public long address() {
+        return memory.address();
+    }
+
+    /** Bytes of the whole file. */
+    public long size() {
+        return memory.size();
+    }
+
+    /** The whole file. */
+    public MemorySegment segment() {
+        return memory.segment();
+    }
+
+    /** The file's descriptor; stays this arena's. */
+    public int descriptor() {
+        return memory.descriptor();
+    }
+
+    /** Whether it was found, rather than made, when it was opened. */
+    public boolean isAdopted() {
+        return adopted;
+    }
+
+    /** Drawn once when the file was made: a new file for the same node has another one. */
+    public UUID id() {
+        return id;
+    }
+
+    /** How often it has been opened, this time included. */
+    public long openCount() {
+        return RawMemory.getLong(memory.address() + AT_OPEN_COUNT);
+    }
+
+    /** The node's number that LMRs refer to this arena by, or -1 when none was set yet. */
+    public int nodeId() {
+        return (int) RawMemory.getLong(memory.address() + AT_NODE_ID) - 1;
+    }
+
+    /** Sets {@link #nodeId}. */
+    public void setNodeId(int nodeId) {
+        RawMemory.putLongRelease(memory.address() + AT_NODE_ID, nodeId + 1L);
+    }
+
+    /** Where the control areas begin, in bytes from the start of the arena. */
+    public long controlOffset() {
+        return controlOffset(config);
+    }
+
+    /** How many peers have a control area. */
+    public int peersMax() {
+        return config.peersMax();
+    }
+
+    /** Where the data begins, in bytes from the start of the arena. */
+    public long dataOffset() {
+        return dataOffset(config);
+    }
+
+    ExtentTable table() {
+        return table;
+    }
+
+    private static long controlOffset(ArenaConfig config) {
+        return roundUp(PAGE + ExtentTable.ENTRY_BYTES * (long) config.extentsMax(), PAGE);
+    }
+
+    private static long dataOffset(ArenaConfig config) {
+        return roundUp(controlOffset(config) + CONTROL_BYTES * config.peersMax(), PAGE);
+    }
+
+    /** Unmaps the memory, and deletes the file unless it is retained. Nobody may touch the arena any more. */
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        memory.close();
+        if (!config.retained()) {
+            Path directory = config.directory();
+            for (Path path : new Path[] {
+                directory.resolve(FILE), directory.resolve("lock"), directory, directory.getParent(), config.root()
+            }) {
+                try {
+                    Files.deleteIfExists(path);
+                } catch (IOException e) {
+                    break; // not empty: it holds the arenas of other nodes
+                }
+            }
+        }
+        closeQuietly(lockFile);
+    }
+
+    private static long headerCrc(long base) {
+        CRC32C crc = new CRC32C();
+        crc.update(RawMemory.all().asSlice(base, FIXED_BYTES).toArray(ValueLayout.JAVA_BYTE));
+        return crc.getValue();
+    }
+
+    private static void writeName(long address, String name) {
+        ByteBuffer bytes = StandardCharsets.UTF_8.encode(name);
+        if (bytes.remaining() >= NAME_BYTES) {
+            throw new ArenaException(
+                    "the name \"%s\" has %d bytes; the limit is %d".formatted(name, bytes.remaining(), NAME_BYTES - 1),
+                    null);
+        }
+        MemorySegment field = RawMemory.all().asSlice(address, NAME_BYTES);
+        field.set(ValueLayout.JAVA_BYTE, 0, (byte) bytes.remaining());
+        MemorySegment.copy(MemorySegment.ofBuffer(bytes), 0, field, 1, bytes.remaining());
+    }
+
+    private static String readName(long address) {
+        MemorySegment field = RawMemory.all().asSlice(address, NAME_BYTES);
+        int length = field.get(ValueLayout.JAVA_BYTE, 0);
+        return new String(field.asSlice(1, length).toArray(ValueLayout.JAVA_BYTE), StandardCharsets.UTF_8);
+    }
+
+    private static long roundUp(long value, long multiple) {
+        return Math.ceilDiv(value, multiple) * multiple;
+    }
+
+    private static long usable(Path file) {
+        try {
+            Path directory = file.getParent();
+            return Files.getFileStore(directory == null ? file : directory).getUsableSpace();
+        } catch (IOException e) {
+            return -1;
+        }
+    }
+
+    private static String reason(Exception e) {
+        return e instanceof FileAlreadyExistsException || e.getMessage() == null
+                ? e.getClass().getSimpleName() + " " + e.getMessage()
+                : e.getMessage();
+    }
+
+    private static void closeQuietly(@Nullable FileChannel channel) {
+        if (channel != null) {
+            try {
+                channel.close();
+            } catch (IOException e) {
+                // Closing gives the lock back in any case.
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+package dev.lite.tier.node;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.NodeInfo;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.DirectoryListener;
+import dev.lite.cluster.NodeAdvert;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.fabric.FabricConfig;
+import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.FabricProvider;
+import dev.lite.tier.Deadline;
+import dev.lite.tier.TierSession;
+import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.ExtentRun;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.onesided.PostedMemory;
+import dev.lite.tier.peer.Hello;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.session.SessionBackend;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A node: the tier of one host, in this process. It owns the arena, the connections to the other nodes and the sessions of
+ * the applications. The directory and the fabrics' memory stay open as long as it is.
+ *
+ * <p>Any thread. {@link #close} ends sessions first, then connections, and last unmaps the arena.
+ */
+public final class LiteNode implements SessionBackend, AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(LiteNode.class);
+
+    private final LiteNodeConfig config;
+    private final ClusterDirectory directory;
+    private final NodeArena arena;
+    private final ArenaAllocator allocator;
+    private final NodeRecord self;
+    private final PeerLinks links;
+    private final MemoryService memory;
+    private final Reclaimer reclaimer;
+    private final ExecutorService executor;
+    private final Thread cleaner;
+    private final Set<PrincipalSession> sessions = ConcurrentHashMap.newKeySet();
+    private volatile boolean closed;
+
+    private LiteNode(
+            LiteNodeConfig config, ClusterDirectory directory, NodeArena arena, List<FabricProvider> providers) {
+        this.config = config;
+        this.directory = directory;
+        this.arena = arena;
+        this.allocator = new ArenaAllocator(arena, config.name());
+        Deadline deadline = Deadline.in(config.deadline());
+        int id = claimId(deadline);
+        String host = hostName();
+        Hello hello = new Hello(
+                config.cluster(),
+                id,
+                config.name(),
+                new SecureRandom().nextLong(),
+                arena.id(),
+                arena.controlOffset(),
+                arena.peersMax());
+        this.links = new PeerLinks(
+                hello,
+                host,
+                providers,
+                new FabricConfig(config.name(), hello.encode(), config.runDirectory(), Map.of()),
+                new FabricMemory(arena.segment(), arena.descriptor()),
+                config.pollSpins());
+        this.executor = Executors.newVirtualThreadPerTaskExecutor();
+        try {
+            NodeAdvert advert = new NodeAdvert(config.name(), id, host, arena.size(), links.addresses());
+            this.self = directory.register(advert, deadline.remaining());
+            this.memory = new MemoryService(
+                    self, config, arena, allocator, directory, links, new PostedMemory(links, bounceMemory()));
+            ControlChannel channel = new ControlChannel(id, arena, links, NodeCalls.handler(memory), executor);
+            NodeCalls calls = new NodeCalls(channel);
+            this.reclaimer = new Reclaimer(id, directory, links, calls, executor);
+            memory.start(calls, reclaimer);
+        } catch (RuntimeException | Error e) {
+            executor.shutdownNow();
+            links.start(); // a fabric is closed by the thread that polls it
+            links.close();
+            throw e;
+        }
+        this.cleaner = Thread.ofPlatform().name("lite-cleaner").daemon().unstarted(this::cleanLoop);
+    }
+
+    /**
+     * Starts a node and joins the cluster.
+     *
+     * @param directory stays the caller's; the node uses it until it is closed
+     * @param providers the fabrics to use, the preferred one first
+     * @throws dev.lite.tier.memory.ArenaException when the arena cannot be made or adopted
+     * @throws LiteException when the cluster cannot be joined within the configured deadline
+     * @throws dev.lite.fabric.FabricException when a fabric cannot be opened
+     */
+    public static LiteNode start(LiteNodeConfig config, ClusterDirectory directory, List<FabricProvider> providers) {
+        for (FabricProvider provider : providers) {
+            provider.unavailable().ifPresent(reason -> {
+                throw new dev.lite.fabric.FabricException(
+                        "the fabric %s cannot be used here: %s".formatted(provider.name(), reason), null);
+            });
+        }
+        try {
+            Files.createDirectories(config.runDirectory());
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot make the run directory " + config.runDirectory(), e);
+        }
+        NodeArena arena = NodeArena.open(config.arena());
+        LiteNode node;
+        try {
+            node = new LiteNode(config, directory, arena, providers);
+        } catch (RuntimeException | Error e) {
+            arena.close();
+            throw e;
+        }
+        node.run();
+        return node;
+    }
+
+    private void run() {
+        links.start();
+        reclaimer.start();
+        cleaner.start();
+        directory.addListener(new DirectoryListener() {
+            @Override
+            public void nodesChanged(List<NodeRecord> nodes) {
+                links.setLive(nodes);
+            }
+        });
+        links.setLive(directory.nodes());
+        log.info(
+                "node started name={} id={} incarnation={} cluster={} arena={} bytes={} adopted={} lmr-extents={} fabrics={}",
+                self.name(),
+                self.id(),
+                self.incarnation(),
+                config.cluster(),
+                config.arena().directory(),
+                arena.size(),
+                arena.isAdopted(),
+                allocator.allocatedExtents(),
+                links.addresses());
+    }
+
+    private int claimId(Deadline deadline) {
+        int id = directory.claimId(config.name(), arena.nodeId(), deadline.remaining());
+        if (id >= arena.peersMax()) {
+            throw new LimitExceededException(
+                    "node %s has the id %d in cluster \"%s\"; its arena serves ids below %d (lite.node.limits.nodes)"
+                            .formatted(config.name(), id, config.cluster(), arena.peersMax()));
+        }
+        arena.setNodeId(id);
+        return id;
+    }
+
+    private long bounceMemory() {
+        long bytes = (long) PostedMemory.BUFFERS * PostedMemory.BUFFER_BYTES;
+        ExtentRun run =
+                allocator.allocate(ArenaAllocator.INTERNAL_LMR, bytes, 1, 1).getFirst();
+        return arena.address() + run.offset();
+    }
+
+    /** Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. */
+    private static String hostName() {
+        try {
+            String boot =
+                    Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
+            return InetAddress.getLocalHost().getHostName() + "/" + boot;
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot tell this host's name and boot id", e);
+        }
+    }
+
+    private void cleanLoop() {
+        try {
+            while (!closed) {
+                if (allocator.clean() == 0) {
+                    allocator.awaitFreed();
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // close() does that
+        }
+    }
+
+    @Override
+    public TierSession open(String principal, String application) {
+        PrincipalSession session =
+                new PrincipalSession(this, memory, principal, config.limits().handlesPerSession(), config.deadline());
+        sessions.add(session);
+        log.debug("session opened principal={} application={}", principal, application);
+        if (closed) {
+            session.close();
+        }
+        return session;
+    }
+
+    /** A session for code in this JVM, which is trusted to name its principal: the paper's kernel-level caller. */
+    public Lite attach(String principal) {
+        return new EmbeddedLite(open(principal, "embedded"), config.deadline());
+    }
+
+    void sessionClosed(PrincipalSession session) {
+        sessions.remove(session);
+    }
+
+    @Override
+    public String nodeName() {
+        return config.name();
+    }
+
+    /** This node as it is registered. */
+    public NodeRecord self() {
+        return self;
+    }
+
+    /** The live nodes in the order of their ids, and what carries data to each. */
+    public List<NodeInfo> nodes() {
+        return memory.live().stream()
+                .map(node -> new NodeInfo(
+                        node.name(), node.id(), node.incarnation(), node.arenaBytes(), fabricTo(node.id())))
+                .toList();
+    }
+
+    private String fabricTo(int node) {
+        if (node == self.id()) {
+            return "local";
+        }
+        Peer peer = links.peer(node);
+        return peer == null ? "none" : peer.fabric();
+    }
+
+    /** Why there is no connection to a node, in words; empty when there is one or nothing is known. */
+    public String trouble(int node) {
+        String trouble = links.trouble(node);
+        return trouble == null ? "" : trouble;
+    }
+
+    /** What is in the arena and who uses it, for health and metrics. */
+    public Usage usage() {
+        return new Usage(
+                arena.size(),
+                allocator.allocatedBytes(),
+                allocator.freeBytes(),
+                allocator.uncleanBytes(),
+                allocator.allocatedExtents(),
+                memory.mappingCount(),
+                sessions.size(),
+                reclaimer.waiting());
+    }
+
+    /**
+     * A node's memory in numbers.
+     *
+     * @param arenaBytes the whole arena
+     * @param allocatedBytes of LMRs
+     * @param freeBytes clean or not
+     * @param uncleanBytes free, but not cleaned yet
+     * @param extents of LMRs
+     * @param handles of all sessions
+     * @param sessions open ones
+     * @param reclaiming LMRs that wait for their memory to be given back
+     */
+    public record Usage(
+            long arenaBytes,
+            long allocatedBytes,
+            long freeBytes,
+            long uncleanBytes,
+            int extents,
+            int handles,
+            int sessions,
+            int reclaiming) {}
+
+    /** How long an operation may wait when its call says nothing. */
+    public Duration deadline() {
+        return config.deadline();
+    }
+
+    /** Ends the sessions, leaves the cluster's fabrics, unmaps the arena. A second call does nothing. */
+    @Override
+    public void close() {
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+        }
+        sessions.forEach(PrincipalSession::close);
+        reclaimer.drain(Deadline.in(config.deadline()));
+        reclaimer.close();
+        cleaner.interrupt();
+        links.close();
+        executor.shutdownNow();
+        joinCleaner();
+        arena.close();
+        log.info("node stopped name={} arena-kept={}", self.name(), config.arenaRetained());
+    }
+
+    private void joinCleaner() {
+        boolean interrupted = false;
+        while (cleaner.isAlive()) {
+            try {
+                cleaner.join(); // it cleans at most one step more
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

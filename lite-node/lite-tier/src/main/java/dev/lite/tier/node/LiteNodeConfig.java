@@ -1,0 +1,87 @@
+package dev.lite.tier.node;
+
+import dev.lite.tier.memory.ArenaConfig;
+import java.nio.file.Path;
+import java.time.Duration;
+
+/**
+ * What a node is made from.
+ *
+ * @param cluster the cluster's name: 1 to 63 of {@code a–z A–Z 0–9 . _ -}
+ * @param name the node's stable name, likewise
+ * @param arenaRoot the directory of all arenas, on a memory file system
+ * @param arenaBytes the size of the memory this node contributes
+ * @param arenaRetained whether the arena stays when the node stops in good order
+ * @param runDirectory where sockets are put; is made when it is not there
+ * @param limits what applications may take
+ * @param deadline how long an operation may wait when its call says nothing
+ * @param pollSpins how often the polling thread looks in vain before it sleeps
+ */
+public record LiteNodeConfig(
+        String cluster,
+        String name,
+        Path arenaRoot,
+        long arenaBytes,
+        boolean arenaRetained,
+        Path runDirectory,
+        Limits limits,
+        Duration deadline,
+        int pollSpins) {
+
+    /**
+     * Limits, checked before anything is taken.
+     *
+     * @param lmrBytesMax the largest LMR, in bytes
+     * @param handlesPerSession how many handles a session may have
+     * @param extentsMax how many extents this node's arena may hold; 0: one for every 4 KiB of it
+     * @param nodesMax how many nodes the cluster may have; ids are below it
+     */
+    public record Limits(long lmrBytesMax, int handlesPerSession, int extentsMax, int nodesMax) {
+        /** No limit for an LMR but the memory; 1 Mi handles; extents by the arena's size; 64 nodes. */
+        public static final Limits DEFAULT = new Limits(Long.MAX_VALUE, 1 << 20, 0, 64);
+
+        /** Checks the values. */
+        public Limits {
+            if (lmrBytesMax < 1 || handlesPerSession < 1 || extentsMax < 0) {
+                throw new IllegalArgumentException(
+                        "limits must be positive: %d bytes per LMR, %d handles per session, %d extents"
+                                .formatted(lmrBytesMax, handlesPerSession, extentsMax));
+            }
+        }
+    }
+
+    /** How often a poller looks before it sleeps when nothing is configured: not at all worth a core when there are few. */
+    public static int pollSpinsDefault() {
+        return Runtime.getRuntime().availableProcessors() <= 2 ? 200 : 2000;
+    }
+
+    /** A node with default limits, a deadline of ten seconds and a retained arena in {@code /dev/shm/lite}. */
+    public static LiteNodeConfig of(String cluster, String name, long arenaBytes, Path runDirectory) {
+        return new LiteNodeConfig(
+                cluster,
+                name,
+                Path.of("/dev/shm/lite"),
+                arenaBytes,
+                true,
+                runDirectory,
+                Limits.DEFAULT,
+                Duration.ofSeconds(10),
+                pollSpinsDefault());
+    }
+
+    /** The same with another root of the arenas, and whether they are retained. */
+    public LiteNodeConfig withArena(Path root, boolean retained) {
+        return new LiteNodeConfig(cluster, name, root, arenaBytes, retained, runDirectory, limits, deadline, pollSpins);
+    }
+
+    /** The same with other limits. */
+    public LiteNodeConfig withLimits(Limits newLimits) {
+        return new LiteNodeConfig(
+                cluster, name, arenaRoot, arenaBytes, arenaRetained, runDirectory, newLimits, deadline, pollSpins);
+    }
+
+    ArenaConfig arena() {
+        int extents = limits.extentsMax() == 0 ? ArenaConfig.extentsMaxDefault(arenaBytes) : limits.extentsMax();
+        return new ArenaConfig(arenaRoot, cluster, name, arenaBytes, extents, limits.nodesMax(), arenaRetained);
+    }
+}

@@ -1,0 +1,302 @@
+package dev.lite.tier.onesided;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.Post;
+import dev.lite.os.RawMemory;
+import dev.lite.tier.Deadline;
+import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.peer.PeerListener;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * {@link RemoteMemory} over a fabric's posts. Data passes through bounce buffers of {@value #BUFFER_BYTES} bytes in the
+ * registered arena, up to {@value #PIPELINE} of them under way for one operation: a caller that gives up at its deadline
+ * leaves its buffers to the driver, and they return when their posts end, so a late transfer never touches a caller's
+ * memory.
+ *
+ * <p>Bound: {@value #BUFFERS} buffers; whoever finds none waits for one, up to its deadline.
+ */
+public final class PostedMemory implements RemoteMemory, PeerListener {
+    /** How many bounce buffers there are. */
+    public static final int BUFFERS = 32;
+    /** Bytes of a bounce buffer. */
+    public static final int BUFFER_BYTES = 64 << 10;
+
+    private static final int PIPELINE = 4;
+    private static final long BUSY_PAUSE_NS = 20_000;
+
+    private final PeerLinks links;
+    private final Buffer[] buffers = new Buffer[BUFFERS];
+    private final BlockingQueue<Buffer> free = new ArrayBlockingQueue<>(BUFFERS);
+
+    /**
+     * @param memory the address of {@link #BUFFERS} × {@link #BUFFER_BYTES} bytes of the registered arena, this object's own
+     */
+    public PostedMemory(PeerLinks links, long memory) {
+        this.links = links;
+        for (int index = 0; index < BUFFERS; index++) {
+            buffers[index] = new Buffer(index, memory + (long) index * BUFFER_BYTES);
+            free.add(buffers[index]);
+        }
+        links.addListener(this);
+    }
+
+    @Override
+    public void read(int node, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {
+        transfer(node, offset, local, localOffset, length, Operation.READ, deadline);
+    }
+
+    @Override
+    public void write(int node, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {
+        transfer(node, offset, local, localOffset, length, Operation.WRITE, deadline);
+    }
+
+    @Override
+    public long fetchAdd(int node, long offset, long delta, Deadline deadline) {
+        return atomic(node, offset, Operation.FETCH_ADD, delta, 0, deadline);
+    }
+
+    @Override
+    public long testSet(int node, long offset, long expected, long value, Deadline deadline) {
+        return atomic(node, offset, Operation.COMPARE_AND_SWAP, expected, value, deadline);
+    }
+
+    private void transfer(
+            int node,
+            long offset,
+            MemorySegment local,
+            long localOffset,
+            long length,
+            Operation operation,
+            Deadline deadline) {
+        Peer peer = links.awaitPeer(node, deadline);
+        @Nullable Buffer[] window = new @Nullable Buffer[PIPELINE];
+        long posted = 0;
+        long done = 0;
+        try {
+            while (done < length) {
+                while (posted < length && window[slot(posted)] == null) {
+                    long piece = Math.min(BUFFER_BYTES, length - posted);
+                    Buffer buffer = take(operation, node, deadline);
+                    window[slot(posted)] = buffer;
+                    if (operation == Operation.WRITE) {
+                        RawMemory.copyFrom(local, localOffset + posted, buffer.address, piece);
+                    }
+                    post(peer, buffer, operation, offset + posted, piece, 0, 0, deadline);
+                    posted += piece;
+                }
+                Buffer oldest = Objects.requireNonNull(window[slot(done)]);
+                await(oldest, peer, operation, deadline);
+                long piece = Math.min(BUFFER_BYTES, length - done);
+                if (operation == Operation.READ) {
+                    RawMemory.copyTo(oldest.address, local, localOffset + done, piece);
+                }
+                window[slot(done)] = null;
+                release(oldest);
+                done += piece;
+            }
+        } finally {
+            for (Buffer buffer : window) {
+                if (buffer != null) {
+                    abandon(buffer);
+                }
+            }
+        }
+    }
+
+    @Override
+    public boolean awaitGivenUp(Deadline deadline) {
+        for (Buffer buffer : buffers) {
+            while (buffer.state.get() == Buffer.ABANDONED) {
+                if (deadline.passed()) {
+                    return false;
+                }
+                LockSupport.parkNanos(BUSY_PAUSE_NS);
+            }
+        }
+        return true;
+    }
+
+    private static int slot(long position) {
+        return (int) (position / BUFFER_BYTES) % PIPELINE;
+    }
+
+    private long atomic(int node, long offset, Operation operation, long first, long second, Deadline deadline) {
+        Peer peer = links.awaitPeer(node, deadline);
+        Buffer buffer = take(operation, node, deadline);
+        try {
+            post(peer, buffer, operation, offset, Long.BYTES, first, second, deadline);
+            await(buffer, peer, operation, deadline);
+            return RawMemory.getLong(buffer.address);
+        } finally {
+            abandon(buffer);
+        }
+    }
+
+    private Buffer take(Operation operation, int node, Deadline deadline) {
+        try {
+            Buffer buffer = free.poll(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+            if (buffer == null) {
+                throw deadline.exception(
+                        "%s of memory on node %d, waiting for one of %d buffers".formatted(operation, node, BUFFERS));
+            }
+            buffer.take(Thread.currentThread());
+            return buffer;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new LmrUnavailableException("interrupted in a %s of memory on node %d".formatted(operation, node), e);
+        }
+    }
+
+    private void post(
+            Peer peer,
+            Buffer buffer,
+            Operation operation,
+            long offset,
+            long length,
+            long first,
+            long second,
+            Deadline deadline) {
+        FabricEndpoint endpoint = peer.endpoint();
+        long context = buffer.context;
+        while (true) {
+            buffer.state.set(Buffer.POSTED);
+            Post post = switch (operation) {
+                case READ -> endpoint.read(offset, buffer.address, length, context);
+                case WRITE -> endpoint.write(offset, buffer.address, length, context);
+                case FETCH_ADD -> endpoint.fetchAdd(offset, first, buffer.address, context);
+                case COMPARE_AND_SWAP -> endpoint.compareAndSwap(offset, first, second, buffer.address, context);
+            };
+            switch (post) {
+                case ACCEPTED -> {
+                    return;
+                }
+                case DONE -> {
+                    buffer.state.set(Buffer.DONE);
+                    return;
+                }
+                case CLOSED -> {
+                    buffer.state.set(Buffer.OWNED);
+                    throw lost(peer, operation);
+                }
+                case BUSY -> {
+                    buffer.state.set(Buffer.OWNED);
+                    if (deadline.passed()) {
+                        throw deadline.exception("%s of memory on node %s"
+                                .formatted(operation, peer.hello().node()));
+                    }
+                    LockSupport.parkNanos(BUSY_PAUSE_NS);
+                }
+            }
+        }
+    }
+
+    private void await(Buffer buffer, Peer peer, Operation operation, Deadline deadline) {
+        while (buffer.state.get() == Buffer.POSTED) {
+            long remaining = deadline.remainingNs();
+            if (remaining == 0) {
+                throw deadline.exception("%s of memory on node %s"
+                        .formatted(operation, peer.hello().node()));
+            }
+            LockSupport.parkNanos(buffer, remaining);
+            if (Thread.interrupted()) {
+                Thread.currentThread().interrupt();
+                throw new LmrUnavailableException("interrupted in a %s of memory on node %s"
+                        .formatted(operation, peer.hello().node()));
+            }
+        }
+        if (buffer.state.get() != Buffer.DONE) {
+            throw lost(peer, operation);
+        }
+    }
+
+    private LiteException lost(Peer peer, Operation operation) {
+        return new LmrUnavailableException("%s of memory on node %s: its connection over %s broke (%s)"
+                .formatted(operation, peer.hello().node(), peer.fabric(), links.trouble(peer.id())));
+    }
+
+    @Override
+    public void postEnded(long context, @Nullable FabricError error) {
+        if (context < 0) {
+            return; // not a post of ours
+        }
+        Buffer buffer = buffers[(int) (context & (BUFFERS - 1))];
+        if (context != buffer.context) {
+            return;
+        }
+        Thread waiter = buffer.waiter;
+        if (buffer.end(error == null ? Buffer.DONE : Buffer.FAILED)) {
+            buffer.state.set(Buffer.OWNED);
+            release(buffer); // its caller gave up
+        } else {
+            LockSupport.unpark(waiter);
+        }
+    }
+
+    /** Gives the buffer back now, or when its post ends. */
+    private void abandon(Buffer buffer) {
+        if (!buffer.state.compareAndSet(Buffer.POSTED, Buffer.ABANDONED)) {
+            release(buffer);
+        }
+    }
+
+    private void release(Buffer buffer) {
+        buffer.waiter = null;
+        if (!free.offer(buffer)) {
+            throw new IllegalStateException("bounce buffer %d was given back twice".formatted(buffer.index));
+        }
+    }
+
+    private enum Operation {
+        READ,
+        WRITE,
+        FETCH_ADD,
+        COMPARE_AND_SWAP
+    }
+
+    /** A bounce buffer and the post that uses it. */
+    private static final class Buffer {
+        static final int OWNED = 0; // by the operation that took it
+        static final int POSTED = 1;
+        static final int DONE = 2;
+        static final int FAILED = 3;
+        static final int ABANDONED = 4; // posted, and nobody waits
+
+        final int index;
+        final long address;
+        private final AtomicInteger state = new AtomicInteger();
+        private volatile long context;
+        private volatile @Nullable Thread waiter;
+
+        Buffer(int index, long address) {
+            this.index = index;
+            this.address = address;
+            this.context = index;
+        }
+
+        /** A new owner and a new context, so that a completion can only ever be its own. */
+        void take(Thread owner) {
+            long former = context;
+            context = former + BUFFERS;
+            waiter = owner;
+            state.set(OWNED);
+        }
+
+        /** Its post ended; returns whether nobody waits for it. */
+        boolean end(int outcome) {
+            return !state.compareAndSet(POSTED, outcome) && state.get() == ABANDONED;
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package dev.lite.tier.peer;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.UUID;
+
+/**
+ * What two nodes tell each other when they connect.
+ *
+ * @param cluster the cluster's name
+ * @param nodeId the node's number
+ * @param node the node's name, for messages
+ * @param instance drawn when the process's node started: a restarted node has another one
+ * @param arenaId drawn when the arena was made: a re-adopted arena has the same one
+ * @param controlOffset where the node's control areas begin in its arena
+ * @param peersMax how many control areas it has
+ */
+public record Hello(
+        String cluster, int nodeId, String node, long instance, UUID arenaId, long controlOffset, int peersMax) {
+    private static final int PROTOCOL_VERSION = 1;
+
+    /** The bytes for {@link dev.lite.fabric.FabricConfig#hello}. */
+    public byte[] encode() {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            out.writeInt(PROTOCOL_VERSION);
+            out.writeInt(nodeId);
+            out.writeLong(instance);
+            out.writeLong(arenaId.getMostSignificantBits());
+            out.writeLong(arenaId.getLeastSignificantBits());
+            out.writeLong(controlOffset);
+            out.writeInt(peersMax);
+            out.writeUTF(cluster);
+            out.writeUTF(node);
+        } catch (IOException e) {
+            throw new UncheckedIOException("memory cannot fail", e);
+        }
+        return bytes.toByteArray();
+    }
+
+    /**
+     * Reads a peer's hello.
+     *
+     * @throws IllegalArgumentException when it is none, or of another protocol version
+     */
+    static Hello decode(byte[] bytes) {
+        try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
+            int version = in.readInt();
+            if (version != PROTOCOL_VERSION) {
+                throw new IllegalArgumentException(
+                        "the peer speaks version %d of the node protocol, this node version %d"
+                                .formatted(version, PROTOCOL_VERSION));
+            }
+            int nodeId = in.readInt();
+            long instance = in.readLong();
+            UUID arenaId = new UUID(in.readLong(), in.readLong());
+            long controlOffset = in.readLong();
+            int peersMax = in.readInt();
+            return new Hello(in.readUTF(), nodeId, in.readUTF(), instance, arenaId, controlOffset, peersMax);
+        } catch (IOException e) {
+            throw new IllegalArgumentException("%d bytes are no hello of a LITE node".formatted(bytes.length), e);
+        }
+    }
+}

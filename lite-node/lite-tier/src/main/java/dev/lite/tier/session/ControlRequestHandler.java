@@ -1,0 +1,168 @@
+package dev.lite.tier.session;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrHandle;
+import dev.lite.client.protocol.ControlChannel;
+import dev.lite.client.protocol.ControlCodec;
+import dev.lite.client.protocol.ControlMessage.Done;
+import dev.lite.client.protocol.ControlMessage.Extents;
+import dev.lite.client.protocol.ControlMessage.Failed;
+import dev.lite.client.protocol.ControlMessage.Free;
+import dev.lite.client.protocol.ControlMessage.Malloc;
+import dev.lite.client.protocol.ControlMessage.Map;
+import dev.lite.client.protocol.ControlMessage.Mapped;
+import dev.lite.client.protocol.ControlMessage.Nodes;
+import dev.lite.client.protocol.ControlMessage.Reply;
+import dev.lite.client.protocol.ControlMessage.Request;
+import dev.lite.client.protocol.ControlMessage.Unmap;
+import dev.lite.os.Errno;
+import dev.lite.os.OsException;
+import dev.lite.tier.TierHandle;
+import dev.lite.tier.TierSession;
+import java.time.Duration;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Carries out a session's control requests, each on a virtual thread, as many at once as the session may have under way.
+ * Every request gets exactly one reply.
+ */
+final class ControlRequestHandler {
+    private static final Logger LOG = LoggerFactory.getLogger(ControlRequestHandler.class);
+
+    private final String session;
+    private final TierSession tier;
+    private final HandleTable handles;
+    private final SessionServerConfig config;
+    private final ControlChannel channel;
+    private final Consumer<String> end;
+    private final Semaphore places;
+
+    /** {@code end} is called with the reason when the application does not take its replies. */
+    ControlRequestHandler(
+            String session,
+            TierSession tier,
+            HandleTable handles,
+            SessionServerConfig config,
+            ControlChannel channel,
+            Consumer<String> end) {
+        this.session = session;
+        this.tier = tier;
+        this.handles = handles;
+        this.config = config;
+        this.channel = channel;
+        this.end = end;
+        places = new Semaphore(config.requestsMax());
+    }
+
+    /** Starts a request. The session's own thread. */
+    void handle(Request request) {
+        if (!places.tryAcquire()) {
+            reply(new Failed(
+                    request.requestId(),
+                    LiteException.Code.LIMIT_EXCEEDED.number(),
+                    "%d control requests of this session are under way; the limit is %d"
+                            .formatted(config.requestsMax() - places.availablePermits(), config.requestsMax())));
+            return;
+        }
+        Thread.ofVirtual().name("lite-session-request").start(() -> {
+            Reply reply = answer(request);
+            // First the place, then the reply: who has the reply may ask again.
+            places.release();
+            reply(reply);
+        });
+    }
+
+    /** Waits until no request is under way, and lets none begin; false when the deadline passed first. */
+    boolean drain(long deadlineNs) {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return places.tryAcquire(
+                            config.requestsMax(), Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException kept) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private void reply(Reply reply) {
+        try {
+            channel.send(reply);
+        } catch (IllegalArgumentException tooLong) {
+            // A name that is longer than the protocol carries; only the tier can have made it.
+            LOG.error("{}: a reply cannot be sent", session, tooLong);
+            end.accept("the node's reply cannot be sent: " + tooLong.getMessage());
+        } catch (OsException failed) {
+            if (failed.errno() == Errno.EAGAIN) {
+                end.accept("the application does not read its control channel");
+            }
+            // Otherwise it is gone, and the session's own thread sees it, too.
+        }
+    }
+
+    private Reply answer(Request request) {
+        try {
+            return switch (request) {
+                case Malloc m -> mapped(m.requestId(), () -> tier.malloc(m.spec(), deadline(m.deadlineNs())));
+                case Map m ->
+                    mapped(m.requestId(), () -> tier.map(m.name(), m.permissions(), deadline(m.deadlineNs())));
+                case Unmap m -> {
+                    handles.remove(m.lh()).unmap();
+                    yield new Done(m.requestId());
+                }
+                case Free m -> {
+                    // It stays mapped when the tier refuses, so the application can go on with it.
+                    handles.get(m.lh()).free();
+                    handles.remove(m.lh());
+                    yield new Done(m.requestId());
+                }
+                case Extents m ->
+                    ControlCodec.extentsPage(m.requestId(), handles.get(m.lh()).extents(), m.from());
+                case Nodes m -> ControlCodec.nodesPage(m.requestId(), tier.nodes(), m.from());
+            };
+        } catch (LiteException refused) {
+            return new Failed(request.requestId(), refused.code().number(), String.valueOf(refused.getMessage()));
+        } catch (RuntimeException | Error broken) {
+            LOG.error("{}: {} failed", session, request, broken);
+            return new Failed(
+                    request.requestId(),
+                    LiteException.Code.RPC_FAILED.number(),
+                    "%s failed in the node: %s".formatted(request.getClass().getSimpleName(), broken));
+        }
+    }
+
+    private Mapped mapped(long requestId, Supplier<TierHandle> make) {
+        long lh = handles.reserve();
+        TierHandle handle = null;
+        try {
+            handle = make.get();
+            Mapped reply = describe(requestId, lh, handle);
+            handles.put(lh, handle);
+            return reply;
+        } finally {
+            if (handle == null) {
+                handles.cancel(lh);
+            }
+        }
+    }
+
+    private static Mapped describe(long requestId, long lh, LmrHandle handle) {
+        return new Mapped(requestId, lh, handle.id(), handle.name().orElse(null), handle.size(), handle.permissions());
+    }
+
+    private Duration deadline(long deadlineNs) {
+        return Duration.ofNanos(
+                Math.clamp(deadlineNs, 1, config.requestDeadlineMax().toNanos()));
+    }
+}

@@ -1,0 +1,293 @@
+package dev.lite.tier.session;
+
+import dev.lite.api.LiteException;
+import dev.lite.client.protocol.ControlChannel;
+import dev.lite.client.protocol.ControlMessage;
+import dev.lite.client.protocol.ControlMessage.Goodbye;
+import dev.lite.client.protocol.ControlMessage.Hello;
+import dev.lite.client.protocol.ControlMessage.Refused;
+import dev.lite.client.protocol.ControlMessage.Request;
+import dev.lite.client.protocol.ControlMessage.Welcome;
+import dev.lite.client.protocol.ProtocolException;
+import dev.lite.client.protocol.SessionProtocol;
+import dev.lite.os.Errno;
+import dev.lite.os.OsException;
+import dev.lite.os.PeerCredentials;
+import dev.lite.os.SharedMemory;
+import dev.lite.tier.TierSession;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One connection of an application, from its hello to its end. Runs on a thread of its own, which receives control messages
+ * and is the only one that gives anything back, in one place: {@link #tearDown}.
+ */
+final class NodeSession implements Runnable {
+    private static final Logger LOG = LoggerFactory.getLogger(NodeSession.class);
+
+    /** Replies fit the socket's buffer; who leaves it full for so long does not read. */
+    private static final long SEND_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(1);
+
+    /** How long the end of a session waits for its own operations before it takes their tier session away. */
+    private static final long DRAIN_NS = TimeUnit.SECONDS.toNanos(10);
+
+    private final long id;
+    private final ControlChannel channel;
+    private final SessionServer server;
+    private final SessionServerConfig config;
+    private final SessionBackend backend;
+    private final HandleTable handles;
+    /** Why the session ends; the first reason stays. */
+    private final AtomicReference<@Nullable String> endReason = new AtomicReference<>();
+
+    private volatile @Nullable SessionInfo info;
+    private boolean admitted;
+    private @Nullable TierSession tier;
+    private @Nullable ControlRequestHandler requests;
+    private @Nullable SessionWorker worker;
+    private @Nullable Thread workerThread;
+
+    /** Takes the channel over. */
+    NodeSession(
+            long id, ControlChannel channel, SessionServer server, SessionServerConfig config, SessionBackend backend) {
+        this.id = id;
+        this.channel = channel;
+        this.server = server;
+        this.config = config;
+        this.backend = backend;
+        handles = new HandleTable(config.handlesMax());
+    }
+
+    /** What is known about it, or null before it was welcomed. */
+    @Nullable
+    SessionInfo info() {
+        SessionInfo known = info;
+        return known == null
+                ? null
+                : new SessionInfo(
+                        known.id(), known.pid(), known.uid(), known.principal(), known.application(), handles.size());
+    }
+
+    @Override
+    public void run() {
+        String reason = "the application closed the connection or died";
+        try {
+            if (greet()) {
+                reason = serve();
+            }
+        } catch (ProtocolException senseless) {
+            reason = "it broke the protocol: " + senseless.getMessage();
+        } catch (OsException failed) {
+            reason = "the control channel failed: " + failed.getMessage();
+        } catch (RuntimeException | Error broken) {
+            LOG.error("{} failed", name(), broken);
+            reason = "the node failed: " + broken;
+        } finally {
+            end(reason);
+            tearDown();
+        }
+    }
+
+    /**
+     * Ends the session; the application is told why. Any thread; only the first reason counts. What is to be given back is
+     * given back by the session's own thread.
+     */
+    void end(String reason) {
+        if (!endReason.compareAndSet(null, reason)) {
+            return;
+        }
+        try {
+            channel.send(new Goodbye(reason));
+        } catch (OsException gone) {
+            LOG.debug("{}: nobody is there to be told why it ends", name(), gone);
+        }
+        // Only this wakes the thread that receives; what was sent arrives all the same.
+        channel.shutdown();
+    }
+
+    private boolean greet() throws ProtocolException {
+        channel.setTimeout(config.helloTimeout().toNanos(), SEND_TIMEOUT_NS);
+        Hello hello;
+        try {
+            ControlMessage first = channel.receive();
+            if (first == null) {
+                return false;
+            }
+            if (!(first instanceof Hello said)) {
+                throw new ProtocolException("it began with %s instead of Hello"
+                        .formatted(first.getClass().getSimpleName()));
+            }
+            hello = said;
+        } catch (ProtocolException senseless) {
+            refuse(LiteException.Code.SESSION_LOST, senseless.getMessage());
+            throw senseless;
+        } catch (OsException failed) {
+            if (failed.errno() == Errno.EAGAIN) {
+                refuse(LiteException.Code.TIMEOUT, "no hello within " + config.helloTimeout());
+                return false;
+            }
+            throw failed;
+        }
+        return admit(hello);
+    }
+
+    private boolean admit(Hello hello) {
+        PeerCredentials peer = channel.peerCredentials();
+        if (hello.version() != SessionProtocol.VERSION) {
+            return refuse(
+                    LiteException.Code.SESSION_LOST,
+                    "this node speaks session protocol %d, the client %d"
+                            .formatted(SessionProtocol.VERSION, hello.version()));
+        }
+        String principal;
+        switch (config.policy().decide(peer, hello.token())) {
+            case PrincipalPolicy.Rejected no -> {
+                return refuse(LiteException.Code.SESSION_LOST, no.reason());
+            }
+            case PrincipalPolicy.Admitted yes -> principal = yes.principal();
+        }
+        int others = server.admit();
+        if (others >= 0) {
+            return refuse(
+                    LiteException.Code.LIMIT_EXCEEDED,
+                    "node %s has %d sessions; the limit is %d"
+                            .formatted(backend.nodeName(), others, config.sessionsMax()));
+        }
+        admitted = true;
+        try {
+            tier = backend.open(principal, hello.application());
+        } catch (LiteException no) {
+            return refuse(no.code(), no.getMessage());
+        }
+        info = new SessionInfo(id, peer.pid(), peer.uid(), principal, hello.application(), 0);
+        welcome(tier, principal);
+        return true;
+    }
+
+    private void welcome(TierSession opened, String principal) {
+        SharedMemory memory =
+                SharedMemory.createMemfd("lite-session-" + id, config.area().bytes());
+        SessionWorker newWorker = new SessionWorker(name(), memory, config.area(), handles, config.spins(), this::end);
+        worker = newWorker;
+        requests = new ControlRequestHandler(name(), opened, handles, config, channel, this::end);
+        channel.send(
+                new Welcome(
+                        SessionProtocol.VERSION,
+                        id,
+                        backend.nodeName(),
+                        principal,
+                        config.area(),
+                        config.requestsMax()),
+                memory.descriptor());
+        // The application may say nothing for as long as it likes from here on.
+        channel.setTimeout(0, SEND_TIMEOUT_NS);
+        workerThread = Thread.ofPlatform()
+                .daemon()
+                .name("lite-session-%d-data".formatted(id))
+                .start(newWorker);
+        LOG.info("{} opened: {}", name(), info);
+    }
+
+    private boolean refuse(LiteException.Code code, @Nullable String reason) {
+        LOG.warn("{}: refused: {}", name(), reason);
+        endReason.compareAndSet(null, "refused");
+        try {
+            channel.send(new Refused(SessionProtocol.VERSION, code.number(), String.valueOf(reason)));
+        } catch (OsException gone) {
+            LOG.debug("{}: nobody is there to be told", name(), gone);
+        }
+        channel.shutdown();
+        return false;
+    }
+
+    private String serve() throws ProtocolException {
+        ControlRequestHandler handler = requests;
+        ControlMessage message;
+        while (handler != null && endReason.get() == null && (message = channel.receive()) != null) {
+            if (message instanceof Request request) {
+                handler.handle(request);
+            } else if (message instanceof Goodbye goodbye) {
+                // Nothing is shut down here: the application waits for the end of the connection, which says that all
+                // was given back.
+                endReason.compareAndSet(null, goodbye.reason());
+                break;
+            } else {
+                throw new ProtocolException(
+                        "an unexpected " + message.getClass().getSimpleName());
+            }
+        }
+        return "the application closed the connection or died";
+    }
+
+    private void tearDown() {
+        try {
+            drain();
+        } finally {
+            try {
+                if (tier != null) {
+                    tier.close();
+                }
+            } catch (RuntimeException broken) {
+                LOG.error("{}: giving back what it had failed", name(), broken);
+            } finally {
+                channel.close();
+                server.remove(this, admitted);
+                if (info != null) {
+                    LOG.info("{} ended: {}", name(), endReason.get());
+                }
+            }
+        }
+    }
+
+    /** Waits until nothing of this session runs any more: its data thread first, then its control requests. */
+    private void drain() {
+        long deadlineNs = System.nanoTime() + DRAIN_NS;
+        boolean drained = true;
+        if (worker != null) {
+            worker.stop();
+            if (workerThread == null) {
+                worker.discard();
+            } else {
+                drained = join(workerThread, deadlineNs);
+            }
+        }
+        if (requests != null) {
+            drained &= requests.drain(deadlineNs);
+        }
+        if (!drained) {
+            LOG.warn(
+                    "{}: an operation has not ended after {} s; what the session had is given back all the same",
+                    name(),
+                    TimeUnit.NANOSECONDS.toSeconds(DRAIN_NS));
+        }
+    }
+
+    private static boolean join(Thread thread, long deadlineNs) {
+        boolean interrupted = false;
+        try {
+            while (thread.isAlive()) {
+                long leftNs = deadlineNs - System.nanoTime();
+                if (leftNs <= 0) {
+                    return false;
+                }
+                try {
+                    thread.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(leftNs)));
+                } catch (InterruptedException kept) {
+                    interrupted = true;
+                }
+            }
+            return true;
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private String name() {
+        return "session %d of node %s".formatted(id, backend.nodeName());
+    }
+}

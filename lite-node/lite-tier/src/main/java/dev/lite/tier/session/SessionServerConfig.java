@@ -1,0 +1,168 @@
+package dev.lite.tier.session;
+
+import dev.lite.client.ClientConfig;
+import dev.lite.client.protocol.SessionArea;
+import java.nio.file.Path;
+import java.time.Duration;
+
+/**
+ * How a node serves sessions. Start with {@link #of}; every {@code with} method returns a changed copy.
+ *
+ * @param socket where it listens; at most 106 bytes in UTF-8, the directory must exist
+ * @param socketMode the socket's permission bits; who may write it may ask to attach
+ * @param policy who is who
+ * @param area slots and window of each session; each costs so much shared memory once it is used
+ * @param sessionsMax how many sessions at once
+ * @param handlesMax how many handles one session may have mapped
+ * @param requestsMax how many control requests one session may have under way
+ * @param helloTimeout how long a connected process may say nothing before it is dropped
+ * @param requestDeadlineMax upper limit of the deadline that a client may name for a control request
+ * @param spins how often a session's thread looks for work before it sleeps; 0 sleeps at once. One look takes 40 to 130 ns
+ */
+public record SessionServerConfig(
+        Path socket,
+        int socketMode,
+        PrincipalPolicy policy,
+        SessionArea area,
+        int sessionsMax,
+        int handlesMax,
+        int requestsMax,
+        Duration helloTimeout,
+        Duration requestDeadlineMax,
+        int spins) {
+
+    private static final int SESSIONS_DEFAULT = 256;
+    private static final int HANDLES_DEFAULT = 1 << 20;
+    private static final int REQUESTS_DEFAULT = 16;
+    private static final int REQUESTS_MAX = 1024;
+    private static final int WINDOW_BYTES_DEFAULT = 64 * 1024;
+    private static final Duration DEADLINE_LONGEST = Duration.ofDays(1);
+
+    /** Checks the values. */
+    public SessionServerConfig {
+        requireWithin("sessions per node", sessionsMax, 1, 1 << 16);
+        requireWithin("handles per session", handlesMax, 1, HandleTable.HANDLES_MAX);
+        requireWithin("control requests under way per session", requestsMax, 1, REQUESTS_MAX);
+        requireWithin("spins", spins, 0, 10_000_000);
+        requirePositive("hello timeout", helloTimeout);
+        requirePositive("longest deadline of a control request", requestDeadlineMax);
+    }
+
+    /** The defaults: mode 0660, everybody by user id, 64 slots with windows of 64 KiB, 256 sessions. */
+    public static SessionServerConfig of(Path socket) {
+        return new SessionServerConfig(
+                socket,
+                0660,
+                PrincipalPolicy.byUid(),
+                new SessionArea(SessionArea.SLOTS_MAX, WINDOW_BYTES_DEFAULT),
+                SESSIONS_DEFAULT,
+                HANDLES_DEFAULT,
+                REQUESTS_DEFAULT,
+                Duration.ofSeconds(5),
+                Duration.ofHours(1),
+                ClientConfig.spinsDefault(Runtime.getRuntime().availableProcessors()));
+    }
+
+    /** With this mode of the socket. */
+    public SessionServerConfig withSocketMode(int mode) {
+        return new SessionServerConfig(
+                socket,
+                mode,
+                policy,
+                area,
+                sessionsMax,
+                handlesMax,
+                requestsMax,
+                helloTimeout,
+                requestDeadlineMax,
+                spins);
+    }
+
+    /** With this policy. */
+    public SessionServerConfig withPolicy(PrincipalPolicy newPolicy) {
+        return new SessionServerConfig(
+                socket,
+                socketMode,
+                newPolicy,
+                area,
+                sessionsMax,
+                handlesMax,
+                requestsMax,
+                helloTimeout,
+                requestDeadlineMax,
+                spins);
+    }
+
+    /** With this size of the shared memory. */
+    public SessionServerConfig withArea(SessionArea newArea) {
+        return new SessionServerConfig(
+                socket,
+                socketMode,
+                policy,
+                newArea,
+                sessionsMax,
+                handlesMax,
+                requestsMax,
+                helloTimeout,
+                requestDeadlineMax,
+                spins);
+    }
+
+    /** With these limits. */
+    public SessionServerConfig withLimits(int newSessionsMax, int newHandlesMax, int newRequestsMax) {
+        return new SessionServerConfig(
+                socket,
+                socketMode,
+                policy,
+                area,
+                newSessionsMax,
+                newHandlesMax,
+                newRequestsMax,
+                helloTimeout,
+                requestDeadlineMax,
+                spins);
+    }
+
+    /** With this hello timeout. */
+    public SessionServerConfig withHelloTimeout(Duration timeout) {
+        return new SessionServerConfig(
+                socket,
+                socketMode,
+                policy,
+                area,
+                sessionsMax,
+                handlesMax,
+                requestsMax,
+                timeout,
+                requestDeadlineMax,
+                spins);
+    }
+
+    /** With this number of spins. */
+    public SessionServerConfig withSpins(int newSpins) {
+        return new SessionServerConfig(
+                socket,
+                socketMode,
+                policy,
+                area,
+                sessionsMax,
+                handlesMax,
+                requestsMax,
+                helloTimeout,
+                requestDeadlineMax,
+                newSpins);
+    }
+
+    private static void requireWithin(String what, int value, int min, int max) {
+        if (value < min || value > max) {
+            throw new IllegalArgumentException("%s: %d; must be %d to %d".formatted(what, value, min, max));
+        }
+    }
+
+    private static void requirePositive(String what, Duration value) {
+        if (value.isNegative() || value.isZero() || value.compareTo(DEADLINE_LONGEST) > 0) {
+            throw new IllegalArgumentException(
+                    "%s: %s; must be positive and at most %s".formatted(what, value, DEADLINE_LONGEST));
+        }
+    }
+}

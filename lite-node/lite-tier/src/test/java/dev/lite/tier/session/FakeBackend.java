@@ -1,0 +1,291 @@
+package dev.lite.tier.session;
+
+import dev.lite.api.Extent;
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LmrBoundsException;
+import dev.lite.api.LmrExistsException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.os.RawMemory;
+import dev.lite.tier.TierHandle;
+import dev.lite.tier.TierSession;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A tier in plain memory. What is done with an LMR whose name begins with {@value #SLOW} waits until {@link #goOn}; so do
+ * malloc and map of such a name.
+ */
+final class FakeBackend implements SessionBackend, AutoCloseable {
+    static final String NODE = "fake";
+    static final String SLOW = "slow";
+    static final int EXTENTS = 3;
+    private static final long BYTES_MAX = 1L << 30;
+
+    final AtomicInteger sessionsOpened = new AtomicInteger();
+    final AtomicInteger sessionsClosed = new AtomicInteger();
+    /** How many calls wait for {@link #goOn}, or have waited. */
+    final AtomicInteger waited = new AtomicInteger();
+
+    final AtomicInteger handlesUnmapped = new AtomicInteger();
+    final AtomicInteger lmrsFreed = new AtomicInteger();
+    final List<String> principals = new ArrayList<>();
+
+    private final Arena arena = Arena.ofShared();
+    private final Map<String, FakeLmr> named = new ConcurrentHashMap<>();
+    private final AtomicLong lastId = new AtomicLong();
+    private volatile CountDownLatch slow = new CountDownLatch(1);
+    volatile List<NodeInfo> nodes = List.of(new NodeInfo(NODE, 1, 1, BYTES_MAX, "local"));
+    volatile int extents = EXTENTS;
+
+    @Override
+    public String nodeName() {
+        return NODE;
+    }
+
+    @Override
+    public TierSession open(String principal, String application) {
+        sessionsOpened.incrementAndGet();
+        synchronized (principals) {
+            principals.add(principal);
+        }
+        return new FakeSession(principal);
+    }
+
+    void goOn() {
+        slow.countDown();
+    }
+
+    void slowAgain() {
+        slow = new CountDownLatch(1);
+    }
+
+    boolean has(String name) {
+        return named.containsKey(name);
+    }
+
+    private void waitIfSlow(@Nullable String name) {
+        if (name != null && name.startsWith(SLOW)) {
+            waited.incrementAndGet();
+            try {
+                if (!slow.await(30, TimeUnit.SECONDS)) {
+                    throw new IllegalStateException("the test did not let " + name + " go on");
+                }
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        goOn();
+        arena.close();
+    }
+
+    private static final class FakeLmr {
+        final long id;
+        final @Nullable String name;
+        final MemorySegment bytes;
+        volatile boolean freed;
+
+        FakeLmr(long id, @Nullable String name, MemorySegment bytes) {
+            this.id = id;
+            this.name = name;
+            this.bytes = bytes;
+        }
+    }
+
+    private final class FakeSession implements TierSession {
+        private final String principal;
+        private final Set<FakeHandle> handles = ConcurrentHashMap.newKeySet();
+        private final AtomicInteger closes = new AtomicInteger();
+
+        FakeSession(String principal) {
+            this.principal = principal;
+        }
+
+        @Override
+        public String principal() {
+            return principal;
+        }
+
+        @Override
+        public String nodeName() {
+            return NODE;
+        }
+
+        @Override
+        public List<NodeInfo> nodes() {
+            return nodes;
+        }
+
+        @Override
+        public TierHandle malloc(LmrSpec spec, Duration deadline) {
+            waitIfSlow(spec.name());
+            if (spec.size() > BYTES_MAX) {
+                throw new LimitExceededException(
+                        "malloc of %d bytes; the limit is %d".formatted(spec.size(), BYTES_MAX));
+            }
+            FakeLmr lmr = new FakeLmr(lastId.incrementAndGet(), spec.name(), arena.allocate(spec.size(), 64));
+            if (spec.name() != null && named.putIfAbsent(spec.name(), lmr) != null) {
+                throw new LmrExistsException("LMR \"%s\" exists".formatted(spec.name()));
+            }
+            return handle(lmr, EnumSet.allOf(Permission.class));
+        }
+
+        @Override
+        public TierHandle map(String name, Set<Permission> permissions, Duration deadline) {
+            waitIfSlow(name);
+            FakeLmr lmr = named.get(name);
+            if (lmr == null) {
+                throw new LmrNotFoundException("no LMR \"%s\"".formatted(name));
+            }
+            return handle(lmr, permissions);
+        }
+
+        private FakeHandle handle(FakeLmr lmr, Set<Permission> permissions) {
+            FakeHandle handle = new FakeHandle(lmr, permissions);
+            handles.add(handle);
+            return handle;
+        }
+
+        @Override
+        public void close() {
+            if (closes.incrementAndGet() > 1) {
+                throw new IllegalStateException("closed twice");
+            }
+            handles.forEach(FakeHandle::unmap);
+            sessionsClosed.incrementAndGet();
+        }
+    }
+
+    private final class FakeHandle implements TierHandle {
+        private final FakeLmr lmr;
+        private final int permissions;
+        private volatile boolean unmapped;
+
+        FakeHandle(FakeLmr lmr, Set<Permission> permissions) {
+            this.lmr = lmr;
+            this.permissions = Permission.toBits(permissions);
+        }
+
+        private void check(Permission needed, long offset, long length) {
+            if (lmr.freed || unmapped) {
+                throw new LmrFreedException("LMR #%d is freed".formatted(lmr.id));
+            }
+            if ((permissions & needed.bit()) == 0) {
+                throw new LmrPermissionException("LMR #%d: %s needed".formatted(lmr.id, needed));
+            }
+            if ((offset | length) < 0 || offset > size() - length) {
+                throw new LmrBoundsException(
+                        "LMR #%d: %d bytes at %d; it has %d".formatted(lmr.id, length, offset, size()));
+            }
+            waitIfSlow(lmr.name);
+        }
+
+        private long word(long offset) {
+            check(Permission.ATOMIC, offset, Long.BYTES);
+            if (offset % Long.BYTES != 0) {
+                throw new LmrBoundsException("LMR #%d: offset %d is not aligned".formatted(lmr.id, offset));
+            }
+            return lmr.bytes.address() + offset;
+        }
+
+        @Override
+        public void read(long offset, long address, long length) {
+            check(Permission.READ, offset, length);
+            RawMemory.copy(lmr.bytes.address() + offset, address, length);
+        }
+
+        @Override
+        public void write(long offset, long address, long length) {
+            check(Permission.WRITE, offset, length);
+            RawMemory.copy(address, lmr.bytes.address() + offset, length);
+        }
+
+        @Override
+        public void read(long offset, MemorySegment destination) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void write(long offset, MemorySegment source) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long fetchAdd(long offset, long delta) {
+            return RawMemory.getAndAddLong(word(offset), delta);
+        }
+
+        @Override
+        public long testSet(long offset, long expected, long value) {
+            return RawMemory.compareAndExchangeLong(word(offset), expected, value);
+        }
+
+        @Override
+        public long id() {
+            return lmr.id;
+        }
+
+        @Override
+        public Optional<String> name() {
+            return Optional.ofNullable(lmr.name);
+        }
+
+        @Override
+        public long size() {
+            return lmr.bytes.byteSize();
+        }
+
+        @Override
+        public Set<Permission> permissions() {
+            return Permission.fromBits(permissions);
+        }
+
+        @Override
+        public List<Extent> extents() {
+            List<Extent> all = new ArrayList<>();
+            for (int i = 0; i < extents; i++) {
+                all.add(new Extent("node-" + i, i * 100L, 100));
+            }
+            return all;
+        }
+
+        @Override
+        public void unmap() {
+            if (!unmapped) {
+                unmapped = true;
+                handlesUnmapped.incrementAndGet();
+            }
+        }
+
+        @Override
+        public void free() {
+            check(Permission.MASTER, 0, 0);
+            lmr.freed = true;
+            if (lmr.name != null) {
+                named.remove(lmr.name, lmr);
+            }
+            lmrsFreed.incrementAndGet();
+        }
+    }
+}

@@ -1,0 +1,14 @@
+package dev.lite.demo.app;
+
+/** The demo cannot go on; the message is for its user. */
+final class DemoException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    DemoException(String message) {
+        super(message);
+    }
+
+    DemoException(String message, Throwable cause) {
+        super(message, cause);
+    }
+}

@@ -1,0 +1,74 @@
+package dev.lite.demo.app;
+
+import dev.lite.api.LmrHandle;
+import dev.lite.demo.app.Control.Word;
+import java.lang.foreign.MemorySegment;
+
+/** Reads parts of the stored file from remote memory, in pieces, and counts their words. */
+final class Halves {
+
+    /** How much is moved at once. */
+    static final int PIECE_BYTES = 4 << 20;
+
+    /** Gets the pieces of a part in order; the array is used again for the next one. */
+    interface PieceConsumer {
+        void accept(byte[] bytes, int length);
+    }
+
+    private final LmrHandle file;
+    private final Control control;
+    private final byte[] piece = new byte[PIECE_BYTES];
+
+    Halves(LmrHandle file, Control control) {
+        this.file = file;
+        this.control = control;
+    }
+
+    /** Where the second half begins. */
+    static long boundary(long bytes) {
+        return bytes / 2;
+    }
+
+    /**
+     * Reads {@code from} to {@code to} and counts the words that begin there.
+     *
+     * @param also gets each piece and its length, in order
+     */
+    long count(WordRule rule, long from, long to, Progress progress, PieceConsumer also) {
+        WordCounter counter = new WordCounter(rule);
+        lookBehind(counter, from);
+        read(from, to, progress, (bytes, length) -> {
+            counter.add(bytes, 0, length);
+            also.accept(bytes, length);
+        });
+        return counter.words();
+    }
+
+    /** Reads {@code from} to {@code to} and hands over each piece and its length, in order. */
+    void read(long from, long to, Progress progress, PieceConsumer pieces) {
+        for (long offset = from; offset < to; ) {
+            int length = readPiece(offset, to);
+            pieces.accept(piece, length);
+            offset += length;
+            control.add(Word.READ, length);
+            progress.at(offset - from);
+        }
+    }
+
+    private void lookBehind(WordCounter counter, long from) {
+        long to = from;
+        boolean known = false;
+        while (!known && to > 0) {
+            long start = Math.max(0, to - 4096);
+            int length = readPiece(start, to);
+            known = counter.lookBehind(piece, 0, length);
+            to = start;
+        }
+    }
+
+    private int readPiece(long from, long to) {
+        int length = (int) Math.min(piece.length, to - from);
+        file.read(from, MemorySegment.ofArray(piece).asSlice(0, length));
+        return length;
+    }
+}

@@ -1,0 +1,51 @@
+package dev.lite.demo.app;
+
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+
+/** Says on standard output how far a long step is, at most twice a second, and how fast it was. */
+final class Progress {
+
+    private static final String PREFIX = "[demo] ";
+    private static final long INTERVAL_NS = TimeUnit.MILLISECONDS.toNanos(500);
+
+    private static final long RATED_BYTES_MIN = 16 << 20;
+
+    private final String step;
+    private final long bytesTotal;
+    private final long startNs = System.nanoTime();
+    private long lastNs = startNs;
+
+    Progress(String step, long bytesTotal) {
+        this.step = step;
+        this.bytesTotal = bytesTotal;
+    }
+
+    /** Prints a line, if the last one is long enough ago. */
+    void at(long bytes) {
+        long nowNs = System.nanoTime();
+        if (nowNs - lastNs >= INTERVAL_NS && bytes < bytesTotal) {
+            lastNs = nowNs;
+            say("%-34s %3d %%  %s".formatted(step, bytes * 100 / bytesTotal, rate(bytes, nowNs - startNs)));
+        }
+    }
+
+    /** Prints the last line. */
+    void done() {
+        say("%-34s 100 %%  %s".formatted(step, rate(bytesTotal, System.nanoTime() - startNs)));
+    }
+
+    /** One line that the demo's runner hands on. */
+    static void say(String line) {
+        System.out.println(PREFIX + line);
+    }
+
+    /** Nothing for so little that its speed would say nothing. */
+    private static String rate(long bytes, long timeNs) {
+        if (bytes < RATED_BYTES_MIN) {
+            return "";
+        }
+        double megabytesPerSecond = bytes / 1e6 / (Math.max(1, timeNs) / 1e9);
+        return String.format(Locale.ROOT, "%,.0f MB/s", megabytesPerSecond);
+    }
+}

@@ -1,0 +1,168 @@
+package dev.lite.client;
+
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.SessionLostException;
+import dev.lite.client.protocol.ControlChannel;
+import dev.lite.client.protocol.ControlMessage;
+import dev.lite.client.protocol.ControlMessage.Goodbye;
+import dev.lite.client.protocol.ControlMessage.Hello;
+import dev.lite.client.protocol.ControlMessage.Refused;
+import dev.lite.client.protocol.ControlMessage.Welcome;
+import dev.lite.client.protocol.ProtocolException;
+import dev.lite.client.protocol.SessionProtocol;
+import dev.lite.os.Errno;
+import dev.lite.os.OsException;
+import dev.lite.os.SharedMemory;
+import dev.lite.os.UnixSocket;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+
+/** Opens sessions. Stateless. */
+final class Attacher {
+    private static final int ROOT_UID = 0;
+    /** A node that reads its control channel makes room in microseconds; this is for one that does not. */
+    private static final long SEND_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(1);
+
+    private Attacher() {}
+
+    static Session attach(AttachOptions options, ClientConfig config) {
+        ControlChannel channel = new ControlChannel(connect(options.socket()));
+        Session session = null;
+        try {
+            requireTrusted(channel.peerCredentials().uid(), options.socket(), config);
+            session = greet(channel, options, config);
+            session.start();
+            return session;
+        } finally {
+            if (session == null) {
+                channel.close();
+            }
+        }
+    }
+
+    private static UnixSocket connect(Path socket) {
+        try {
+            return UnixSocket.connect(socket);
+        } catch (OsException refused) {
+            String advice = switch (refused.errno()) {
+                case Errno.ENOENT ->
+                    "there is no such socket; check that lite-node runs on this host, that its socket is configured"
+                            + " to be there, and in a container that the socket's directory is mounted";
+                case Errno.ECONNREFUSED ->
+                    "nobody listens there any more; check that lite-node runs, and in a container that the socket's"
+                            + " directory is mounted and not the socket itself";
+                case Errno.EACCES ->
+                    "this process (uid %d) may not use it; check the socket's mode and group".formatted(ownUid());
+                case Errno.EAGAIN -> "the node does not accept connections; it hangs or is overloaded";
+                default -> "check that lite-node runs on this host";
+            };
+            throw new NodeUnreachableException("no LITE node at %s: %s".formatted(socket, advice), refused);
+        }
+    }
+
+    /** Whoever owns the other end can read and change everything that goes through the session. */
+    private static void requireTrusted(int uid, Path socket, ClientConfig config) {
+        Integer configured = config.nodeUid();
+        if (uid == ROOT_UID || uid == ownUid() || (configured != null && uid == configured)) {
+            return;
+        }
+        throw new NodeUnreachableException(
+                "the process that listens on %s has uid %d, which is neither root's nor this process' own (%d); if it is the node's, set the system property %s=%d"
+                        .formatted(socket, uid, ownUid(), ClientConfig.NODE_UID_PROPERTY, uid));
+    }
+
+    private static int ownUid() {
+        try {
+            return (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+        } catch (IOException e) {
+            throw new UncheckedIOException("the owner of /proc/self, which is this process' uid", e);
+        }
+    }
+
+    private static Session greet(ControlChannel channel, AttachOptions options, ClientConfig config) {
+        Path socket = options.socket();
+        try {
+            channel.setTimeout(LiteClient.toNanos(options.deadline()), SEND_TIMEOUT_NS);
+            channel.send(new Hello(SessionProtocol.VERSION, options.application(), options.token()));
+            ControlChannel.WithDescriptors answer = channel.receiveWithDescriptors();
+            if (answer == null) {
+                throw new SessionLostException(
+                        "the node at %s closed the connection without an answer; its log says why".formatted(socket));
+            }
+            if (!(answer.message() instanceof Welcome welcome)) {
+                answer.carrier().closeDescriptors();
+                throw notWelcome(socket, answer.message());
+            }
+            SharedMemory memory = map(socket, welcome, answer);
+            try {
+                channel.setTimeout(0, SEND_TIMEOUT_NS);
+            } catch (OsException failed) {
+                memory.close();
+                throw failed;
+            }
+            return new Session(channel, welcome, memory, socket, options.deadline(), config);
+        } catch (ProtocolException senseless) {
+            throw brokenProtocol(socket, senseless);
+        } catch (OsException failed) {
+            if (failed.errno() == Errno.EAGAIN) {
+                throw new LiteTimeoutException(
+                        "the node at %s did not answer the attach within %s; it hangs or is overloaded"
+                                .formatted(socket, options.deadline()),
+                        failed);
+            }
+            throw new SessionLostException("attaching to the node at %s failed".formatted(socket), failed);
+        }
+    }
+
+    private static SharedMemory map(Path socket, Welcome welcome, ControlChannel.WithDescriptors answer)
+            throws ProtocolException {
+        int[] descriptors = answer.carrier().descriptors();
+        if (welcome.version() != SessionProtocol.VERSION || descriptors.length != 1 || welcome.requestsMax() < 1) {
+            answer.carrier().closeDescriptors();
+            throw new ProtocolException(
+                    "a welcome of version %d with %d descriptors and %d requests; expected %d, 1 and some"
+                            .formatted(
+                                    welcome.version(),
+                                    descriptors.length,
+                                    welcome.requestsMax(),
+                                    SessionProtocol.VERSION));
+        }
+        try {
+            return SharedMemory.fromDescriptor(descriptors[0], welcome.area().bytes(), true);
+        } catch (IllegalArgumentException unfit) {
+            throw new ProtocolException(
+                    "the session memory from %s does not fit: %s".formatted(socket, unfit.getMessage()));
+        }
+    }
+
+    private static LiteException notWelcome(Path socket, ControlMessage answer) {
+        return switch (answer) {
+            case Refused refused -> refusal(socket, refused);
+            case Goodbye goodbye ->
+                new SessionLostException("the node at %s ended the attach: %s".formatted(socket, goodbye.reason()));
+            default -> brokenProtocol(socket, ControlRequests.unexpected(answer));
+        };
+    }
+
+    private static LiteException refusal(Path socket, Refused refused) {
+        if (refused.version() != SessionProtocol.VERSION) {
+            return new SessionLostException(
+                    "the node at %s speaks session protocol %d, this client %d: bring both to one version of LITE"
+                            .formatted(socket, refused.version(), SessionProtocol.VERSION));
+        }
+        return LiteException.Code.exception(
+                refused.code(), "the node at %s refused: %s".formatted(socket, refused.reason()));
+    }
+
+    private static SessionLostException brokenProtocol(Path socket, ProtocolException senseless) {
+        return new SessionLostException(
+                "what listens on %s does not speak the session protocol: %s".formatted(socket, senseless.getMessage()),
+                senseless);
+    }
+}

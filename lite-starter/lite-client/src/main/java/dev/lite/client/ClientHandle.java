@@ -1,0 +1,234 @@
+package dev.lite.client;
+
+import dev.lite.api.Extent;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrBoundsException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrPermissionException;
+import dev.lite.api.Permission;
+import dev.lite.api.SessionLostException;
+import dev.lite.client.protocol.ControlMessage.Done;
+import dev.lite.client.protocol.ControlMessage.Extents;
+import dev.lite.client.protocol.ControlMessage.ExtentsPage;
+import dev.lite.client.protocol.ControlMessage.Free;
+import dev.lite.client.protocol.ControlMessage.Mapped;
+import dev.lite.client.protocol.ControlMessage.Unmap;
+import dev.lite.client.protocol.SessionProtocol.Op;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A handle of a session. What is checked here spares a way to the node and gives the same words as it would; the node checks
+ * everything again.
+ */
+final class ClientHandle implements LmrHandle {
+    private static final int MAPPED = 0;
+    private static final int UNMAPPED = 1;
+    private static final int FREED = 2;
+
+    private final Session session;
+    private final DataPath data;
+    private final Transfer transfer;
+    private final long lh;
+    private final long id;
+    private final long size;
+    private final int permissionBits;
+    private final @Nullable String name;
+    private final AtomicInteger state = new AtomicInteger(MAPPED);
+
+    ClientHandle(Session session, Mapped mapped) {
+        this.session = session;
+        data = session.data();
+        lh = mapped.lh();
+        id = mapped.lmrId();
+        size = mapped.size();
+        permissionBits = Permission.toBits(mapped.permissions());
+        name = mapped.name();
+        transfer = new Transfer(this, data, lh, session.config().pipelineDepth());
+    }
+
+    @Override
+    public long id() {
+        return id;
+    }
+
+    @Override
+    public Optional<String> name() {
+        return Optional.ofNullable(name);
+    }
+
+    @Override
+    public long size() {
+        return size;
+    }
+
+    @Override
+    public Set<Permission> permissions() {
+        return Permission.fromBits(permissionBits);
+    }
+
+    @Override
+    public void read(long offset, MemorySegment destination) {
+        if (destination.isReadOnly()) {
+            throw new IllegalArgumentException("the destination of a read is a read-only segment");
+        }
+        long length = destination.byteSize();
+        check(Op.READ, Permission.READ, offset, length);
+        long deadlineNs = deadline();
+        if (length <= data.windowBytes()) {
+            transfer.readOne(offset, destination, length, deadlineNs);
+        } else {
+            transfer.readMany(offset, destination, length, deadlineNs);
+        }
+    }
+
+    @Override
+    public void write(long offset, MemorySegment source) {
+        long length = source.byteSize();
+        check(Op.WRITE, Permission.WRITE, offset, length);
+        long deadlineNs = deadline();
+        if (length <= data.windowBytes()) {
+            transfer.writeOne(offset, source, length, deadlineNs);
+        } else {
+            transfer.writeMany(offset, source, length, deadlineNs);
+        }
+    }
+
+    @Override
+    public long fetchAdd(long offset, long delta) {
+        checkWord(Op.FETCH_ADD, offset);
+        return transfer.atomic(Op.FETCH_ADD, offset, delta, 0, deadline());
+    }
+
+    @Override
+    public long testSet(long offset, long expected, long value) {
+        checkWord(Op.TEST_SET, offset);
+        return transfer.atomic(Op.TEST_SET, offset, expected, value, deadline());
+    }
+
+    @Override
+    public List<Extent> extents() {
+        List<Extent> extents = new ArrayList<>();
+        ExtentsPage page;
+        do {
+            requireUsable();
+            int from = extents.size();
+            page = session.requests()
+                    .ask(
+                            "extents of " + describe(),
+                            ExtentsPage.class,
+                            session.deadlineNs(),
+                            request -> new Extents(request, lh, from),
+                            null);
+            extents.addAll(page.extents());
+        } while (extents.size() < page.total() && !page.extents().isEmpty());
+        return List.copyOf(extents);
+    }
+
+    @Override
+    public void unmap() {
+        if (!state.compareAndSet(MAPPED, UNMAPPED) || !session.isOpen()) {
+            return;
+        }
+        String what = "unmap of " + describe();
+        if (!data.slots().awaitNoneFor(lh, deadline())) {
+            throw new LiteTimeoutException(
+                    "%s: operations of other threads are still under way after %s".formatted(what, session.deadline()));
+        }
+        try {
+            session.requests().ask(what, Done.class, session.deadlineNs(), request -> new Unmap(request, lh), null);
+        } catch (LmrFreedException | SessionLostException already) {
+            // The handle is gone, which is what was asked for.
+        }
+    }
+
+    @Override
+    public void free() {
+        requireUsable();
+        session.requests()
+                .ask("free of " + describe(), Done.class, session.deadlineNs(), request -> new Free(request, lh), null);
+        state.compareAndSet(MAPPED, FREED);
+    }
+
+    /** For the owner of a slot that is noted to work for this handle: the handle is still good, or an exception. */
+    void requireUsable() {
+        int now = state.get();
+        if (now == UNMAPPED) {
+            throw new LmrFreedException("%s: this handle was unmapped".formatted(describe()));
+        }
+        if (now == FREED) {
+            throw new LmrFreedException("%s was freed through this handle".formatted(describe()));
+        }
+        if (!session.isOpen()) {
+            throw session.lost();
+        }
+    }
+
+    LiteException timedOut(int op, long offset, long length) {
+        return new LiteTimeoutException(
+                "%s of %d bytes at offset %d of %s: node %s did not answer within the deadline of %d ms"
+                        .formatted(
+                                Op.nameOf(op),
+                                length,
+                                offset,
+                                describe(),
+                                session.nodeName(),
+                                TimeUnit.NANOSECONDS.toMillis(session.deadlineNs())));
+    }
+
+    LiteException noSlot(int op, long offset, long length) {
+        return new LiteTimeoutException(
+                "%s of %d bytes at offset %d of %s: all slots of the session with node %s were in use for the deadline of %d ms"
+                        .formatted(
+                                Op.nameOf(op),
+                                length,
+                                offset,
+                                describe(),
+                                session.nodeName(),
+                                TimeUnit.NANOSECONDS.toMillis(session.deadlineNs())));
+    }
+
+    SessionLostException lost() {
+        return session.lost();
+    }
+
+    private long deadline() {
+        return System.nanoTime() + session.deadlineNs();
+    }
+
+    private void checkWord(int op, long offset) {
+        check(op, Permission.ATOMIC, offset, Long.BYTES);
+        if ((offset & (Long.BYTES - 1)) != 0) {
+            throw new LmrBoundsException("%s at offset %d of %s: the offset must be a multiple of %d"
+                    .formatted(Op.nameOf(op), offset, describe(), Long.BYTES));
+        }
+    }
+
+    private void check(int op, Permission needed, long offset, long length) {
+        if ((offset | length) < 0 || offset > size - length) {
+            throw new LmrBoundsException("%s of %d bytes at offset %d of %s: it has %d bytes"
+                    .formatted(Op.nameOf(op), length, offset, describe(), size));
+        }
+        if ((permissionBits & needed.bit()) == 0) {
+            throw new LmrPermissionException("%s of %s needs %s; the handle was mapped for %s"
+                    .formatted(Op.nameOf(op), describe(), needed, permissions()));
+        }
+    }
+
+    private String describe() {
+        return name == null ? "LMR #%d".formatted(id) : "LMR \"%s\"".formatted(name);
+    }
+
+    @Override
+    public String toString() {
+        return "LmrHandle[%s, %d bytes, node %s]".formatted(describe(), size, session.nodeName());
+    }
+}

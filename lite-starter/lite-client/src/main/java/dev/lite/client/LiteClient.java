@@ -1,0 +1,78 @@
+package dev.lite.client;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LtMemory;
+import dev.lite.api.NodeInfo;
+import dev.lite.client.protocol.ControlMessage.Nodes;
+import dev.lite.client.protocol.ControlMessage.NodesPage;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A session with this host's node, over a Unix socket and shared memory. Any thread. After its node went away it stays
+ * closed, and every call throws {@link dev.lite.api.SessionLostException}: attach again and map by name.
+ */
+public final class LiteClient implements Lite {
+    private final Session session;
+    private final ClientMemory memory;
+
+    private LiteClient(Session session) {
+        this.session = session;
+        memory = new ClientMemory(session);
+    }
+
+    /** {@link Lite#attach} with a configuration. */
+    public static LiteClient attach(AttachOptions options, ClientConfig config) {
+        return new LiteClient(Attacher.attach(options, config));
+    }
+
+    @Override
+    public LtMemory memory() {
+        return memory;
+    }
+
+    @Override
+    public String nodeName() {
+        return session.nodeName();
+    }
+
+    @Override
+    public List<NodeInfo> nodes() {
+        List<NodeInfo> nodes = new ArrayList<>();
+        NodesPage page;
+        do {
+            int from = nodes.size();
+            page = session.requests()
+                    .ask("the list of nodes", NodesPage.class, session.deadlineNs(), id -> new Nodes(id, from), null);
+            nodes.addAll(page.nodes());
+        } while (nodes.size() < page.total() && !page.nodes().isEmpty());
+        return List.copyOf(nodes);
+    }
+
+    @Override
+    public boolean isOpen() {
+        return session.isOpen();
+    }
+
+    @Override
+    public void close() {
+        session.detach();
+    }
+
+    @Override
+    public String toString() {
+        return "LiteClient[node=%s, socket=%s, %s]"
+                .formatted(session.nodeName(), session.socket(), isOpen() ? "open" : "closed");
+    }
+
+    /** Nanoseconds of a deadline; what is too long for a long is as good as for ever. */
+    static long toNanos(Duration deadline) {
+        if (deadline.isNegative() || deadline.isZero()) {
+            throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
+        }
+        // Half of the range, so that adding it to nanoTime compares right.
+        long longest = Long.MAX_VALUE / 2;
+        return deadline.compareTo(Duration.ofNanos(longest)) < 0 ? deadline.toNanos() : longest;
+    }
+}

@@ -1,0 +1,183 @@
+package dev.lite.client;
+
+import dev.lite.api.SessionLostException;
+import dev.lite.client.protocol.ControlChannel;
+import dev.lite.client.protocol.ControlMessage;
+import dev.lite.client.protocol.ControlMessage.Goodbye;
+import dev.lite.client.protocol.ControlMessage.Reply;
+import dev.lite.client.protocol.ControlMessage.Welcome;
+import dev.lite.client.protocol.ProtocolException;
+import dev.lite.os.OsException;
+import dev.lite.os.SharedMemory;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One session from its welcome to its end. Its reader thread receives on the control channel; when that ends, for whatever
+ * reason, the thread wakes everybody who waits and then frees the session's memory and socket: it is their only owner, so
+ * nothing is freed twice or too early.
+ */
+final class Session {
+    private static final Logger LOG = LoggerFactory.getLogger(Session.class);
+    private static final long LAST_USERS_WAIT_NS = TimeUnit.SECONDS.toNanos(60);
+    private static final long DETACH_WAIT_MS = 2_000;
+
+    private final ControlChannel channel;
+    private final Welcome welcome;
+    private final Path socket;
+    private final Duration deadline;
+    private final long deadlineNs;
+    private final ClientConfig config;
+    private final DataPath data;
+    private final ControlRequests requests;
+    private final AtomicBoolean detached = new AtomicBoolean();
+    /** Why the session ended; the first reason stays. */
+    private final AtomicReference<@Nullable String> lostReason = new AtomicReference<>();
+
+    private final Thread reader;
+
+    /** Takes channel and memory over; they are the reader's from {@link #start} on. */
+    Session(
+            ControlChannel channel,
+            Welcome welcome,
+            SharedMemory memory,
+            Path socket,
+            Duration deadline,
+            ClientConfig config) {
+        this.channel = channel;
+        this.welcome = welcome;
+        this.socket = socket;
+        this.deadline = deadline;
+        this.deadlineNs = LiteClient.toNanos(deadline);
+        this.config = config;
+        data = new DataPath(memory, welcome.area(), config.spins());
+        requests = new ControlRequests(channel, welcome.nodeName(), welcome.requestsMax());
+        reader = Thread.ofPlatform()
+                .daemon()
+                .name("lite-client-" + welcome.nodeName() + "-" + welcome.sessionId())
+                .unstarted(this::read);
+    }
+
+    void start() {
+        reader.start();
+    }
+
+    String nodeName() {
+        return welcome.nodeName();
+    }
+
+    Path socket() {
+        return socket;
+    }
+
+    Duration deadline() {
+        return deadline;
+    }
+
+    long deadlineNs() {
+        return deadlineNs;
+    }
+
+    ClientConfig config() {
+        return config;
+    }
+
+    DataPath data() {
+        return data;
+    }
+
+    ControlRequests requests() {
+        return requests;
+    }
+
+    boolean isOpen() {
+        return lostReason.get() == null;
+    }
+
+    /** What every operation after the end throws. */
+    SessionLostException lost() {
+        String reason = lostReason.get();
+        return new SessionLostException(reason == null ? describe("it ended") : reason);
+    }
+
+    private String describe(String reason) {
+        return "the session with node %s (%s) ended: %s".formatted(nodeName(), socket, reason);
+    }
+
+    private void read() {
+        String reason = "the node closed the connection; it stopped or died";
+        try {
+            ControlMessage message;
+            while ((message = channel.receive()) != null) {
+                if (message instanceof Reply reply) {
+                    requests.reply(reply);
+                } else if (message instanceof Goodbye goodbye) {
+                    reason = goodbye.reason();
+                    break;
+                } else {
+                    throw ControlRequests.unexpected(message);
+                }
+            }
+        } catch (ProtocolException senseless) {
+            reason = "the node broke the protocol: " + senseless.getMessage();
+        } catch (OsException | IllegalArgumentException failed) {
+            reason = "the control channel failed: " + failed.getMessage();
+        } finally {
+            end(reason);
+        }
+    }
+
+    private void end(String reason) {
+        lostReason.compareAndSet(null, describe(reason));
+        String known = lostReason.get();
+        requests.lose(known == null ? reason : known);
+        data.lose();
+        channel.close();
+        if (!detached.get()) {
+            LOG.warn("{}", known);
+        }
+        if (!data.close(System.nanoTime() + LAST_USERS_WAIT_NS)) {
+            LOG.warn(
+                    "{}: after {} s a thread is still in the middle of an operation; the session's memory stays mapped",
+                    known,
+                    TimeUnit.NANOSECONDS.toSeconds(LAST_USERS_WAIT_NS));
+        }
+    }
+
+    /** Detaches: tells the node, waits until it has given everything back, at most 2 s, and frees what is here. */
+    void detach() {
+        if (!detached.compareAndSet(false, true)) {
+            return;
+        }
+        String reason = describe("this application closed it");
+        lostReason.compareAndSet(null, reason);
+        requests.lose(reason);
+        data.lose();
+        try {
+            channel.send(new Goodbye("detached"));
+        } catch (OsException gone) {
+            channel.shutdown();
+        }
+        joinReader(DETACH_WAIT_MS);
+        channel.shutdown();
+        joinReader(DETACH_WAIT_MS);
+    }
+
+    private void joinReader(long waitMs) {
+        boolean interrupted = Thread.interrupted();
+        try {
+            reader.join(waitMs);
+        } catch (InterruptedException hurried) {
+            interrupted = true;
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

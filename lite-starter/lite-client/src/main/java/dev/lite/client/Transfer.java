@@ -1,0 +1,213 @@
+package dev.lite.client;
+
+import dev.lite.client.DataPath.Outcome;
+import dev.lite.client.protocol.SessionProtocol.Op;
+import dev.lite.os.RawMemory;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The data operations of one handle, cut into commands of at most a window each. Any number of threads; nothing is allocated.
+ *
+ * <p>A long transfer keeps several windows under way, so that this thread copies one while the node copies another. It takes
+ * one slot by waiting and more only if they are free, so that long transfers cannot wait for each other's slots.
+ */
+final class Transfer {
+    private static final int SLOT_BITS = 8;
+    private static final int SLOT_MASK = (1 << SLOT_BITS) - 1;
+
+    private final ClientHandle handle;
+    private final DataPath data;
+    private final SlotPool slots;
+    private final long lh;
+    private final int depth;
+
+    Transfer(ClientHandle handle, DataPath data, long lh, int depth) {
+        this.handle = handle;
+        this.data = data;
+        this.lh = lh;
+        this.depth = depth;
+        slots = data.slots();
+    }
+
+    void readOne(long offset, MemorySegment destination, long length, long deadlineNs) {
+        int slot = acquire(Op.READ, offset, length, deadlineNs);
+        boolean settled = false;
+        try {
+            data.submit(slot, Op.READ, lh, offset, length, 0, 0);
+            complete(slot, Op.READ, offset, length, deadlineNs);
+            settled = true;
+            data.check(slot);
+            RawMemory.copyTo(data.window(slot), destination, 0, length);
+        } finally {
+            giveBack(slot, settled);
+        }
+    }
+
+    void writeOne(long offset, MemorySegment source, long length, long deadlineNs) {
+        int slot = acquire(Op.WRITE, offset, length, deadlineNs);
+        boolean settled = true;
+        try {
+            RawMemory.copyFrom(source, 0, data.window(slot), length);
+            settled = false;
+            data.submit(slot, Op.WRITE, lh, offset, length, 0, 0);
+            complete(slot, Op.WRITE, offset, length, deadlineNs);
+            settled = true;
+            data.check(slot);
+        } finally {
+            giveBack(slot, settled);
+        }
+    }
+
+    long atomic(int op, long offset, long operand0, long operand1, long deadlineNs) {
+        int slot = acquire(op, offset, Long.BYTES, deadlineNs);
+        boolean settled = false;
+        try {
+            data.submit(slot, op, lh, offset, Long.BYTES, operand0, operand1);
+            complete(slot, op, offset, Long.BYTES, deadlineNs);
+            settled = true;
+            data.check(slot);
+            return data.result(slot);
+        } finally {
+            giveBack(slot, settled);
+        }
+    }
+
+    void readMany(long offset, MemorySegment destination, long length, long deadlineNs) {
+        int window = data.windowBytes();
+        int held = windows(length, window);
+        long mine = acquireMany(Op.READ, offset, length, held, deadlineNs);
+        held = count(mine);
+        long submitted = 0;
+        long done = 0;
+        // Windows are submitted and completed in order: number k uses the k-th of my slots, modulo their count.
+        long first = 0;
+        long next = 0;
+        try {
+            while (done < length) {
+                while (next - first < held && submitted < length) {
+                    long bytes = Math.min(window, length - submitted);
+                    data.submit(slot(mine, (int) (next % held)), Op.READ, lh, offset + submitted, bytes, 0, 0);
+                    submitted += bytes;
+                    next++;
+                }
+                int slot = slot(mine, (int) (first % held));
+                long bytes = Math.min(window, length - done);
+                complete(slot, Op.READ, offset, length, deadlineNs);
+                first++;
+                data.check(slot);
+                RawMemory.copyTo(data.window(slot), destination, done, bytes);
+                done += bytes;
+            }
+        } finally {
+            settle(mine, held, first, next, deadlineNs);
+        }
+    }
+
+    void writeMany(long offset, MemorySegment source, long length, long deadlineNs) {
+        int window = data.windowBytes();
+        int held = windows(length, window);
+        long mine = acquireMany(Op.WRITE, offset, length, held, deadlineNs);
+        held = count(mine);
+        long submitted = 0;
+        long first = 0;
+        long next = 0;
+        try {
+            while (submitted < length || first < next) {
+                if (next - first == held || submitted == length) {
+                    int slot = slot(mine, (int) (first % held));
+                    complete(slot, Op.WRITE, offset, length, deadlineNs);
+                    first++;
+                    data.check(slot);
+                }
+                if (submitted < length) {
+                    int slot = slot(mine, (int) (next % held));
+                    long bytes = Math.min(window, length - submitted);
+                    RawMemory.copyFrom(source, submitted, data.window(slot), bytes);
+                    data.submit(slot, Op.WRITE, lh, offset + submitted, bytes, 0, 0);
+                    submitted += bytes;
+                    next++;
+                }
+            }
+        } finally {
+            settle(mine, held, first, next, deadlineNs);
+        }
+    }
+
+    private int windows(long length, int window) {
+        return (int) Math.min(depth, (length + window - 1) / window);
+    }
+
+    /** A slot that is noted to work for the handle, which is still good. */
+    private int acquire(int op, long offset, long length, long deadlineNs) {
+        int slot = slots.acquire(deadlineNs);
+        if (slot < 0) {
+            handle.requireUsable();
+            throw handle.noSlot(op, offset, length);
+        }
+        boolean usable = false;
+        try {
+            slots.workFor(slot, lh);
+            handle.requireUsable();
+            usable = true;
+            return slot;
+        } finally {
+            if (!usable) {
+                slots.release(slot);
+            }
+        }
+    }
+
+    /** At least one and at most {@code wanted} slots: their numbers plus 1, a byte each, the first in the lowest. */
+    private long acquireMany(int op, long offset, long length, int wanted, long deadlineNs) {
+        long mine = acquire(op, offset, length, deadlineNs) + 1L;
+        for (int i = 1; i < wanted; i++) {
+            int slot = slots.tryAcquire();
+            if (slot < 0) {
+                break;
+            }
+            slots.workFor(slot, lh);
+            mine |= (slot + 1L) << (i * SLOT_BITS);
+        }
+        return mine;
+    }
+
+    private static int count(long mine) {
+        return (Long.SIZE - Long.numberOfLeadingZeros(mine) + SLOT_BITS - 1) / SLOT_BITS;
+    }
+
+    private static int slot(long mine, int index) {
+        return (int) (mine >>> (index * SLOT_BITS) & SLOT_MASK) - 1;
+    }
+
+    private void complete(int slot, int op, long offset, long length, long deadlineNs) {
+        Outcome outcome = data.await(slot, deadlineNs);
+        if (outcome == Outcome.TIMED_OUT) {
+            throw handle.timedOut(op, offset, length);
+        }
+        if (outcome == Outcome.LOST) {
+            throw handle.lost();
+        }
+    }
+
+    /**
+     * Gives all slots of a long transfer back. After a failure some commands are still under way: their windows may be
+     * reused only when the node has completed them.
+     */
+    private void settle(long mine, int held, long first, long next, long deadlineNs) {
+        for (int i = 0; i < held; i++) {
+            // Of the commands under way, first to next - 1, at most one used this slot.
+            long sinceFirst = Math.floorMod(i - first, (long) held);
+            boolean underWay = first + sinceFirst < next;
+            int slot = slot(mine, i);
+            giveBack(slot, !underWay || data.await(slot, deadlineNs) == Outcome.DONE);
+        }
+    }
+
+    private void giveBack(int slot, boolean settled) {
+        if (settled) {
+            slots.release(slot);
+        } else {
+            slots.quarantine(slot);
+        }
+    }
+}

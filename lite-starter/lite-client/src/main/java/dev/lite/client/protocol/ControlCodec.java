@@ -1,0 +1,348 @@
+package dev.lite.client.protocol;
+
+import dev.lite.api.Extent;
+import dev.lite.api.Lifetime;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.client.protocol.ControlMessage.Done;
+import dev.lite.client.protocol.ControlMessage.Extents;
+import dev.lite.client.protocol.ControlMessage.ExtentsPage;
+import dev.lite.client.protocol.ControlMessage.Failed;
+import dev.lite.client.protocol.ControlMessage.Free;
+import dev.lite.client.protocol.ControlMessage.Goodbye;
+import dev.lite.client.protocol.ControlMessage.Hello;
+import dev.lite.client.protocol.ControlMessage.Malloc;
+import dev.lite.client.protocol.ControlMessage.Map;
+import dev.lite.client.protocol.ControlMessage.Mapped;
+import dev.lite.client.protocol.ControlMessage.Nodes;
+import dev.lite.client.protocol.ControlMessage.NodesPage;
+import dev.lite.client.protocol.ControlMessage.Refused;
+import dev.lite.client.protocol.ControlMessage.Unmap;
+import dev.lite.client.protocol.ControlMessage.Welcome;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Control messages as bytes and back. The first byte is the type; Hello, Welcome and Refused go on with the magic number
+ * and the version, in every version of the protocol, so that two that differ can say so. Stateless.
+ */
+public final class ControlCodec {
+    private static final int HELLO = 1;
+    private static final int WELCOME = 2;
+    private static final int REFUSED = 3;
+    private static final int MALLOC = 4;
+    private static final int MAP = 5;
+    private static final int UNMAP = 6;
+    private static final int FREE = 7;
+    private static final int EXTENTS = 8;
+    private static final int NODES = 9;
+    private static final int MAPPED = 10;
+    private static final int DONE = 11;
+    private static final int EXTENTS_PAGE = 12;
+    private static final int NODES_PAGE = 13;
+    private static final int FAILED = 14;
+    private static final int GOODBYE = 15;
+
+    private static final int PLACEMENT_LOCAL = 0;
+    private static final int PLACEMENT_ROUND_ROBIN = 1;
+    private static final int PLACEMENT_SPREAD = 2;
+    private static final int PLACEMENT_ON_NODES = 3;
+
+    private static final int LIFETIME_UNTIL_FREED = 0;
+    private static final int LIFETIME_SESSION = 1;
+
+    private static final int NAME_MAX = SessionProtocol.NAME_BYTES_MAX;
+
+    private ControlCodec() {}
+
+    /**
+     * Writes a message.
+     *
+     * @param out at least {@value SessionProtocol#MESSAGE_BYTES_MAX} bytes
+     * @return its length in bytes
+     * @throws IllegalArgumentException when a field is over its limit
+     */
+    public static int encode(ControlMessage message, MemorySegment out) {
+        WireWriter w = new WireWriter(out);
+        switch (message) {
+            case Hello m ->
+                open(w, HELLO, m.version())
+                        .putString("the application's name", m.application(), NAME_MAX)
+                        .putOptional("the token", m.token(), SessionProtocol.TOKEN_BYTES_MAX);
+            case Welcome m ->
+                open(w, WELCOME, m.version())
+                        .putLong(m.sessionId())
+                        .putString("the node's name", m.nodeName(), NAME_MAX)
+                        .putString("the principal", m.principal(), NAME_MAX)
+                        .putInt(m.area().slots())
+                        .putInt(m.area().windowBytes())
+                        .putInt(m.requestsMax());
+            case Refused m -> open(w, REFUSED, m.version()).putInt(m.code()).putText(m.reason());
+            case Malloc m -> encodeMalloc(m, w);
+            case Map m ->
+                numbered(w, MAP, m.requestId())
+                        .putLong(m.deadlineNs())
+                        .putString("the LMR name", m.name(), LmrSpec.NAME_BYTES_MAX)
+                        .putInt(Permission.toBits(m.permissions()));
+            case Unmap m -> numbered(w, UNMAP, m.requestId()).putLong(m.lh());
+            case Free m -> numbered(w, FREE, m.requestId()).putLong(m.lh());
+            case Extents m ->
+                numbered(w, EXTENTS, m.requestId()).putLong(m.lh()).putInt(m.from());
+            case Nodes m -> numbered(w, NODES, m.requestId()).putInt(m.from());
+            case Mapped m ->
+                numbered(w, MAPPED, m.requestId())
+                        .putLong(m.lh())
+                        .putLong(m.lmrId())
+                        .putOptional("the LMR name", m.name(), LmrSpec.NAME_BYTES_MAX)
+                        .putLong(m.size())
+                        .putInt(Permission.toBits(m.permissions()));
+            case Done m -> numbered(w, DONE, m.requestId());
+            case ExtentsPage m -> encodeExtents(m, w);
+            case NodesPage m -> encodeNodes(m, w);
+            case Failed m -> numbered(w, FAILED, m.requestId()).putInt(m.code()).putText(m.message());
+            case Goodbye m -> w.putByte(GOODBYE).putText(m.reason());
+        }
+        return w.position();
+    }
+
+    /**
+     * Reads a message that may hold anything.
+     *
+     * @param in holds the message at its start
+     * @param length of the message, in bytes
+     */
+    public static ControlMessage decode(MemorySegment in, int length) throws ProtocolException {
+        WireReader r = new WireReader(in, length);
+        int type = r.getByte();
+        ControlMessage message;
+        try {
+            message = switch (type) {
+                case HELLO -> decodeHello(r);
+                case WELCOME -> decodeWelcome(r);
+                case REFUSED -> new Refused(version(r), r.getInt(), r.getText("the reason"));
+                case MALLOC -> decodeMalloc(r);
+                case MAP ->
+                    new Map(
+                            r.getLong(),
+                            r.getLong(),
+                            r.getString("the LMR name", LmrSpec.NAME_BYTES_MAX),
+                            permissions(r));
+                case UNMAP -> new Unmap(r.getLong(), r.getLong());
+                case FREE -> new Free(r.getLong(), r.getLong());
+                case EXTENTS -> new Extents(r.getLong(), r.getLong(), r.getInt());
+                case NODES -> new Nodes(r.getLong(), r.getInt());
+                case MAPPED ->
+                    new Mapped(
+                            r.getLong(),
+                            r.getLong(),
+                            r.getLong(),
+                            r.getOptional("the LMR name", LmrSpec.NAME_BYTES_MAX),
+                            r.getLong(),
+                            permissions(r));
+                case DONE -> new Done(r.getLong());
+                case EXTENTS_PAGE -> decodeExtents(r);
+                case NODES_PAGE -> decodeNodes(r);
+                case FAILED -> new Failed(r.getLong(), r.getInt(), r.getText("the message"));
+                case GOODBYE -> new Goodbye(r.getText("the reason"));
+                default ->
+                    throw new ProtocolException("control message of unknown type %d, %d bytes".formatted(type, length));
+            };
+        } catch (IllegalArgumentException unacceptable) {
+            // The API's own types check their values; over the wire the same mistake is the peer's.
+            throw new ProtocolException("control message of type %d: %s".formatted(type, unacceptable.getMessage()));
+        }
+        if (!(message instanceof Hello hello && hello.version() != SessionProtocol.VERSION)) {
+            r.finish();
+        }
+        return message;
+    }
+
+    /** As many extents from {@code from} on as one reply shall carry. */
+    public static ExtentsPage extentsPage(long requestId, List<Extent> all, int from) {
+        int first = Math.clamp(from, 0, all.size());
+        int bytes = 0;
+        int to = first;
+        while (to < all.size() && bytes < SessionProtocol.PAGE_BYTES) {
+            bytes += 20 + utf8BytesMax(all.get(to).node());
+            to++;
+        }
+        return new ExtentsPage(requestId, all.size(), all.subList(first, to));
+    }
+
+    /** As many nodes from {@code from} on as one reply shall carry. */
+    public static NodesPage nodesPage(long requestId, List<NodeInfo> all, int from) {
+        int first = Math.clamp(from, 0, all.size());
+        int bytes = 0;
+        int to = first;
+        while (to < all.size() && bytes < SessionProtocol.PAGE_BYTES) {
+            bytes += 28
+                    + utf8BytesMax(all.get(to).name())
+                    + utf8BytesMax(all.get(to).fabric());
+            to++;
+        }
+        return new NodesPage(requestId, all.size(), all.subList(first, to));
+    }
+
+    private static int utf8BytesMax(String text) {
+        return 3 * text.length();
+    }
+
+    private static WireWriter open(WireWriter w, int type, int version) {
+        return w.putByte(type).putInt(SessionProtocol.MAGIC).putInt(version);
+    }
+
+    private static WireWriter numbered(WireWriter w, int type, long requestId) {
+        return w.putByte(type).putLong(requestId);
+    }
+
+    private static int version(WireReader r) throws ProtocolException {
+        int magic = r.getInt();
+        if (magic != SessionProtocol.MAGIC) {
+            throw new ProtocolException(
+                    "the peer does not speak the LITE session protocol: it began with 0x%08x, not 0x%08x"
+                            .formatted(magic, SessionProtocol.MAGIC));
+        }
+        return r.getInt();
+    }
+
+    private static Hello decodeHello(WireReader r) throws ProtocolException {
+        int version = version(r);
+        if (version != SessionProtocol.VERSION) {
+            // What follows is another version's matter; the number is enough to refuse it with.
+            return new Hello(version, "unknown", null);
+        }
+        return new Hello(
+                version,
+                r.getString("the application's name", NAME_MAX),
+                r.getOptional("the token", SessionProtocol.TOKEN_BYTES_MAX));
+    }
+
+    private static Welcome decodeWelcome(WireReader r) throws ProtocolException {
+        return new Welcome(
+                version(r),
+                r.getLong(),
+                r.getString("the node's name", NAME_MAX),
+                r.getString("the principal", NAME_MAX),
+                new SessionArea(r.getInt(), r.getInt()),
+                r.getCount("requests under way", Integer.MAX_VALUE, 0));
+    }
+
+    private static Set<Permission> permissions(WireReader r) throws ProtocolException {
+        return Permission.fromBits(r.getInt());
+    }
+
+    private static void encodeMalloc(Malloc m, WireWriter w) {
+        LmrSpec spec = m.spec();
+        numbered(w, MALLOC, m.requestId())
+                .putLong(m.deadlineNs())
+                .putLong(spec.size())
+                .putOptional("the LMR name", spec.name(), LmrSpec.NAME_BYTES_MAX)
+                .putInt(Permission.toBits(spec.defaultPermissions()))
+                .putByte(
+                        switch (spec.lifetime()) {
+                            case UNTIL_FREED -> LIFETIME_UNTIL_FREED;
+                            case SESSION -> LIFETIME_SESSION;
+                        });
+        switch (spec.placement()) {
+            case Placement.Local local -> w.putByte(PLACEMENT_LOCAL);
+            case Placement.RoundRobin turns -> w.putByte(PLACEMENT_ROUND_ROBIN);
+            case Placement.Spread spread -> w.putByte(PLACEMENT_SPREAD);
+            case Placement.OnNodes on -> {
+                if (on.nodes().size() > SessionProtocol.PLACEMENT_NODES_MAX) {
+                    throw new IllegalArgumentException("the placement names %d nodes; the limit is %d"
+                            .formatted(on.nodes().size(), SessionProtocol.PLACEMENT_NODES_MAX));
+                }
+                w.putByte(PLACEMENT_ON_NODES).putInt(on.nodes().size());
+                on.nodes().forEach(node -> w.putString("the node's name", node, NAME_MAX));
+            }
+        }
+    }
+
+    private static Malloc decodeMalloc(WireReader r) throws ProtocolException {
+        long requestId = r.getLong();
+        long deadlineNs = r.getLong();
+        long size = r.getLong();
+        String name = r.getOptional("the LMR name", LmrSpec.NAME_BYTES_MAX);
+        Set<Permission> defaults = permissions(r);
+        int lifetimeNumber = r.getByte();
+        Lifetime lifetime = switch (lifetimeNumber) {
+            case LIFETIME_UNTIL_FREED -> Lifetime.UNTIL_FREED;
+            case LIFETIME_SESSION -> Lifetime.SESSION;
+            default -> throw new ProtocolException("unknown lifetime " + lifetimeNumber);
+        };
+        return new Malloc(requestId, deadlineNs, new LmrSpec(size, name, placement(r), defaults, lifetime));
+    }
+
+    private static Placement placement(WireReader r) throws ProtocolException {
+        int number = r.getByte();
+        return switch (number) {
+            case PLACEMENT_LOCAL -> Placement.local();
+            case PLACEMENT_ROUND_ROBIN -> Placement.roundRobin();
+            case PLACEMENT_SPREAD -> Placement.spread();
+            case PLACEMENT_ON_NODES -> {
+                int count = r.getCount("nodes of the placement", SessionProtocol.PLACEMENT_NODES_MAX, 4);
+                List<String> nodes = new ArrayList<>(count);
+                for (int i = 0; i < count; i++) {
+                    nodes.add(r.getString("the node's name", NAME_MAX));
+                }
+                yield Placement.on(nodes);
+            }
+            default -> throw new ProtocolException("unknown placement " + number);
+        };
+    }
+
+    private static void encodeExtents(ExtentsPage m, WireWriter w) {
+        numbered(w, EXTENTS_PAGE, m.requestId())
+                .putInt(m.total())
+                .putInt(m.extents().size());
+        for (Extent extent : m.extents()) {
+            w.putString("the node's name", extent.node(), NAME_MAX)
+                    .putLong(extent.offset())
+                    .putLong(extent.length());
+        }
+    }
+
+    private static ExtentsPage decodeExtents(WireReader r) throws ProtocolException {
+        long requestId = r.getLong();
+        int total = r.getInt();
+        int count = r.getCount("extents", SessionProtocol.MESSAGE_BYTES_MAX, 20);
+        List<Extent> extents = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            extents.add(new Extent(r.getString("the node's name", NAME_MAX), r.getLong(), r.getLong()));
+        }
+        return new ExtentsPage(requestId, total, extents);
+    }
+
+    private static void encodeNodes(NodesPage m, WireWriter w) {
+        numbered(w, NODES_PAGE, m.requestId())
+                .putInt(m.total())
+                .putInt(m.nodes().size());
+        for (NodeInfo node : m.nodes()) {
+            w.putString("the node's name", node.name(), NAME_MAX)
+                    .putInt(node.id())
+                    .putLong(node.incarnation())
+                    .putLong(node.arenaBytes())
+                    .putString("the fabric", node.fabric(), NAME_MAX);
+        }
+    }
+
+    private static NodesPage decodeNodes(WireReader r) throws ProtocolException {
+        long requestId = r.getLong();
+        int total = r.getInt();
+        int count = r.getCount("nodes", SessionProtocol.MESSAGE_BYTES_MAX, 28);
+        List<NodeInfo> nodes = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            nodes.add(new NodeInfo(
+                    r.getString("the node's name", NAME_MAX),
+                    r.getInt(),
+                    r.getLong(),
+                    r.getLong(),
+                    r.getString("the fabric", NAME_MAX)));
+        }
+        return new NodesPage(requestId, total, nodes);
+    }
+}

@@ -1,0 +1,123 @@
+package dev.lite.client.protocol;
+
+import dev.lite.api.Extent;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is said on the control channel. Requests carry a number that the client chose; the node answers each with exactly
+ * one reply of that number, in any order. Deadlines are nanoseconds from the receipt.
+ */
+public sealed interface ControlMessage {
+
+    /** What a client may send. */
+    sealed interface FromClient extends ControlMessage {}
+
+    /** What a node may send. */
+    sealed interface FromNode extends ControlMessage {}
+
+    /** A client's request that gets a {@link Reply} of the same number. */
+    sealed interface Request extends FromClient {
+        /** Chosen by the client; not used by another request under way. */
+        long requestId();
+    }
+
+    /** The one answer to a {@link Request}. */
+    sealed interface Reply extends FromNode {
+        /** The request's number. */
+        long requestId();
+    }
+
+    /**
+     * First message of a client.
+     *
+     * @param version the client's {@link SessionProtocol#VERSION}
+     */
+    record Hello(int version, String application, @Nullable String token) implements FromClient {
+        @Override
+        public String toString() {
+            return "Hello[version=%d, application=%s, token=%s]"
+                    .formatted(version, application, token == null ? "none" : "given");
+        }
+    }
+
+    /**
+     * The node takes the client; the descriptor of the {@link SessionArea} comes with it.
+     *
+     * @param principal who the node takes the client for
+     * @param requestsMax how many requests the client may have under way
+     */
+    record Welcome(int version, long sessionId, String nodeName, String principal, SessionArea area, int requestsMax)
+            implements FromNode {}
+
+    /**
+     * The node does not take the client, and closes.
+     *
+     * @param code number of a {@link dev.lite.api.LiteException.Code}
+     */
+    record Refused(int version, int code, String reason) implements FromNode {}
+
+    /** See {@link dev.lite.api.LtMemory#malloc}; answered by {@link Mapped}. */
+    record Malloc(long requestId, long deadlineNs, LmrSpec spec) implements Request {}
+
+    /** See {@link dev.lite.api.LtMemory#map}; answered by {@link Mapped}. */
+    record Map(long requestId, long deadlineNs, String name, Set<Permission> permissions) implements Request {}
+
+    /** See {@link dev.lite.api.LmrHandle#unmap}; answered by {@link Done}. */
+    record Unmap(long requestId, long lh) implements Request {}
+
+    /** See {@link dev.lite.api.LmrHandle#free}; answered by {@link Done}. */
+    record Free(long requestId, long lh) implements Request {}
+
+    /** See {@link dev.lite.api.LmrHandle#extents}, from the extent of this index on; answered by {@link ExtentsPage}. */
+    record Extents(long requestId, long lh, int from) implements Request {}
+
+    /** See {@link dev.lite.api.Lite#nodes}, from the node of this index on; answered by {@link NodesPage}. */
+    record Nodes(long requestId, int from) implements Request {}
+
+    /** A new handle. */
+    record Mapped(
+            long requestId, long lh, long lmrId, @Nullable String name, long size, Set<Permission> permissions)
+            implements Reply {}
+
+    /** It was done. */
+    record Done(long requestId) implements Reply {}
+
+    /**
+     * Some of the extents.
+     *
+     * @param total how many there are in all
+     */
+    record ExtentsPage(long requestId, int total, List<Extent> extents) implements Reply {
+        /** Copies the list. */
+        public ExtentsPage {
+            extents = List.copyOf(extents);
+        }
+    }
+
+    /**
+     * Some of the nodes.
+     *
+     * @param total how many there are in all
+     */
+    record NodesPage(long requestId, int total, List<NodeInfo> nodes) implements Reply {
+        /** Copies the list. */
+        public NodesPage {
+            nodes = List.copyOf(nodes);
+        }
+    }
+
+    /**
+     * It was not done.
+     *
+     * @param code number of a {@link dev.lite.api.LiteException.Code}
+     */
+    record Failed(long requestId, int code, String message) implements Reply {}
+
+    /** The sender ends the session, and says why. */
+    record Goodbye(String reason) implements FromClient, FromNode {}
+}

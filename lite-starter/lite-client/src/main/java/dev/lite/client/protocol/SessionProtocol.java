@@ -1,0 +1,78 @@
+package dev.lite.client.protocol;
+
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharsetEncoder;
+import java.nio.charset.CoderResult;
+import java.nio.charset.CodingErrorAction;
+import java.nio.charset.StandardCharsets;
+
+/** The numbers that both sides of a session must agree on. */
+public final class SessionProtocol {
+    /** The version that this code speaks. There is no negotiation: both sides must speak the same one. */
+    public static final int VERSION = 1;
+
+    /** First word of every message that opens a session, so that a stray connection is told from an old client. */
+    static final int MAGIC = 0x4C_49_54_45; // "LITE"
+
+    /** No control message is longer, in bytes. */
+    public static final int MESSAGE_BYTES_MAX = 32 * 1024;
+
+    /** A list that may be longer travels in pages of about this many bytes, so that replies fit the socket's buffer. */
+    static final int PAGE_BYTES = 8 * 1024;
+
+    /** Upper limit of every text that a person reads (reasons, messages), in bytes of UTF-8; longer ones are cut. */
+    public static final int TEXT_BYTES_MAX = 2 * 1024;
+
+    /** Upper limit of the names of nodes, applications, principals and fabrics, in bytes of UTF-8. */
+    public static final int NAME_BYTES_MAX = 512;
+
+    /** Upper limit of a token, in bytes of UTF-8. */
+    public static final int TOKEN_BYTES_MAX = 1024;
+
+    /** How many nodes a placement may name. */
+    static final int PLACEMENT_NODES_MAX = 1024;
+
+    private SessionProtocol() {}
+
+    /** UTF-8 of as many of the text's first characters as fit into so many bytes. */
+    public static byte[] cut(String text, int bytesMax) {
+        CharsetEncoder encoder = StandardCharsets.UTF_8
+                .newEncoder()
+                .onMalformedInput(CodingErrorAction.REPLACE)
+                .onUnmappableCharacter(CodingErrorAction.REPLACE);
+        ByteBuffer out = ByteBuffer.allocate((int) Math.min(bytesMax, 3L * text.length()));
+        CoderResult result = encoder.encode(CharBuffer.wrap(text), out, true);
+        // Overflow is as good as underflow here: the encoder stopped after the last character that fits.
+        assert !result.isError();
+        out.flip();
+        byte[] bytes = new byte[out.remaining()];
+        out.get(bytes);
+        return bytes;
+    }
+
+    /** What a command in a slot asks for; see {@link SessionArea} for its operands. */
+    public static final class Op {
+        /** Fill the window's first {@code length} bytes from the LMR. */
+        public static final int READ = 1;
+        /** Put the window's first {@code length} bytes into the LMR. */
+        public static final int WRITE = 2;
+        /** Add {@code operand0} to a word; the result is the value before. */
+        public static final int FETCH_ADD = 3;
+        /** Set a word to {@code operand1} if it holds {@code operand0}; the result is the value before. */
+        public static final int TEST_SET = 4;
+
+        private Op() {}
+
+        /** The operation's name for messages. */
+        public static String nameOf(int op) {
+            return switch (op) {
+                case READ -> "read";
+                case WRITE -> "write";
+                case FETCH_ADD -> "fetchAdd";
+                case TEST_SET -> "testSet";
+                default -> "operation " + op;
+            };
+        }
+    }
+}

@@ -1,0 +1,19 @@
+package dev.lite.boot;
+
+import java.nio.file.Path;
+
+/** The application could not attach to its host's node while it started; {@link LiteAttachFailureAnalyzer} explains it. */
+final class LiteAttachFailedException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    private final String socket;
+
+    LiteAttachFailedException(Path socket, RuntimeException cause) {
+        super("cannot attach to the LITE node at %s: %s".formatted(socket, cause.getMessage()), cause);
+        this.socket = socket.toString();
+    }
+
+    Path socket() {
+        return Path.of(socket);
+    }
+}

@@ -1,0 +1,41 @@
+package dev.lite.boot;
+
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.SessionLostException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
+import org.springframework.boot.diagnostics.FailureAnalysis;
+
+/** Says in one message why the application could not attach to its node, with which socket, and what to do. */
+final class LiteAttachFailureAnalyzer extends AbstractFailureAnalyzer<LiteAttachFailedException> {
+
+    @Override
+    protected FailureAnalysis analyze(Throwable rootFailure, LiteAttachFailedException cause) {
+        Path socket = cause.socket();
+        Throwable reason = cause.getCause();
+        String description =
+                "The application could not attach to this host's LITE node by the Unix socket %s (property lite.client.socket): %s"
+                        .formatted(socket, reason == null ? cause.getMessage() : reason.getMessage());
+        return new FailureAnalysis(description, action(socket, reason), cause);
+    }
+
+    private static String action(Path socket, @Nullable Throwable reason) {
+        String disable = " To run without LITE set lite.client.enabled=false.";
+        if (reason instanceof SessionLostException) {
+            return "The node is there and refused this application: compare lite.client.token and the user id with the node's lite.node.principals."
+                    + disable;
+        }
+        if (reason instanceof LiteTimeoutException) {
+            return "The node is there but did not answer in time: look at its log and health, or raise lite.client.deadline."
+                    + disable;
+        }
+        if (!Files.exists(socket)) {
+            return "There is no such file. Start a lite-node on this host, or set lite.client.socket to the socket of the one that runs."
+                    + disable;
+        }
+        return "Check that the lite-node of this host runs (a killed one leaves its socket file behind) and that this user may write to the socket."
+                + disable;
+    }
+}

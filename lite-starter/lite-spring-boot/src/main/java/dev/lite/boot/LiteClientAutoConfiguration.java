@@ -1,0 +1,64 @@
+package dev.lite.boot;
+
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LtMemory;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.annotation.Bean;
+import org.springframework.core.env.Environment;
+import org.springframework.util.StringUtils;
+
+/**
+ * A session with this host's node, and its {@link LtMemory}. The session is open when the application's own beans are
+ * made and is closed after they are gone.
+ */
+@AutoConfiguration
+@ConditionalOnClass(Lite.class)
+@ConditionalOnBooleanProperty(name = "lite.client.enabled", matchIfMissing = true)
+@EnableConfigurationProperties(LiteClientProperties.class)
+public final class LiteClientAutoConfiguration {
+
+    private static final String APPLICATION_DEFAULT = "application";
+
+    @Bean
+    @ConditionalOnMissingBean(LiteConnectionDetails.class)
+    PropertiesLiteConnectionDetails liteConnectionDetails(LiteClientProperties properties) {
+        return new PropertiesLiteConnectionDetails(properties);
+    }
+
+    @Bean(destroyMethod = "close")
+    @ConditionalOnMissingBean(Lite.class)
+    ReattachingLite lite(LiteClientProperties properties, LiteConnectionDetails details, Environment environment) {
+        AttachOptions options = new AttachOptions(
+                details.getSocket(),
+                application(properties.application(), environment),
+                details.getToken(),
+                properties.deadline());
+        try {
+            return new ReattachingLite(options, Lite::attach);
+        } catch (RuntimeException e) {
+            throw new LiteAttachFailedException(options.socket(), e);
+        }
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    @ConditionalOnSingleCandidate(Lite.class)
+    LtMemory ltMemory(Lite lite) {
+        return lite.memory();
+    }
+
+    private static String application(@Nullable String configured, Environment environment) {
+        if (StringUtils.hasText(configured)) {
+            return configured;
+        }
+        String name = environment.getProperty("spring.application.name");
+        return StringUtils.hasText(name) ? name : APPLICATION_DEFAULT;
+    }
+}

@@ -1,0 +1,32 @@
+package dev.lite.boot;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+
+/**
+ * How the application attaches to this host's LITE node.
+ *
+ * @param enabled Whether to attach to this host's node and offer the beans Lite and LtMemory.
+ * @param socket Unix socket of this host's node; a path of at most 106 bytes.
+ * @param application Name of the application in the node's logs and dashboard; it gives no rights. Default: the value of
+ *     spring.application.name.
+ * @param token Secret by which the node tells applications of one user id apart. None when the node asks for none.
+ * @param deadline How long an operation may wait when the call itself names no deadline.
+ */
+@ConfigurationProperties("lite.client")
+public record LiteClientProperties(
+        @DefaultValue("true") boolean enabled,
+        @DefaultValue("/run/lite/node.sock") Path socket,
+        @Nullable String application,
+        @Nullable String token,
+        @DefaultValue("10s") Duration deadline) {
+
+    @Override
+    public String toString() {
+        return "LiteClientProperties[enabled=%s, socket=%s, application=%s, token=%s, deadline=%s]"
+                .formatted(enabled, socket, application, token == null ? "none" : "given", deadline);
+    }
+}

@@ -1,0 +1,25 @@
+package dev.lite.boot;
+
+import dev.lite.api.Lite;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
+import org.springframework.boot.health.autoconfigure.contributor.ConditionalOnEnabledHealthIndicator;
+import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.context.annotation.Bean;
+
+/** The health contributor {@code lite}, when the module {@code spring-boot-health} is there. */
+@AutoConfiguration(after = LiteClientAutoConfiguration.class)
+@ConditionalOnClass({HealthIndicator.class, ConditionalOnEnabledHealthIndicator.class})
+@ConditionalOnSingleCandidate(Lite.class)
+public final class LiteHealthContributorAutoConfiguration {
+
+    // On the method: Boot makes every condition of a class before it asks the first, this one needs the health module.
+    @Bean
+    @ConditionalOnEnabledHealthIndicator("lite")
+    @ConditionalOnMissingBean(name = {"liteHealthIndicator", "liteHealthContributor"})
+    LiteHealthIndicator liteHealthContributor(Lite lite) {
+        return new LiteHealthIndicator(lite);
+    }
+}

@@ -1,0 +1,140 @@
+package dev.lite.boot;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.api.SessionLostException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The application's one session, made anew when the node went away and came back, so that an injected {@link LtMemory}
+ * outlives its node's restart. The first call after the loss attaches again; while nobody listens it gets the
+ * {@link dev.lite.api.NodeUnreachableException} of the attempt. Handles belong to the session that made them: after a
+ * loss they throw {@link SessionLostException}, and their owner maps by name again.
+ *
+ * <p>Every method may be called by any number of threads; one of them attaches, the others wait for it, at most for the
+ * configured deadline.
+ */
+final class ReattachingLite implements Lite {
+
+    private static final Logger LOG = LoggerFactory.getLogger(ReattachingLite.class);
+
+    private final AttachOptions options;
+    private final Function<AttachOptions, Lite> attach;
+    private final LtMemory memory = new CurrentMemory();
+    private final ReentrantLock attaching = new ReentrantLock();
+    private volatile Lite session;
+    private volatile boolean closed;
+
+    /** Attaches; throws what {@link Lite#attach} throws. */
+    ReattachingLite(AttachOptions options, Function<AttachOptions, Lite> attach) {
+        this.options = options;
+        this.attach = attach;
+        this.session = attach.apply(options);
+        LOG.info("Attached to node {} at {} as {}", session.nodeName(), options.socket(), options.application());
+    }
+
+    @Override
+    public LtMemory memory() {
+        return memory;
+    }
+
+    @Override
+    public String nodeName() {
+        return session.nodeName();
+    }
+
+    @Override
+    public List<NodeInfo> nodes() {
+        return openSession().nodes();
+    }
+
+    @Override
+    public boolean isOpen() {
+        return !closed && session.isOpen();
+    }
+
+    @Override
+    public void close() {
+        attaching.lock();
+        try {
+            closed = true;
+            session.close();
+        } finally {
+            attaching.unlock();
+        }
+    }
+
+    /** The session of now, open or lost. */
+    Lite session() {
+        return session;
+    }
+
+    private Lite openSession() {
+        Lite now = session;
+        return now.isOpen() && !closed ? now : attachAgain();
+    }
+
+    private Lite attachAgain() {
+        if (!awaitTurn()) {
+            throw new LiteTimeoutException("attaching again to %s by another thread took longer than the deadline of %s"
+                    .formatted(options.socket(), options.deadline()));
+        }
+        try {
+            if (closed) {
+                throw new SessionLostException("the session with %s was closed".formatted(options.socket()));
+            }
+            if (!session.isOpen()) {
+                session.close();
+                session = attach.apply(options);
+                LOG.info("Attached again to node {} at {}", session.nodeName(), options.socket());
+            }
+            return session;
+        } finally {
+            attaching.unlock();
+        }
+    }
+
+    private boolean awaitTurn() {
+        try {
+            return attaching.tryLock(options.deadline().toNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    /** The memory of whichever session is open now. */
+    private final class CurrentMemory implements LtMemory {
+        @Override
+        public LmrHandle malloc(LmrSpec spec, Duration deadline) {
+            return openSession().memory().malloc(spec, deadline);
+        }
+
+        @Override
+        public LmrHandle malloc(LmrSpec spec) {
+            return openSession().memory().malloc(spec);
+        }
+
+        @Override
+        public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
+            return openSession().memory().map(name, permissions, deadline);
+        }
+
+        @Override
+        public LmrHandle map(String name, Set<Permission> permissions) {
+            return openSession().memory().map(name, permissions);
+        }
+    }
+}

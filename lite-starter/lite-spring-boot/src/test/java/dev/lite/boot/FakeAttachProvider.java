@@ -1,0 +1,21 @@
+package dev.lite.boot;
+
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.SessionLostException;
+
+/** Attaches to anything, except to sockets whose name says otherwise. */
+public final class FakeAttachProvider implements Lite.AttachProvider {
+    @Override
+    public Lite attach(AttachOptions options) {
+        String socket = options.socket().getFileName().toString();
+        if (socket.startsWith("missing")) {
+            throw new NodeUnreachableException("nobody listens at " + options.socket());
+        }
+        if (socket.startsWith("refusing")) {
+            throw new SessionLostException("the node refused: unknown token");
+        }
+        return new FakeLite(options);
+    }
+}

@@ -1,0 +1,82 @@
+package dev.lite.boot;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.api.SessionLostException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+
+/** A session without a node: it knows no LMR, and can be lost at will. */
+final class FakeLite implements Lite {
+
+    final AttachOptions options;
+    private volatile boolean open = true;
+
+    FakeLite(AttachOptions options) {
+        this.options = options;
+    }
+
+    void lose() {
+        open = false;
+    }
+
+    @Override
+    public LtMemory memory() {
+        return new LtMemory() {
+            @Override
+            public LmrHandle malloc(LmrSpec spec, Duration deadline) {
+                throw lostOr("malloc");
+            }
+
+            @Override
+            public LmrHandle malloc(LmrSpec spec) {
+                throw lostOr("malloc");
+            }
+
+            @Override
+            public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
+                throw lostOr(name);
+            }
+
+            @Override
+            public LmrHandle map(String name, Set<Permission> permissions) {
+                throw lostOr(name);
+            }
+        };
+    }
+
+    private RuntimeException lostOr(String name) {
+        return open
+                ? new LmrNotFoundException("no LMR of the name " + name)
+                : new SessionLostException("the session was lost");
+    }
+
+    @Override
+    public String nodeName() {
+        return "fake-1";
+    }
+
+    @Override
+    public List<NodeInfo> nodes() {
+        if (!open) {
+            throw new SessionLostException("the session was lost");
+        }
+        return List.of(new NodeInfo("fake-1", 1, 1, 1 << 20, "local"), new NodeInfo("fake-2", 2, 1, 1 << 20, "shm"));
+    }
+
+    @Override
+    public boolean isOpen() {
+        return open;
+    }
+
+    @Override
+    public void close() {
+        open = false;
+    }
+}

@@ -1,0 +1,73 @@
+package dev.lite.boot;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.NodeUnreachableException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Configuration;
+
+@ExtendWith(OutputCaptureExtension.class)
+class LiteAttachFailureAnalyzerTests {
+
+    @Test
+    void anApplicationWithoutItsNodeEndsWithOneMessage(CapturedOutput output) {
+        SpringApplication application = new SpringApplication(Application.class);
+        application.setWebApplicationType(WebApplicationType.NONE);
+        try {
+            application.run("--lite.client.socket=/tmp/missing.sock").close();
+        } catch (RuntimeException expected) {
+            assertThat(expected).rootCause().isInstanceOf(NodeUnreachableException.class);
+        }
+        assertThat(output)
+                .contains("APPLICATION FAILED TO START")
+                .contains("/tmp/missing.sock")
+                .contains("lite.client.socket")
+                .contains("nobody listens")
+                .contains("Start a lite-node")
+                .doesNotContain("\tat ");
+    }
+
+    @Test
+    void saysWhatToDoWhenTheNodeRefuses(CapturedOutput output) {
+        SpringApplication application = new SpringApplication(Application.class);
+        application.setWebApplicationType(WebApplicationType.NONE);
+        try {
+            application.run("--lite.client.socket=/tmp/refusing.sock").close();
+        } catch (RuntimeException expected) {
+            assertThat(output).contains("unknown token").contains("lite.client.token");
+        }
+        assertThat(output).contains("APPLICATION FAILED TO START");
+    }
+
+    @Test
+    void tellsAMissingFileFromOneWhereNobodyListens(@TempDir Path directory) throws IOException {
+        Path socket = directory.resolve("node.sock");
+        assertThat(analyze(socket, new NodeUnreachableException("x")).getAction())
+                .contains("There is no such file");
+        Files.createFile(socket);
+        assertThat(analyze(socket, new NodeUnreachableException("x")).getAction())
+                .contains("leaves its socket file behind");
+        assertThat(analyze(socket, new LiteTimeoutException("x")).getAction()).contains("lite.client.deadline");
+    }
+
+    private static FailureAnalysis analyze(Path socket, RuntimeException reason) {
+        LiteAttachFailedException failure = new LiteAttachFailedException(socket, reason);
+        return new LiteAttachFailureAnalyzer().analyze(failure, failure);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Application {}
+}

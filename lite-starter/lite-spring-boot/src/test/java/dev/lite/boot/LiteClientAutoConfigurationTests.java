@@ -1,0 +1,163 @@
+package dev.lite.boot;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LtMemory;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+class LiteClientAutoConfigurationTests {
+
+    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+            .withConfiguration(AutoConfigurations.of(
+                    ConfigurationPropertiesAutoConfiguration.class,
+                    LiteClientAutoConfiguration.class,
+                    LiteHealthContributorAutoConfiguration.class));
+
+    @Test
+    void offersASessionAndItsMemory() {
+        runner.run(context -> {
+            assertThat(context).hasSingleBean(Lite.class).hasSingleBean(LtMemory.class);
+            assertThat(context.getBean(Lite.class).isOpen()).isTrue();
+            assertThat(context.getBean(LtMemory.class))
+                    .isSameAs(context.getBean(Lite.class).memory());
+        });
+    }
+
+    @Test
+    void closesTheSessionWithTheContext() {
+        Lite[] lite = new Lite[1];
+        runner.run(context -> lite[0] = context.getBean(Lite.class));
+        assertThat(lite[0].isOpen()).isFalse();
+    }
+
+    @Test
+    void bindsEveryProperty() {
+        runner.withPropertyValues(
+                        "lite.client.socket=/tmp/x/n.sock",
+                        "lite.client.application=billing",
+                        "lite.client.token=s3cret",
+                        "lite.client.deadline=3s")
+                .run(context -> {
+                    LiteClientProperties properties = context.getBean(LiteClientProperties.class);
+                    assertThat(properties)
+                            .isEqualTo(new LiteClientProperties(
+                                    true, Path.of("/tmp/x/n.sock"), "billing", "s3cret", Duration.ofSeconds(3)));
+                    assertThat(properties.toString()).doesNotContain("s3cret");
+                });
+    }
+
+    @Test
+    void theApplicationIsNamedAfterSpringsUnlessSaidOtherwise() {
+        runner.withPropertyValues("spring.application.name=orders")
+                .run(context -> assertThat(attachOptions(context.getBean(ReattachingLite.class))
+                                .application())
+                        .isEqualTo("orders"));
+        runner.withPropertyValues("spring.application.name=orders", "lite.client.application=billing")
+                .run(context -> assertThat(attachOptions(context.getBean(ReattachingLite.class))
+                                .application())
+                        .isEqualTo("billing"));
+        runner.run(context -> assertThat(
+                        attachOptions(context.getBean(ReattachingLite.class)).application())
+                .isEqualTo("application"));
+    }
+
+    @Test
+    void isAwayWhenDisabled() {
+        runner.withPropertyValues("lite.client.enabled=false", "lite.client.socket=/tmp/missing.sock")
+                .run(context -> assertThat(context)
+                        .hasNotFailed()
+                        .doesNotHaveBean(Lite.class)
+                        .doesNotHaveBean(LtMemory.class)
+                        .doesNotHaveBean(LiteHealthIndicator.class));
+    }
+
+    @Test
+    void isAwayWithoutTheApiOnTheClassPath() {
+        runner.withClassLoader(new FilteredClassLoader(Lite.class))
+                .run(context -> assertThat(context)
+                        .hasNotFailed()
+                        .doesNotHaveBean("lite")
+                        .doesNotHaveBean("ltMemory"));
+    }
+
+    @Test
+    void anApplicationsOwnSessionReplacesOurs() {
+        runner.withUserConfiguration(OwnLite.class)
+                .withPropertyValues("lite.client.socket=/tmp/missing.sock")
+                .run(context -> {
+                    assertThat(context).hasNotFailed().hasSingleBean(Lite.class).hasSingleBean(LtMemory.class);
+                    assertThat(context.getBean(Lite.class)).isInstanceOf(FakeLite.class);
+                });
+    }
+
+    @Test
+    void anApplicationsOwnMemoryReplacesOurs() {
+        runner.withUserConfiguration(OwnMemory.class).run(context -> {
+            assertThat(context).hasSingleBean(LtMemory.class);
+            assertThat(context.getBean(LtMemory.class)).isSameAs(OwnMemory.MEMORY);
+        });
+    }
+
+    @Test
+    void anApplicationsOwnConnectionDetailsReplaceTheProperties() {
+        runner.withUserConfiguration(OwnDetails.class)
+                .withPropertyValues("lite.client.socket=/tmp/missing.sock")
+                .run(context -> {
+                    assertThat(context).hasNotFailed().hasSingleBean(LiteConnectionDetails.class);
+                    assertThat(attachOptions(context.getBean(ReattachingLite.class))
+                                    .socket())
+                            .isEqualTo(Path.of("/tmp/own.sock"));
+                });
+    }
+
+    @Test
+    void everyOwnTypeIsNamedInTheImportsFile() {
+        new ApplicationContextRunner()
+                .withUserConfiguration(Application.class)
+                .run(context -> assertThat(context).hasSingleBean(Lite.class).hasSingleBean(LiteHealthIndicator.class));
+    }
+
+    private static AttachOptions attachOptions(ReattachingLite lite) {
+        return ((FakeLite) lite.session()).options;
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @org.springframework.boot.autoconfigure.EnableAutoConfiguration
+    static class Application {}
+
+    @Configuration(proxyBeanMethods = false)
+    static class OwnLite {
+        @Bean
+        FakeLite ownLite() {
+            return new FakeLite(AttachOptions.to(Path.of("/tmp/own.sock"), "own"));
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OwnMemory {
+        static final LtMemory MEMORY = new FakeLite(AttachOptions.to(Path.of("/tmp/own.sock"), "own")).memory();
+
+        @Bean
+        LtMemory ownMemory() {
+            return MEMORY;
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class OwnDetails {
+        @Bean
+        LiteConnectionDetails ownDetails() {
+            return () -> Path.of("/tmp/own.sock");
+        }
+    }
+}

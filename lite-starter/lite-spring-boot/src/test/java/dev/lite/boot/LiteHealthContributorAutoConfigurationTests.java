@@ -1,0 +1,70 @@
+package dev.lite.boot;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.boot.health.contributor.Status;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+
+class LiteHealthContributorAutoConfigurationTests {
+
+    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+            .withConfiguration(AutoConfigurations.of(
+                    LiteClientAutoConfiguration.class, LiteHealthContributorAutoConfiguration.class));
+
+    @Test
+    void healthNamesTheNodeAndTheFabrics() {
+        runner.run(context -> {
+            Health health = context.getBean(LiteHealthIndicator.class).health();
+            assertThat(health.getStatus()).isEqualTo(Status.UP);
+            assertThat(health.getDetails())
+                    .containsEntry("node", "fake-1")
+                    .containsEntry("fabric", Map.of("fake-1", "local", "fake-2", "shm"));
+        });
+    }
+
+    @Test
+    void healthIsDownWithTheReasonWhileTheSessionIsLost() {
+        FakeLite lost = new FakeLite(AttachOptions.to(Path.of("/tmp/x.sock"), "x"));
+        lost.lose();
+        runner.withBean(Lite.class, () -> lost).run(context -> {
+            Health health = context.getBean(LiteHealthIndicator.class).health();
+            assertThat(health.getStatus()).isEqualTo(Status.DOWN);
+            assertThat(health.getDetails().get("error")).asString().contains("the session was lost");
+        });
+    }
+
+    @Test
+    void thereIsNoContributorWithoutTheHealthModule() {
+        runner.withClassLoader(new FilteredClassLoader("org.springframework.boot.health"))
+                .run(context -> assertThat(context)
+                        .hasNotFailed()
+                        .hasSingleBean(Lite.class)
+                        .doesNotHaveBean("liteHealthContributor"));
+        runner.withClassLoader(new FilteredClassLoader(HealthIndicator.class))
+                .run(context -> assertThat(context).hasNotFailed().doesNotHaveBean("liteHealthContributor"));
+    }
+
+    @Test
+    void thereIsNoContributorWhenItIsSwitchedOff() {
+        runner.withPropertyValues("management.health.lite.enabled=false")
+                .run(context -> assertThat(context).doesNotHaveBean(LiteHealthIndicator.class));
+    }
+
+    @Test
+    void anApplicationsOwnContributorReplacesOurs() {
+        runner.withBean(
+                        "liteHealthIndicator",
+                        HealthIndicator.class,
+                        () -> () -> Health.unknown().build())
+                .run(context -> assertThat(context).hasSingleBean(HealthIndicator.class));
+    }
+}
