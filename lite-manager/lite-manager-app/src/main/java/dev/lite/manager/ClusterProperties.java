@@ -19,7 +19,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 record ClusterProperties(
         @DefaultValue("lite") String name,
         @Nullable String zookeeper,
-        @DefaultValue("10s") Duration sessionTimeout,
+        @DefaultValue("6s") Duration sessionTimeout,
         @DefaultValue("5s") Duration connectionTimeout) {
 
     CuratorConfig toConfig(String connectString) {

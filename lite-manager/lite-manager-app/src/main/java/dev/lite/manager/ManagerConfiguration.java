@@ -2,6 +2,7 @@ package dev.lite.manager;
 
 import dev.lite.cluster.CuratorDirectory;
 import dev.lite.cluster.Leadership;
+import dev.lite.cluster.process.HostName;
 import dev.lite.cluster.process.StartException;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;

@@ -1,8 +1,8 @@
 package dev.lite.system;
 
 import static com.tngtech.archunit.base.DescribedPredicate.describe;
-import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackages;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.methods;
@@ -31,7 +31,7 @@ class ArchitectureTest {
     @Test
     void everyModuleIsLookedAt() {
         for (String part : new String[] {
-            "api", "os", "client", "spring", "cluster", "manager", "fabric", "fabric.shm", "tier", "node", "local", "demo"
+            "api", "os", "client", "boot", "cluster", "manager", "fabric", "fabric.shm", "tier", "node", "local", "demo"
         }) {
             assertThat(lite.containPackage("dev.lite." + part)).as(part).isTrue();
         }
@@ -127,7 +127,7 @@ class ArchitectureTest {
     void springIsOnlyInTheProcessesAndTheAutoConfiguration() {
         noClasses()
                 .that(resideOutsideOfPackages(
-                        "dev.lite.node..", "dev.lite.manager..", "dev.lite.spring..", "dev.lite.demo.."))
+                        "dev.lite.node..", "dev.lite.manager..", "dev.lite.boot..", "dev.lite.demo.."))
                 .should()
                 .dependOnClassesThat(resideInAnyPackage("org.springframework.."))
                 .check(lite);
@@ -147,7 +147,10 @@ class ArchitectureTest {
     @Test
     void nobodySleepsOrYields() {
         noClasses().should().callMethod(Thread.class, "sleep", long.class).check(lite);
-        noClasses().should().callMethod(Thread.class, "sleep", java.time.Duration.class).check(lite);
+        noClasses()
+                .should()
+                .callMethod(Thread.class, "sleep", java.time.Duration.class)
+                .check(lite);
         noClasses().should().callMethod(Thread.class, "yield").check(lite);
     }
 

@@ -21,6 +21,7 @@ import dev.lite.tier.onesided.PostedMemory;
 import dev.lite.tier.peer.Hello;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.session.SessionBackend;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -43,7 +44,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Any thread. {@link #close} ends sessions first, then connections, and last unmaps the arena.
  */
-public final class LiteNode implements AutoCloseable {
+public final class LiteNode implements SessionBackend, AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(LiteNode.class);
 
     private final LiteNodeConfig config;
@@ -56,7 +57,7 @@ public final class LiteNode implements AutoCloseable {
     private final Reclaimer reclaimer;
     private final ExecutorService executor;
     private final Thread cleaner;
-    private final Set<NodeSession> sessions = ConcurrentHashMap.newKeySet();
+    private final Set<PrincipalSession> sessions = ConcurrentHashMap.newKeySet();
     private volatile boolean closed;
 
     private LiteNode(
@@ -200,10 +201,10 @@ public final class LiteNode implements AutoCloseable {
         }
     }
 
-    /** Opens a session for an application that was authenticated as {@code principal}. */
+    @Override
     public TierSession open(String principal, String application) {
-        NodeSession session =
-                new NodeSession(this, memory, principal, config.limits().handlesPerSession(), config.deadline());
+        PrincipalSession session =
+                new PrincipalSession(this, memory, principal, config.limits().handlesPerSession(), config.deadline());
         sessions.add(session);
         log.debug("session opened principal={} application={}", principal, application);
         if (closed) {
@@ -217,11 +218,11 @@ public final class LiteNode implements AutoCloseable {
         return new EmbeddedLite(open(principal, "embedded"), config.deadline());
     }
 
-    void sessionClosed(NodeSession session) {
+    void sessionClosed(PrincipalSession session) {
         sessions.remove(session);
     }
 
-    /** This node's name. */
+    @Override
     public String nodeName() {
         return config.name();
     }
@@ -302,7 +303,7 @@ public final class LiteNode implements AutoCloseable {
             }
             closed = true;
         }
-        sessions.forEach(NodeSession::close);
+        sessions.forEach(PrincipalSession::close);
         reclaimer.drain(Deadline.in(config.deadline()));
         reclaimer.close();
         cleaner.interrupt();

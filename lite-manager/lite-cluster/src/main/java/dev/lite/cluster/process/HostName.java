@@ -1,13 +1,14 @@
-package dev.lite.manager;
+package dev.lite.cluster.process;
 
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 
 /** This host's name. */
-final class HostName {
+public final class HostName {
     private HostName() {}
 
-    static String get() {
+    /** The name that the system has for itself; {@code localhost} when it has none. */
+    public static String get() {
         try {
             return InetAddress.getLocalHost().getHostName();
         } catch (UnknownHostException e) {

@@ -20,7 +20,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** One application's or embedded caller's session. */
-final class NodeSession implements TierSession, Mapping.Owner {
+final class PrincipalSession implements TierSession, Mapping.Owner {
     private final LiteNode node;
     private final MemoryService memory;
     private final String principal;
@@ -33,7 +33,7 @@ final class NodeSession implements TierSession, Mapping.Owner {
     private final Map<Long, String> namesOfSession = new HashMap<>();
     private boolean closed;
 
-    NodeSession(LiteNode node, MemoryService memory, String principal, int handlesMax, Duration deadline) {
+    PrincipalSession(LiteNode node, MemoryService memory, String principal, int handlesMax, Duration deadline) {
         this.node = node;
         this.memory = memory;
         this.principal = principal;
