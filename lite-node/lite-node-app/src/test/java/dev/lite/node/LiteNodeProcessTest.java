@@ -104,7 +104,7 @@ class LiteNodeProcessTest {
                 LmrHandle read = atB.memory().map("greeting", EnumSet.of(Permission.READ));
                 assertGreeting(read, "hello");
 
-                int port = Integer.parseInt(zooKeeper.connectString().split(":")[1]);
+                int port = Integer.parseInt(zooKeeper.connectString().replaceFirst(".*:", ""));
                 zooKeeper.close();
                 NodeProcess.awaitHealth(healthOfA, "\"directory\":\"away\"");
                 assertThat(NodeProcess.get(healthOfA + "/readiness").statusCode())
