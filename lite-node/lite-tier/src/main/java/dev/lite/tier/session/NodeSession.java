@@ -142,6 +142,11 @@ final class NodeSession implements Runnable {
                     "this node speaks session protocol %d, the client %d"
                             .formatted(SessionProtocol.VERSION, hello.version()));
         }
+        if (hello.application().isBlank() || hello.application().chars().anyMatch(Character::isISOControl)) {
+            // It stands in log lines.
+            return refuse(
+                    LiteException.Code.SESSION_LOST, "the application's name is blank or has control characters");
+        }
         String principal;
         switch (config.policy().decide(peer, hello.token())) {
             case PrincipalPolicy.Rejected no -> {
@@ -209,10 +214,10 @@ final class NodeSession implements Runnable {
         while (handler != null && endReason.get() == null && (message = channel.receive()) != null) {
             if (message instanceof Request request) {
                 handler.handle(request);
-            } else if (message instanceof Goodbye goodbye) {
-                // Nothing is shut down here: the application waits for the end of the connection, which says that all
+            } else if (message instanceof Goodbye) {
+                // Its words stay out of our log. Nothing is shut down here: the application waits for the end of the connection, which says that all
                 // was given back.
-                endReason.compareAndSet(null, goodbye.reason());
+                endReason.compareAndSet(null, "the application detached");
                 break;
             } else {
                 throw new ProtocolException(

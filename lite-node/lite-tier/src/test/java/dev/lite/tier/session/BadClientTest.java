@@ -164,6 +164,16 @@ class BadClientTest {
     }
 
     @Test
+    void aNameThatWouldForgeLogLinesIsRefused() throws ProtocolException {
+        try (RawClient forger = new RawClient(socket)) {
+            forger.channel.send(new Hello(SessionProtocol.VERSION, "x\nsession 7 ended", null));
+            assertThat(forger.channel.receive()).isInstanceOfSatisfying(Refused.class, refused -> assertThat(
+                            refused.reason())
+                    .contains("control characters"));
+        }
+    }
+
+    @Test
     void aSecondHelloEndsTheSession() throws ProtocolException {
         try (RawClient bad = new RawClient(socket).attach()) {
             bad.channel.send(new Hello(SessionProtocol.VERSION, "again", null));
