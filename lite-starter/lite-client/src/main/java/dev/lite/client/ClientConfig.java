@@ -42,7 +42,8 @@ public record ClientConfig(
     public static ClientConfig fromSystemProperties() {
         return new ClientConfig(
                 Integer.getInteger(
-                        SPINS_PROPERTY, SessionProtocol.spinsDefault(Runtime.getRuntime().availableProcessors())),
+                        SPINS_PROPERTY,
+                        SessionProtocol.spinsDefault(Runtime.getRuntime().availableProcessors())),
                 Integer.getInteger(PIPELINE_DEPTH_PROPERTY, PIPELINE_DEPTH_DEFAULT),
                 Integer.getInteger(NODE_UID_PROPERTY));
     }

@@ -51,18 +51,21 @@ class RealTierSessionTest {
         arenas = Files.createTempDirectory(Path.of("/dev/shm"), "lite-session-test");
         first = attach("node-1");
         second = attach("node-2");
-        TestWaits.until("the nodes are connected", () -> first.nodes().stream()
-                        .map(NodeInfo::fabric)
-                        .toList()
-                        .equals(List.of("local", "shm"))
-                && second.nodes().stream().map(NodeInfo::fabric).toList().equals(List.of("shm", "local")));
+        TestWaits.until(
+                "the nodes are connected",
+                () -> first.nodes().stream().map(NodeInfo::fabric).toList().equals(List.of("local", "shm"))
+                        && second.nodes().stream()
+                                .map(NodeInfo::fabric)
+                                .toList()
+                                .equals(List.of("shm", "local")));
     }
 
     private Lite attach(String name) {
         InMemoryDirectory view = store.open();
         opened.push(view);
         LiteNode node = LiteNode.start(
-                LiteNodeConfig.of("session-test", name, 64L << 20, directory.resolve(name)).withArena(arenas, false),
+                LiteNodeConfig.of("session-test", name, 64L << 20, directory.resolve(name))
+                        .withArena(arenas, false),
                 view,
                 List.of(new ShmFabricProvider()));
         opened.push(node);
