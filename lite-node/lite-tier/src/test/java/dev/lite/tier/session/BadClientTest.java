@@ -127,7 +127,7 @@ class BadClientTest {
             assertThat(bad.channel.receive()).isInstanceOf(ControlMessage.Done.class);
             long reused = malloc(bad);
             assertThat((int) reused).isEqualTo((int) lh);
-            long[] stale = {lh, 0, -1, lh + 1, lh + (1L << 32), lh ^ (1L << 31), Long.MAX_VALUE, Long.MIN_VALUE};
+            long[] stale = {lh, 0, -1, lh + 1, lh + (2L << 32), lh ^ (1L << 31), Long.MAX_VALUE, Long.MIN_VALUE};
             for (long one : stale) {
                 bad.command(1, Op.WRITE, one, 0, 8);
                 bad.submit(2);
