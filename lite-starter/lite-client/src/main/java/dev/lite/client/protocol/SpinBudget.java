@@ -10,7 +10,7 @@ package dev.lite.client.protocol;
  */
 public final class SpinBudget {
     private static final int LEAST_SHARE = 64;
-    private static final int RETRY_EVERY = 64;
+    private static final int RETRY_EVERY = 256;
 
     private final int whole;
     private final int least;

@@ -23,7 +23,7 @@ class SpinBudgetTest {
     void theWholeIsTriedAgainFromTimeToTime() {
         SpinBudget budget = new SpinBudget(1000);
         int whole = 0;
-        for (int i = 0; i < 640; i++) {
+        for (int i = 0; i < 2560; i++) {
             budget.wasInVain();
             if (budget.spins() == 1000) {
                 whole++;
