@@ -4,9 +4,7 @@ import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.CuratorDirectory;
 import dev.lite.cluster.process.StartException;
 import dev.lite.fabric.FabricProvider;
-import dev.lite.tier.TierSession;
 import dev.lite.tier.node.LiteNode;
-import dev.lite.tier.session.SessionBackend;
 import dev.lite.tier.session.SessionServer;
 import dev.lite.tier.session.SessionServerConfig;
 import java.io.IOException;
@@ -65,7 +63,7 @@ class NodeConfiguration {
         if (parent != null) {
             makeDirectory(parent, "lite.node.socket");
         }
-        SessionServer server = new SessionServer(config, new Backend(node));
+        SessionServer server = new SessionServer(config, node);
         server.start();
         return server;
     }
@@ -78,18 +76,6 @@ class NodeConfiguration {
                     "the directory %s of %s cannot be made: %s".formatted(directory, property, e),
                     "Let %s name a place that this user may write to.".formatted(property),
                     e);
-        }
-    }
-
-    private record Backend(LiteNode node) implements SessionBackend {
-        @Override
-        public String nodeName() {
-            return node.nodeName();
-        }
-
-        @Override
-        public TierSession open(String principal, String application) {
-            return node.open(principal, application);
         }
     }
 }
