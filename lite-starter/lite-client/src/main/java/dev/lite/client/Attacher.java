@@ -83,7 +83,7 @@ final class Attacher {
         Path status = Path.of("/proc/self/status");
         try (Stream<String> lines = Files.lines(status)) {
             return lines.filter(line -> line.startsWith("Uid:"))
-                    .map(line -> Integer.parseUnsignedInt(line.split("\\s+")[2]))
+                    .map(line -> Integer.parseUnsignedInt(line.split("\\s+", 4)[2]))
                     .findFirst()
                     .orElseThrow(() -> new IllegalStateException("%s has no line Uid:".formatted(status)));
         } catch (IOException e) {
