@@ -123,8 +123,11 @@ interface AtomicCases extends ConformanceCases {
     private static void addAsTheOwner(TestNode owner, long offset, BitSet values, AtomicInteger others) {
         int countMax = 2_000_000;
         for (int i = 0; i < countMax && others.get() > 0; i++) {
-            long before = (long) JAVA_LONG.varHandle().getAndAdd(owner.memory.segment(), offset, 1L);
-            values.set(Math.toIntExact(before));
+            int before = Math.toIntExact((long) JAVA_LONG.varHandle().getAndAdd(owner.memory.segment(), offset, 1L));
+            if (values.get(before)) {
+                throw new AssertionError("the owner got %d a second time".formatted(before));
+            }
+            values.set(before);
             if (i % 1_000 == 999) {
                 Deadline.pause();
             }
