@@ -530,6 +530,8 @@ abstract class ClusterDirectoryContract {
         startDirectory();
 
         Waits.until("both are back", () -> one.isAvailable() && other.isAvailable());
+        // Listeners are told on their own thread, after the state that they are told of.
+        Waits.until("it is told of both", () -> told.availability.getLast());
         assertThat(told.availability).endsWith(false, true);
         assertThat(other.read("kept", DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("x"));
         Waits.until("the node is there", () -> namesOf(other.nodesNow(DEADLINE)).equals(List.of("a")));
