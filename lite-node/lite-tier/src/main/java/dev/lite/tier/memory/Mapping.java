@@ -42,7 +42,7 @@ public final class Mapping implements TierHandle {
         /** The name of a node, for {@link #extents}. */
         String nodeName(int node);
 
-        /** Takes the handle out of the books; it has lost its rights and nobody is in it. */
+        /** Takes the handle out of the books; it has lost its rights and nobody is in it. Called once for each. */
         void unmapped(Mapping mapping);
 
         /** Frees the LMR for everybody, this mapping included. */
@@ -85,6 +85,8 @@ public final class Mapping implements TierHandle {
     private final AtomicInteger posted = new AtomicInteger();
 
     private volatile @Nullable LiteException ended;
+
+    private boolean released; // guarded by posted
 
     /**
      * @param granted the permission bits it is good for
@@ -344,10 +346,20 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void unmap() {
-        if (end(new LmrFreedException("the handle was unmapped"))) {
-            awaitEnd(List.of(this));
-            owner.unmapped(this);
+        end(new LmrFreedException("the handle was unmapped"));
+        awaitEnd(List.of(this));
+        release();
+    }
+
+    /** Takes a handle that has ended, and that nobody is in any more, out of its owner's books. A second call does nothing. */
+    public void release() {
+        synchronized (posted) {
+            if (released) {
+                return;
+            }
+            released = true;
         }
+        owner.unmapped(this);
     }
 
     @Override

@@ -343,11 +343,10 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
 
     /** Ends mappings that are out of the table, and returns when nobody here can touch their memory any more. */
     void endAll(List<Mapping> ending, LiteException why) {
-        if (ending.isEmpty()) {
-            return;
-        }
         ending.forEach(mapping -> mapping.end(why));
         Mapping.awaitEnd(ending);
+        ending.forEach(Mapping::release);
+        // Also when nothing is mapped any more: a handle may have been unmapped after its write was given up.
         Deadline deadline = Deadline.in(GIVEN_UP_PATIENCE);
         if (!remoteMemory.awaitGivenUp(deadline)) {
             throw deadline.exception("ending operations that were given up before");

@@ -49,9 +49,9 @@ public final class ChildJvm implements AutoCloseable {
         }
     }
 
-    /** Sends SIGKILL and waits for the end. */
+    /** Sends SIGKILL and waits for the end. What it wrote before can still be read. */
     public void kill() {
-        process.destroyForcibly();
+        process.toHandle().destroyForcibly();
         try {
             if (!process.waitFor(Waits.seconds(20).toNanos(), TimeUnit.NANOSECONDS)) {
                 throw new AssertionError("the child did not end");
@@ -65,5 +65,6 @@ public final class ChildJvm implements AutoCloseable {
     @Override
     public void close() {
         kill();
+        process.destroyForcibly(); // closes the pipes
     }
 }
