@@ -97,7 +97,8 @@ record LocalClusterConfig(
         command.add("--lite.node.arena.size=" + arenaBytes + "B");
         command.add("--lite.node.arena.directory=" + sharedMemory);
         command.add("--lite.node.arena.retain=" + retainArenas);
-        command.add("--lite.node.run-directory=" + work.resolve("run"));
+        // A host has one node normally, whose sockets have fixed names: here each gets a directory of its own.
+        command.add("--lite.node.run-directory=" + work.resolve("run").resolve(nodeName));
         command.add("--lite.node.fabrics=shm");
         int index = 0;
         for (Map.Entry<String, String> principal : principals.entrySet()) {

@@ -39,7 +39,7 @@ public final class FakeProcess {
         }
         String readyFile = properties.get("lite.ready-file");
         if (readyFile != null && !mode.equals("never-ready")) {
-            writeReadyFile(Path.of(readyFile), properties, name);
+            writeReadyFile(Path.of(readyFile), properties);
         }
         if (properties.containsKey("ends")) {
             System.out.println("ends with ä");
@@ -48,19 +48,18 @@ public final class FakeProcess {
         await(60);
     }
 
-    private static void writeReadyFile(Path readyFile, Map<String, String> properties, String name) throws IOException {
+    private static void writeReadyFile(Path readyFile, Map<String, String> properties) throws IOException {
         String port = properties.getOrDefault("lite.manager.zookeeper.port", "0");
         Path unfinished = readyFile.resolveSibling(readyFile.getFileName() + ".new");
         Files.writeString(unfinished, """
                 pid=%d
                 health=http://127.0.0.1:1/actuator/health
                 zookeeper=127.0.0.1:%s
-                socket=%s/%s.sock
+                socket=%s/node.sock
                 """.formatted(
                         ProcessHandle.current().pid(),
                         port.equals("0") ? "21810" : port,
-                        properties.get("lite.node.run-directory"),
-                        name));
+                        properties.get("lite.node.run-directory")));
         Files.move(unfinished, readyFile, StandardCopyOption.ATOMIC_MOVE);
     }
 

@@ -41,7 +41,7 @@ class LocalClusterTest {
             cluster.startManager();
             assertThat(cluster.startNodes()).hasSize(2).allMatch(LocalProcess::isAlive);
             assertThat(cluster.zookeeper()).isEqualTo("127.0.0.1:21810");
-            assertThat(cluster.socket(2)).isEqualTo(cluster.workDirectory().resolve("run/node-2.sock"));
+            assertThat(cluster.socket(2)).isEqualTo(cluster.workDirectory().resolve("run/node-2/node.sock"));
             assertThat(cluster.node(1).health()).contains("http://127.0.0.1:1/actuator/health");
             assertThat(cluster.processes())
                     .extracting(LocalProcess::name)

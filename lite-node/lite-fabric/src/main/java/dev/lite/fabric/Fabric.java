@@ -49,8 +49,8 @@ public interface Fabric extends AutoCloseable {
     /**
      * Closes every endpoint and the fabric. Operations still under way fail with {@link FabricError#FLUSHED}: their
      * {@code failed} calls, and the {@code disconnected} of every endpoint, run on the calling thread before this returns;
-     * no handler method runs afterwards, and the registered memory is not touched any more. The caller holds the poll role.
-     * Afterwards {@link #poll} answers 0, {@link #await} returns at once, and a second {@code close} does nothing.
+     * no handler method runs afterwards, and the driver uses the registered segment no more. The caller holds the poll
+     * role. Afterwards {@link #poll} answers 0, {@link #await} returns at once, and a second {@code close} does nothing.
      */
     @Override
     void close();

@@ -19,7 +19,10 @@ public interface FabricEndpoint {
     /** The peer's hello; empty before {@link FabricHandler#connected}, and kept after {@link #close}. */
     byte[] hello();
 
-    /** The size of the peer's registered memory in bytes; 0 before {@link FabricHandler#connected}, kept after {@link #close}. */
+    /**
+     * The size of the peer's registered memory in bytes; 0 before {@link FabricHandler#connected}, and kept after
+     * {@link #close}.
+     */
     long remoteSize();
 
     /**

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * How a client works; what it attaches to is in {@link dev.lite.api.Lite.AttachOptions}.
  *
- * @param spins how often a thread looks for its completion before it sleeps; 0 sleeps at once. One look takes some 40 ns
+ * @param spins how often a thread looks for its completion before it sleeps; 0 sleeps at once. One look takes 40 to 130 ns
  * @param pipelineDepth how many windows a transfer that needs several keeps under way, 1 to {@value #PIPELINE_DEPTH_MAX}
  * @param nodeUid the user id whose node is trusted beside root's and this process' own, or null
  */

@@ -184,7 +184,8 @@ final class SlotPool {
      */
     boolean awaitAllGivenBack(long deadlineNs) {
         for (int slot = 0; slot < slots; slot++) {
-            while (!LONGS.compareAndSet(states, slot * STRIDE, (long) FREE, (long) CLOSED)
+            while ((long) LONGS.getVolatile(states, slot * STRIDE) != CLOSED
+                    && !LONGS.compareAndSet(states, slot * STRIDE, (long) FREE, (long) CLOSED)
                     && !LONGS.compareAndSet(states, slot * STRIDE, (long) QUARANTINED, (long) CLOSED)) {
                 if (deadlineNs - System.nanoTime() <= 0) {
                     return false;

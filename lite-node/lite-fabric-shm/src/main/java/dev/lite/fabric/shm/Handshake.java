@@ -19,7 +19,7 @@ import java.util.Arrays;
 
 /**
  * How two nodes make a connection over a fresh socket. The connecting node sends an OFFER with its hello and the descriptors
- * of its memory, its doorbell and the rings; the other answers WELCOME with its hello, memory and doorbell, or REFUSED with
+ * of the rings, its doorbell and its memory; the other answers WELCOME with its hello, doorbell and memory, or REFUSED with
  * a reason. What a peer sends is checked before it is used: it is trusted, but it may be of another version, or no node at all.
  *
  * <p>Message, in native byte order (both are on one host): magic (8 bytes), version (4), kind (4), bytes of memory (8), entries
@@ -60,37 +60,42 @@ final class Handshake implements AutoCloseable {
         setTimeout(socket);
         int entries = options.ringEntries();
         var rings = SharedMemory.createMemfd("lite-rings", RingLayout.bytes(entries));
-        try {
-            send(
-                    socket,
-                    new Message(OFFER, memory.segment().byteSize(), entries, hello),
-                    memory.descriptor(),
-                    doorbell.descriptor(),
-                    rings.descriptor());
-            try (var arena = Arena.ofConfined()) {
-                var buffer = arena.allocate(MESSAGE_BYTES_MAX, Long.BYTES);
-                try (var passed = receive(socket, buffer)) {
-                    var answer = parse(buffer, passed.length());
-                    if (answer.kind() == REFUSED) {
-                        throw new HandshakeException("refused: " + new String(answer.text(), StandardCharsets.UTF_8));
-                    }
-                    require(answer.kind() == WELCOME, "the answer is of the unknown kind " + answer.kind());
-                    require(passed.count() == 2, "%d descriptors instead of 2".formatted(passed.count()));
-                    long address = peers.map(passed.take(), answer.memoryBytes());
-                    var peerDoorbell = Doorbell.fromDescriptor(passed.take());
-                    return new Link(
-                            answer.text(),
-                            address,
-                            answer.memoryBytes(),
-                            rings,
-                            peerDoorbell,
-                            new SendRing(RingLayout.fromConnecting(rings.address()), entries),
-                            new ReceiveRing(RingLayout.fromAccepting(rings.address(), entries), entries));
+        try (var arena = Arena.ofConfined()) {
+            offer(socket, rings);
+            var buffer = arena.allocate(MESSAGE_BYTES_MAX, Long.BYTES);
+            try (var passed = receive(socket, buffer)) {
+                var answer = parse(buffer, passed.length());
+                if (answer.kind() == REFUSED) {
+                    throw new HandshakeException("refused: " + new String(answer.text(), StandardCharsets.UTF_8));
                 }
+                require(answer.kind() == WELCOME, "the answer is of the unknown kind " + answer.kind());
+                require(passed.count() == 2, "%d descriptors instead of 2".formatted(passed.count()));
+                return link(
+                        answer,
+                        passed,
+                        rings,
+                        new SendRing(RingLayout.fromConnecting(rings.address()), entries),
+                        new ReceiveRing(RingLayout.fromAccepting(rings.address(), entries), entries));
             }
         } catch (HandshakeException | OsException | IllegalArgumentException e) {
             rings.close();
             throw failure(e);
+        }
+    }
+
+    private void offer(UnixSocket socket, SharedMemory rings) throws HandshakeException {
+        try {
+            send(
+                    socket,
+                    new Message(OFFER, memory.segment().byteSize(), options.ringEntries(), hello),
+                    rings.descriptor(),
+                    doorbell.descriptor(),
+                    memory.descriptor());
+        } catch (OsException e) {
+            // A peer that has no room refuses before it reads, and closes: its reason is there to be received.
+            if (e.errno() != Errno.EPIPE) {
+                throw e;
+            }
         }
     }
 
@@ -112,8 +117,8 @@ final class Handshake implements AutoCloseable {
             send(
                     socket,
                     new Message(WELCOME, memory.segment().byteSize(), 0, hello),
-                    memory.descriptor(),
-                    doorbell.descriptor());
+                    doorbell.descriptor(),
+                    memory.descriptor());
             return link;
         } catch (HandshakeException | OsException e) {
             link.release();
@@ -129,23 +134,31 @@ final class Handshake implements AutoCloseable {
                 entries >= 2 && entries <= ShmOptions.RING_ENTRIES_LIMIT && Integer.bitCount(entries) == 1,
                 "rings of %d entries; a power of two from 2 to %d is needed"
                         .formatted(entries, ShmOptions.RING_ENTRIES_LIMIT));
-        long address = peers.map(passed.take(), offer.memoryBytes());
-        var peerDoorbell = Doorbell.fromDescriptor(passed.take());
-        SharedMemory rings;
+        var rings = SharedMemory.fromDescriptor(passed.take(), RingLayout.bytes(entries), true);
         try {
-            rings = SharedMemory.fromDescriptor(passed.take(), RingLayout.bytes(entries), true);
-        } catch (OsException | IllegalArgumentException e) {
+            return link(
+                    offer,
+                    passed,
+                    rings,
+                    new SendRing(RingLayout.fromAccepting(rings.address(), entries), entries),
+                    new ReceiveRing(RingLayout.fromConnecting(rings.address()), entries));
+        } catch (HandshakeException | OsException | IllegalArgumentException e) {
+            rings.close();
+            throw e;
+        }
+    }
+
+    /** Takes the peer's doorbell and, since that stays mapped, its memory last. */
+    private Link link(Message message, Passed passed, SharedMemory rings, SendRing send, ReceiveRing receive)
+            throws HandshakeException {
+        var peerDoorbell = Doorbell.fromDescriptor(passed.take());
+        try {
+            long address = peers.map(passed.take(), message.memoryBytes());
+            return new Link(message.text(), address, message.memoryBytes(), rings, peerDoorbell, send, receive);
+        } catch (HandshakeException | OsException | IllegalArgumentException e) {
             peerDoorbell.close();
             throw e;
         }
-        return new Link(
-                offer.text(),
-                address,
-                offer.memoryBytes(),
-                rings,
-                peerDoorbell,
-                new SendRing(RingLayout.fromAccepting(rings.address(), entries), entries),
-                new ReceiveRing(RingLayout.fromConnecting(rings.address()), entries));
     }
 
     /** Tells a peer why it is not served; it may be gone by now. */

@@ -215,7 +215,7 @@ final class ShmFabric implements Fabric {
         doorbell.announceSleep();
         try {
             // After the announcement: whoever came before it is found here, whoever comes after it rings.
-            if (!wakeupAsked && !hasWork()) {
+            if (timeoutNs > 0 && !wakeupAsked && !hasWork()) {
                 doorbell.sleep(timeoutNs);
             }
         } finally {

@@ -16,6 +16,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
+import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
 
 /** A node with its own memory and fabric, that notes what its handler is told. One thread, which holds the poll role. */
 final class TestNode implements AutoCloseable, FabricHandler {
@@ -31,10 +33,10 @@ final class TestNode implements AutoCloseable, FabricHandler {
     final List<FabricEndpoint> disconnected = new ArrayList<>();
     final List<String> reasons = new ArrayList<>();
     final List<Integer> immediates = new ArrayList<>();
-    /** Set to note the number of immediates only, which allocates nothing. */
-    boolean countOnly;
+    /** What to do with an immediate instead of noting it. */
+    @Nullable
+    IntConsumer onImmediate;
 
-    int immediateCount;
     /** Every call in order, in words. */
     final List<String> calls = new ArrayList<>();
 
@@ -100,8 +102,9 @@ final class TestNode implements AutoCloseable, FabricHandler {
 
     @Override
     public void immediate(FabricEndpoint endpoint, int immediate) {
-        immediateCount++;
-        if (countOnly) {
+        var instead = onImmediate;
+        if (instead != null) {
+            instead.accept(immediate);
             return;
         }
         immediates.add(immediate);

@@ -6,11 +6,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.conformance.TestFabrics.Pair;
 import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
 import java.util.List;
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongFunction;
 import java.util.stream.IntStream;
-import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
 /** Fetch-and-add and compare-and-swap. */
@@ -80,31 +80,58 @@ interface AtomicCases extends ConformanceCases {
         List<MemorySegment> results = IntStream.range(0, 4)
                 .mapToObj(thread -> pairs.get(thread % 2).from().local(8))
                 .toList();
-        ConcurrentLinkedQueue<Long> values = new ConcurrentLinkedQueue<>();
+        List<BitSet> values =
+                IntStream.range(0, 5).mapToObj(thread -> new BitSet()).toList();
         owner.startPolling();
         pairs.forEach(pair -> pair.from().startPolling());
 
-        // The fifth is the owner, with an atomic of its CPU.
+        AtomicInteger adding = new AtomicInteger(4);
         Workers.run(5, thread -> {
-            for (int i = 0; i < count; i++) {
-                if (thread == 4) {
-                    values.add((long) JAVA_LONG.varHandle().getAndAdd(owner.memory.segment(), offset, 1L));
-                } else {
-                    Pair pair = pairs.get(thread % 2);
-                    MemorySegment result = results.get(thread);
+            BitSet mine = values.get(thread);
+            if (thread == 4) {
+                addAsTheOwner(owner, offset, mine, adding);
+                return;
+            }
+            Pair pair = pairs.get(thread % 2);
+            MemorySegment result = results.get(thread);
+            try {
+                for (int i = 0; i < count; i++) {
                     TestFabrics.runOn(
                             pair.from(),
                             pair.out(),
                             (to, context) -> to.fetchAdd(offset, 1, result.address(), context));
-                    values.add(result.get(JAVA_LONG, 0));
+                    mine.set(Math.toIntExact(result.get(JAVA_LONG, 0)));
                 }
+            } finally {
+                adding.decrementAndGet();
             }
         });
 
-        assertThat(owner.word(offset)).isEqualTo(5L * count);
-        assertThat(values.stream().sorted())
-                .containsExactlyElementsOf(
-                        LongStream.range(0, 5L * count).boxed().toList());
+        BitSet all = new BitSet();
+        for (int thread = 0; thread < 5; thread++) {
+            assertThat(values.get(thread).intersects(all))
+                    .as("thread %d got a value that another one got", thread)
+                    .isFalse();
+            all.or(values.get(thread));
+        }
+        assertThat(values.subList(0, 4)).allMatch(of -> of.cardinality() == count);
+        assertThat(all.cardinality()).as("distinct values").isEqualTo(all.length());
+        assertThat(owner.word(offset)).isEqualTo(all.length());
+    }
+
+    /** Adds with atomics of this CPU, in bursts, while others add through the fabric. */
+    private static void addAsTheOwner(TestNode owner, long offset, BitSet values, AtomicInteger others) {
+        int countMax = 2_000_000;
+        for (int i = 0; i < countMax && others.get() > 0; i++) {
+            int before = Math.toIntExact((long) JAVA_LONG.varHandle().getAndAdd(owner.memory.segment(), offset, 1L));
+            if (values.get(before)) {
+                throw new AssertionError("the owner got %d a second time".formatted(before));
+            }
+            values.set(before);
+            if (i % 1_000 == 999) {
+                Deadline.pause();
+            }
+        }
     }
 
     @Test

@@ -360,28 +360,39 @@ interface ClosingCases extends ConformanceCases {
     default void localMemoryIsTheCallersAgainOnceItsPostEnded() {
         Pair pair = fabrics().pair();
         MemorySegment local = pair.from().local(200 * 64L);
+        for (int i = 0; i < 10; i++) {
+            List<Posted> reads = readsOf(pair, local);
+            for (int polls = 0; polls < i; polls++) {
+                pair.from().poll(1);
+            }
+            pair.out().close();
+            fabrics().until(() -> reads.stream().allMatch(Posted::isOver), "the end of every read");
+            local.fill((byte) -1);
+            Pair closed = pair;
+            pair = fabrics().connect(pair.from(), pair.to());
+            awaitBothDisconnected(closed);
+            fabrics().settle();
+
+            for (long at = 0; at < local.byteSize(); at += Long.BYTES) {
+                assertThat(local.get(JAVA_LONG, at))
+                        .as("byte %d, round %d", at, i)
+                        .isEqualTo(-1);
+            }
+        }
+    }
+
+    /** Reads without polling, each into 64 bytes of its own. */
+    private static List<Posted> readsOf(Pair pair, MemorySegment local) {
         List<Posted> reads = new ArrayList<>();
-        for (int i = 0; i < 200; i++) {
-            long at = i * 64L;
-            Posted posted = pair.from()
-                    .recorder
-                    .post(pair.out(), (to, context) -> to.read(0, local.address() + at, 64, context));
+        for (long at = 0; at < local.byteSize(); at += 64) {
+            long address = local.address() + at;
+            Posted posted = pair.from().recorder.post(pair.out(), (to, context) -> to.read(0, address, 64, context));
             if (!posted.wasTaken()) {
                 break;
             }
             reads.add(posted);
         }
-        pair.out().close();
-        fabrics().until(() -> reads.stream().allMatch(Posted::isOver), "the end of every read");
-        for (long at = 0; at < local.byteSize(); at += Long.BYTES) {
-            local.set(JAVA_LONG, at, -1);
-        }
-        awaitBothDisconnected(pair);
-        fabrics().settle();
-
-        for (long at = 0; at < local.byteSize(); at += Long.BYTES) {
-            assertThat(local.get(JAVA_LONG, at)).as("byte %d", at).isEqualTo(-1);
-        }
+        return reads;
     }
 
     @Test

@@ -121,7 +121,8 @@ final class SimulatedFabric implements Fabric {
             if (delivery != null) {
                 delivery.to(handler);
                 handedOver++;
-            } else if (network.options().stepped() || steps-- == 0 || !network.step()) {
+            } else if (handedOver > 0 || network.options().stepped() || steps-- == 0 || !network.step()) {
+                // Time stands still once something was handed over: its reader sees the world as it was then.
                 break;
             }
         }

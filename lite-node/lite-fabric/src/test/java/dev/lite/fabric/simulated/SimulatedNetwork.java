@@ -282,6 +282,10 @@ public final class SimulatedNetwork {
             return;
         }
         trace(fabric.node() + " resumes");
+        releaseHeldBack(fabric);
+    }
+
+    private void releaseHeldBack(SimulatedFabric fabric) {
         for (Event event : List.copyOf(heldBack)) {
             if (event.needs == fabric) {
                 heldBack.remove(event);
@@ -338,9 +342,9 @@ public final class SimulatedNetwork {
 
     void remove(SimulatedFabric fabric) {
         fabrics.remove(fabric.address());
-        // Its posts were flushed; nothing of them is left to do.
-        heldBack.removeIf(event -> event.needs == fabric);
         trace(fabric.node() + " closes");
+        // Whoever was connecting to it while it was paused shall hear that it is gone.
+        releaseHeldBack(fabric);
     }
 
     int nextEndpointNumber() {

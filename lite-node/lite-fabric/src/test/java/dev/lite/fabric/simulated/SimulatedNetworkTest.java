@@ -275,6 +275,19 @@ class SimulatedNetworkTest {
     }
 
     @Test
+    void whoConnectsToAPausedNodeThatThenClosesHearsOfIt() {
+        try (Two two = new Two(options())) {
+            two.network.pause("b");
+            two.a.connect(two.b);
+            two.network.runUntilIdle(TURNS_MAX);
+            two.b.fabric.close();
+            two.network.runUntilIdle(TURNS_MAX);
+
+            assertThat(two.a.disconnected).as("%s", two.network).isEqualTo(2);
+        }
+    }
+
+    @Test
     void aDroppedConnectionIsHeardOfByBothAndCanBeMadeAgain() {
         try (Two two = new Two(options())) {
             for (long context = 0; context < 20; context++) {

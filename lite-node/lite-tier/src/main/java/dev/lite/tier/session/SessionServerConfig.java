@@ -17,7 +17,7 @@ import java.time.Duration;
  * @param requestsMax how many control requests one session may have under way
  * @param helloTimeout how long a connected process may say nothing before it is dropped
  * @param requestDeadlineMax upper limit of the deadline that a client may name for a control request
- * @param spins how often a session's thread looks for work before it sleeps; 0 sleeps at once. One look takes some 40 ns
+ * @param spins how often a session's thread looks for work before it sleeps; 0 sleeps at once. One look takes 40 to 130 ns
  */
 public record SessionServerConfig(
         Path socket,

@@ -41,7 +41,11 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
     final AtomicInteger sessionsOpened = new AtomicInteger();
     final AtomicInteger sessionsClosed = new AtomicInteger();
+    /** How many calls wait for {@link #goOn}, or have waited. */
+    final AtomicInteger waited = new AtomicInteger();
+
     final AtomicInteger handlesUnmapped = new AtomicInteger();
+    final AtomicInteger lmrsFreed = new AtomicInteger();
     final List<String> principals = new ArrayList<>();
 
     private final Arena arena = Arena.ofShared();
@@ -79,6 +83,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
     private void waitIfSlow(@Nullable String name) {
         if (name != null && name.startsWith(SLOW)) {
+            waited.incrementAndGet();
             try {
                 if (!slow.await(30, TimeUnit.SECONDS)) {
                     throw new IllegalStateException("the test did not let " + name + " go on");
@@ -280,6 +285,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
             if (lmr.name != null) {
                 named.remove(lmr.name, lmr);
             }
+            lmrsFreed.incrementAndGet();
         }
     }
 }

@@ -24,6 +24,7 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -172,17 +173,23 @@ class SessionTest {
     }
 
     @Test
-    void aDestinationThatCannotBeFilledCostsNoSlot() throws InterruptedException {
+    void aSegmentThatCannotBeUsedCostsNoSlot() throws InterruptedException {
         try (LmrHandle lmr = lite.memory().malloc(LmrSpec.of(1 << 20));
                 Arena arena = Arena.ofConfined()) {
             MemorySegment others = arena.allocate(1 << 20);
-            Thread thread = Thread.ofPlatform().start(() -> {
-                for (int i = 0; i < 100; i++) {
-                    assertThatExceptionOfType(WrongThreadException.class).isThrownBy(() -> lmr.read(0, others));
-                    assertThatExceptionOfType(WrongThreadException.class).isThrownBy(() -> lmr.write(0, others));
-                }
-            });
-            thread.join();
+            AtomicInteger refused = new AtomicInteger();
+            Thread.ofPlatform()
+                    .start(() -> {
+                        for (int i = 0; i < 100; i++) {
+                            assertThatExceptionOfType(WrongThreadException.class)
+                                    .isThrownBy(() -> lmr.read(0, others));
+                            assertThatExceptionOfType(WrongThreadException.class)
+                                    .isThrownBy(() -> lmr.write(0, others));
+                            refused.incrementAndGet();
+                        }
+                    })
+                    .join();
+            assertThat(refused).hasValue(100);
             lmr.read(0, others);
         }
     }

@@ -9,6 +9,8 @@ final class Progress {
     private static final String PREFIX = "[demo] ";
     private static final long INTERVAL_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
+    private static final long RATED_BYTES_MIN = 16 << 20;
+
     private final String step;
     private final long bytesTotal;
     private final long startNs = System.nanoTime();
@@ -38,7 +40,11 @@ final class Progress {
         System.out.println(PREFIX + line);
     }
 
-    static String rate(long bytes, long timeNs) {
+    /** Nothing for so little that its speed would say nothing. */
+    private static String rate(long bytes, long timeNs) {
+        if (bytes < RATED_BYTES_MIN) {
+            return "";
+        }
         double megabytesPerSecond = bytes / 1e6 / (Math.max(1, timeNs) / 1e9);
         return String.format(Locale.ROOT, "%,.0f MB/s", megabytesPerSecond);
     }

@@ -15,6 +15,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.List;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.stereotype.Component;
@@ -95,7 +96,9 @@ final class StoreRole extends DemoRole {
     private void describe(Results results, long bytes) {
         results.put("bytes", bytes);
         results.put("node", lite.nodeName());
-        List<NodeInfo> nodes = lite.nodes();
+        List<NodeInfo> nodes = lite.nodes().stream()
+                .sorted(Comparator.comparing(NodeInfo::name))
+                .toList();
         results.put("nodes", nodes.size());
         for (int i = 0; i < nodes.size(); i++) {
             NodeInfo node = nodes.get(i);

@@ -1,0 +1,35 @@
+package dev.lite.manager;
+
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.Leadership;
+import dev.lite.cluster.NodeRecord;
+import org.springframework.boot.health.contributor.AbstractHealthIndicator;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.stereotype.Component;
+
+/** Says whether this manager leads, and what it knows of the cluster. Out of service while ZooKeeper is away. */
+@Component
+class ClusterHealthIndicator extends AbstractHealthIndicator {
+    private final ClusterDirectory directory;
+    private final Leadership leadership;
+    private final ClusterProperties cluster;
+
+    ClusterHealthIndicator(ClusterDirectory directory, Leadership leadership, ClusterProperties cluster) {
+        super("the cluster's health could not be read");
+        this.directory = directory;
+        this.leadership = leadership;
+        this.cluster = cluster;
+    }
+
+    @Override
+    protected void doHealthCheck(Health.Builder builder) {
+        boolean available = directory.isAvailable();
+        (available ? builder.up() : builder.outOfService())
+                .withDetail("cluster", cluster.name())
+                .withDetail("directory", available ? "available" : "away")
+                .withDetail("leader", leadership.isLeader())
+                .withDetail(
+                        "nodes",
+                        directory.nodes().stream().map(NodeRecord::name).toList());
+    }
+}

@@ -1,0 +1,73 @@
+package dev.lite.manager;
+
+import dev.lite.cluster.CuratorDirectory;
+import dev.lite.cluster.Leadership;
+import dev.lite.cluster.process.HostName;
+import dev.lite.cluster.process.StartException;
+import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
+import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+/** The manager's parts. Spring closes them in the reverse order: the election, the directory, the ZooKeeper. */
+@Configuration(proxyBeanMethods = false)
+class ManagerConfiguration {
+
+    @Bean
+    @ConditionalOnBooleanProperty("lite.manager.zookeeper.embedded")
+    EmbeddedZooKeeper embeddedZooKeeper(ManagerProperties manager, ClusterProperties cluster) {
+        ManagerProperties.ZooKeeper properties = manager.zookeeper();
+        Path dataDirectory = properties.dataDirectory();
+        if (dataDirectory == null) {
+            throw new StartException(
+                    "lite.manager.zookeeper.embedded is true, but no data directory is given",
+                    "Set lite.manager.zookeeper.data-directory.",
+                    null);
+        }
+        if (cluster.zookeeper() != null) {
+            throw new StartException(
+                    "lite.manager.zookeeper.embedded is true, and lite.cluster.zookeeper is \"%s\": there can be only one"
+                            .formatted(cluster.zookeeper()),
+                    "Take one of the two out.",
+                    null);
+        }
+        return EmbeddedZooKeeper.start(new EmbeddedZooKeeperConfig(
+                properties.address(), properties.port(), dataDirectory, properties.startTimeout()));
+    }
+
+    @Bean
+    CuratorDirectory clusterDirectory(
+            ClusterProperties cluster, ManagerProperties manager, ObjectProvider<EmbeddedZooKeeper> embedded) {
+        CuratorDirectory directory =
+                CuratorDirectory.open(cluster.toConfig(connectString(cluster.zookeeper(), embedded.getIfAvailable())));
+        try {
+            directory.nodesNow(manager.startDeadline());
+        } catch (RuntimeException e) {
+            directory.close();
+            throw e;
+        }
+        return directory;
+    }
+
+    private static String connectString(@Nullable String configured, @Nullable EmbeddedZooKeeper embedded) {
+        if (embedded != null) {
+            return embedded.connectString();
+        }
+        if (configured == null || configured.isBlank()) {
+            throw new StartException(
+                    "no ZooKeeper is configured",
+                    "Set lite.cluster.zookeeper to host:port[,host:port...], or, for a cluster on one machine, lite.manager.zookeeper.embedded to true.",
+                    null);
+        }
+        return configured;
+    }
+
+    @Bean
+    Leadership leadership(CuratorDirectory directory, ManagerProperties manager) {
+        return directory.leadership(manager.name() == null ? HostName.get() : manager.name());
+    }
+}

@@ -1,0 +1,36 @@
+package dev.lite.manager;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.cluster.process.StartException;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.boot.diagnostics.FailureAnalyzer;
+
+/** Says in words why the manager cannot start. */
+final class StartFailureAnalyzer implements FailureAnalyzer {
+
+    @Override
+    public @Nullable FailureAnalysis analyze(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof StartException start) {
+                return new FailureAnalysis(start.getMessage(), start.action(), failure);
+            }
+            if (cause instanceof ClusterUnavailableException) {
+                return new FailureAnalysis(
+                        cause.getMessage(),
+                        "Start ZooKeeper, or correct lite.cluster.zookeeper; lite.manager.start-deadline says how long the manager waits for it.",
+                        failure);
+            }
+            if (cause instanceof IllegalArgumentException && isOurs(cause)) {
+                return new FailureAnalysis(cause.getMessage(), "Correct the configuration (lite.*).", failure);
+            }
+        }
+        return null;
+    }
+
+    /** Whether one of our own checks refused a value; anything else keeps its stack trace. */
+    private static boolean isOurs(Throwable cause) {
+        StackTraceElement[] stack = cause.getStackTrace();
+        return stack.length > 0 && stack[0].getClassName().startsWith("dev.lite.");
+    }
+}

@@ -1,0 +1,5 @@
+/** A ZooKeeper server within the manager, for clusters on one machine. */
+@NullMarked
+package dev.lite.manager.zookeeper;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,126 @@
+package dev.lite.manager;
+
+import java.io.IOException;
+import java.io.StringReader;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/** A manager in a process of its own. */
+final class ManagerProcess implements AutoCloseable {
+    private static final double SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
+    static final Duration START = scaled(Duration.ofSeconds(90));
+
+    private final Process process;
+    private final Path log;
+    private final Path readyFile;
+
+    ManagerProcess(Path directory, String name, String... options) throws IOException {
+        log = directory.resolve(name + ".log");
+        readyFile = directory.resolve(name + ".properties");
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                "-Xmx128m",
+                // As properties of the JVM, over which the options of a test win.
+                "-Dserver.port=0",
+                "-Dlite.manager.zookeeper.port=0",
+                "-cp",
+                System.getProperty("java.class.path"),
+                LiteManagerApplication.class.getName(),
+                "--lite.ready-file=" + readyFile));
+        command.addAll(List.of(options));
+        process = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(log.toFile())
+                .start();
+    }
+
+    static Duration scaled(Duration duration) {
+        return Duration.ofNanos((long) (duration.toNanos() * SCALE));
+    }
+
+    Process process() {
+        return process;
+    }
+
+    /** What the ready file says, once it is there. */
+    Properties ready() {
+        long endNs = System.nanoTime() + START.toNanos();
+        while (!Files.exists(readyFile)) {
+            if (!process.isAlive() || System.nanoTime() > endNs) {
+                throw new AssertionError("the manager is not ready:\n" + log());
+            }
+            LockSupport.parkNanos(20_000_000);
+        }
+        try {
+            Properties properties = new Properties();
+            properties.load(new StringReader(Files.readString(readyFile)));
+            return properties;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    boolean hasReadyFile() {
+        return Files.exists(readyFile);
+    }
+
+    /** Its exit status. */
+    int awaitExit(Duration deadline) throws InterruptedException {
+        if (!process.waitFor(deadline.toNanos(), TimeUnit.NANOSECONDS)) {
+            throw new AssertionError("the manager did not end within " + deadline + ":\n" + log());
+        }
+        return process.exitValue();
+    }
+
+    String log() {
+        try {
+            return Files.readString(log);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** What a health address answers. */
+    static HttpResponse<String> get(String url) throws IOException, InterruptedException {
+        try (HttpClient client = HttpClient.newHttpClient()) {
+            return client.send(
+                    HttpRequest.newBuilder(URI.create(url))
+                            .timeout(scaled(Duration.ofSeconds(20)))
+                            .build(),
+                    HttpResponse.BodyHandlers.ofString());
+        }
+    }
+
+    /** Looks again until the health has the text. */
+    static String awaitHealth(String url, String text) throws IOException, InterruptedException {
+        long endNs = System.nanoTime() + scaled(Duration.ofSeconds(30)).toNanos();
+        while (true) {
+            String body = get(url).body();
+            if (body.contains(text)) {
+                return body;
+            }
+            if (System.nanoTime() > endNs) {
+                throw new AssertionError("waited for " + text + " in " + body);
+            }
+            LockSupport.parkNanos(50_000_000);
+        }
+    }
+
+    @Override
+    public void close() {
+        process.destroyForcibly();
+    }
+}

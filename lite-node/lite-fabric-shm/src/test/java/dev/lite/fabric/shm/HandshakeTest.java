@@ -1,0 +1,307 @@
+package dev.lite.fabric.shm;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.fabric.Post;
+import dev.lite.os.Linux;
+import dev.lite.os.SharedMemory;
+import dev.lite.os.UnixServerSocket;
+import dev.lite.os.UnixSocket;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Random;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Peers that are of another version, broken, or no node at all, on either side of a connection. */
+class HandshakeTest {
+    private static final int RING_ENTRIES = 64;
+    private static final long MEMORY_BYTES = 8192;
+
+    @TempDir
+    Path directory;
+
+    private final Arena arena = Arena.ofShared();
+    private final SharedMemory memory = SharedMemory.createMemfd("stranger", MEMORY_BYTES);
+    private final SharedMemory page = SharedMemory.createMemfd("stranger-page", Linux.pageSize());
+    private final SharedMemory rings = SharedMemory.createMemfd("stranger-rings", RingLayout.bytes(RING_ENTRIES));
+    private final MemorySegment message = arena.allocate(1024, 8);
+
+    private int messageBytes;
+
+    @BeforeEach
+    void makeOffer() {
+        message.set(JAVA_LONG, 0, Handshake.MAGIC);
+        message.set(JAVA_INT, 8, Handshake.VERSION);
+        message.set(JAVA_INT, 12, Handshake.OFFER);
+        message.set(JAVA_LONG, 16, MEMORY_BYTES);
+        message.set(JAVA_INT, 24, RING_ENTRIES);
+        message.set(JAVA_INT, 28, 2);
+        messageBytes = Handshake.HEADER_BYTES + 2;
+    }
+
+    @AfterEach
+    void close() {
+        memory.close();
+        page.close();
+        rings.close();
+        arena.close();
+    }
+
+    private int[] descriptors() {
+        return new int[] {rings.descriptor(), page.descriptor(), memory.descriptor()};
+    }
+
+    @Test
+    void anOfferByTheProtocolIsWelcome() {
+        try (var node = new TestNode(directory, "a");
+                var stranger = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
+            stranger.send(message, messageBytes, descriptors());
+            var answer = stranger.receive(message);
+            assertThat(message.get(JAVA_INT, 12)).isEqualTo(Handshake.WELCOME);
+            assertThat(message.get(JAVA_LONG, 16)).isEqualTo(TestNode.MEMORY_BYTES);
+            assertThat(text(answer.length())).isEqualTo("hello of a");
+            assertThat(answer.descriptors()).hasSize(2);
+            answer.closeDescriptors();
+            TestNode.until("connected", () -> !node.accepted.isEmpty(), node);
+            assertThat(node.accepted.getFirst().remoteSize()).isEqualTo(MEMORY_BYTES);
+        }
+    }
+
+    @Test
+    void aWrongOfferIsRefusedInWords() throws IOException {
+        refused("not those of a LITE node", offer -> offer.set(JAVA_LONG, 0, 0x0a0d_2f20_5445_47L));
+        refused("version 2 of the handshake; this node speaks 1", offer -> offer.set(JAVA_INT, 8, 2));
+        refused("kind 2, not an offer", offer -> offer.set(JAVA_INT, 12, Handshake.WELCOME));
+        refused("at least 1 byte", offer -> offer.set(JAVA_LONG, 16, 0));
+        refused("at least 1 byte", offer -> offer.set(JAVA_LONG, 16, -1));
+        refused("has 8192 bytes; 8193 were announced", offer -> offer.set(JAVA_LONG, 16, MEMORY_BYTES + 1));
+        refused("bytes; 9223372036854775807 were announced", offer -> offer.set(JAVA_LONG, 16, Long.MAX_VALUE));
+        refused("rings of 63 entries", offer -> offer.set(JAVA_INT, 24, 63));
+        refused("rings of 0 entries", offer -> offer.set(JAVA_INT, 24, 0));
+        refused("rings of -2147483648 entries", offer -> offer.set(JAVA_INT, 24, Integer.MIN_VALUE));
+        refused("rings of 131072 entries", offer -> offer.set(JAVA_INT, 24, 1 << 17));
+        refused("were announced", offer -> offer.set(JAVA_INT, 24, 2 * RING_ENTRIES));
+        refused("a text of 3 bytes in a message of 34", offer -> offer.set(JAVA_INT, 28, 3));
+        refused("a text of -1 bytes", offer -> offer.set(JAVA_INT, 28, -1));
+    }
+
+    private void refused(String words, Consumer<MemorySegment> change) throws IOException {
+        makeOffer();
+        change.accept(message);
+        assertRefused(words, messageBytes, descriptors());
+    }
+
+    @Test
+    void anOfferWithTheWrongDescriptorsIsRefusedInWords() throws IOException {
+        assertRefused("0 descriptors instead of 3", messageBytes);
+        makeOffer();
+        assertRefused("2 descriptors instead of 3", messageBytes, page.descriptor(), memory.descriptor());
+        makeOffer();
+        try (var file = SharedMemory.createFile(directory.resolve("unsealed"), RingLayout.bytes(RING_ENTRIES))) {
+            assertRefused("not sealed", messageBytes, file.descriptor(), page.descriptor(), memory.descriptor());
+        }
+        makeOffer();
+        assertRefused("were announced", messageBytes, rings.descriptor(), rings.descriptor(), page.descriptor());
+    }
+
+    @Test
+    void aMessageThatIsTooShortOrTooLongIsRefused() throws IOException {
+        assertRefused("a message of 5 bytes; a header has 32", 5, descriptors());
+        makeOffer();
+        assertRefused("EMSGSIZE", 1000, descriptors());
+    }
+
+    /** Sends it, expects the refusal, and checks that the node goes on and kept nothing. */
+    private void assertRefused(String words, int bytes, int... descriptors) throws IOException {
+        try (var node = new TestNode(directory, "a")) {
+            long descriptorsBefore = openDescriptorsOf("stranger");
+            try (var stranger = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
+                stranger.send(message, bytes, descriptors);
+                var answer = stranger.receive(message);
+                assertThat(message.get(JAVA_INT, 12)).isEqualTo(Handshake.REFUSED);
+                assertThat(text(answer.length())).contains(words);
+                assertThat(stranger.receive(message).isEnd()).isTrue();
+            }
+            assertThat(openDescriptorsOf("stranger")).isEqualTo(descriptorsBefore);
+            var other = node.connectTo(node);
+            assertThat(other.write(0, node.address(), 8, 0)).isEqualTo(Post.DONE);
+            assertThat(node.accepted).hasSize(1);
+        }
+    }
+
+    @Test
+    void randomBytesNeverDisturbANode() {
+        long seed = System.nanoTime();
+        var random = new Random(seed);
+        try (var node = new TestNode(directory, "a")) {
+            for (int i = 0; i < 300; i++) {
+                makeOffer();
+                var bytes = new byte[1 + random.nextInt(messageBytes)];
+                random.nextBytes(bytes);
+                // The beginning is right most times, so that what follows is looked at, too.
+                int kept = random.nextInt(bytes.length + 1);
+                MemorySegment.copy(bytes, kept, message, JAVA_BYTE, kept, bytes.length - kept);
+                try (var stranger = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
+                    stranger.send(message, bytes.length, descriptors());
+                    stranger.receive(message).closeDescriptors();
+                }
+            }
+            TestNode.until("all gone", () -> node.accepted.size() == node.disconnected.size(), node);
+            assertThat(node.connectTo(node).write(0, node.address(), 8, 0))
+                    .as("seed %d", seed)
+                    .isEqualTo(Post.DONE);
+        }
+    }
+
+    @Test
+    void aSilentPeerIsGivenUpAndHoldsNobodyUp() {
+        try (var node = new TestNode(directory, "a", Map.of("handshake-timeout-ms", "200"));
+                var silent = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
+            long start = System.nanoTime();
+            node.connectTo(node);
+            assertThat(silent.receive(message).isEnd()).isFalse();
+            assertThat(text(Handshake.HEADER_BYTES + message.get(JAVA_INT, 28)))
+                    .isEqualTo("the peer was silent for 200 ms");
+            assertThat(System.nanoTime() - start).isLessThan(TestNode.nanos(10));
+        }
+    }
+
+    @Test
+    void aPeerThatSpeaksAfterTheHandshakeIsCutOff() {
+        try (var node = new TestNode(directory, "a");
+                var stranger = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
+            stranger.send(message, messageBytes, descriptors());
+            stranger.receive(message).closeDescriptors();
+            stranger.send(message, 9, memory.descriptor());
+            TestNode.until("cut off", () -> !node.disconnected.isEmpty(), node);
+            assertThat(node.reasons.getFirst()).contains("sent 9 unexpected bytes");
+        }
+    }
+
+    @Test
+    void garbageInTheRingsNeverDisturbsANode() {
+        long seed = System.nanoTime();
+        var random = new Random(seed);
+        try (var node = new TestNode(directory, "a");
+                var stranger = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
+            stranger.send(message, messageBytes, descriptors());
+            stranger.receive(message).closeDescriptors();
+            TestNode.until("connected", () -> !node.accepted.isEmpty(), node);
+            var endpoint = node.accepted.getFirst();
+            var garbage = new byte[(int) rings.size()];
+            for (int i = 0; i < 1_000; i++) {
+                random.nextBytes(garbage);
+                MemorySegment.copy(garbage, 0, rings.segment(), JAVA_BYTE, 0, garbage.length);
+                page.segment().set(JAVA_INT, 0, random.nextInt(3));
+                assertThat(endpoint.writeImm(0, node.address(), 8, i, 0)).isIn(Post.DONE, Post.BUSY);
+                node.fabric.poll(16);
+            }
+            assertThat(node.connectTo(node).write(0, node.address(), 8, 0))
+                    .as("seed %d", seed)
+                    .isEqualTo(Post.DONE);
+        }
+    }
+
+    @Test
+    void overTheLimitPeersAreRefusedInWordsUntilThereIsRoom() {
+        try (var a = new TestNode(directory, "a", Map.of("connections-max", "2"));
+                var b = new TestNode(directory, "b")) {
+            var first = b.connectTo(a);
+            b.connectTo(a);
+            var refused = b.fabric.connect(a.fabric.localAddress());
+            TestNode.until("refused", () -> b.disconnected.contains(refused), a, b);
+            assertThat(b.reasons.getFirst()).contains("node a has 2 connections, the limit (connections-max)");
+            var ownRefused = a.fabric.connect(b.fabric.localAddress());
+            TestNode.until("refused", () -> a.disconnected.contains(ownRefused), a, b);
+            assertThat(a.reasons.getFirst()).contains("node a has 2 connections");
+            first.close();
+            TestNode.until("room", () -> a.disconnected.size() == 2, a, b);
+            assertThat(b.connectTo(a).write(0, b.address(), 8, 0)).isEqualTo(Post.DONE);
+        }
+    }
+
+    @Test
+    void aServerThatAnswersNonsenseEndsTheConnectWithAReason() throws InterruptedException {
+        connectFails("not those of a LITE node", socket -> {
+            message.set(JAVA_LONG, 0, 1);
+            socket.send(message, messageBytes);
+        });
+        connectFails("unknown kind 77", socket -> {
+            message.set(JAVA_INT, 12, 77);
+            socket.send(message, messageBytes);
+        });
+        connectFails("refused: ab", socket -> {
+            message.set(JAVA_INT, 12, Handshake.REFUSED);
+            message.set(JAVA_BYTE, Handshake.HEADER_BYTES, (byte) 'a');
+            message.set(JAVA_BYTE, Handshake.HEADER_BYTES + 1, (byte) 'b');
+            socket.send(message, messageBytes);
+        });
+        connectFails("1 descriptors instead of 2", socket -> {
+            message.set(JAVA_INT, 12, Handshake.WELCOME);
+            socket.send(message, messageBytes, memory.descriptor());
+        });
+        connectFails("were announced", socket -> {
+            message.set(JAVA_INT, 12, Handshake.WELCOME);
+            message.set(JAVA_LONG, 16, 2 * MEMORY_BYTES);
+            socket.send(message, messageBytes, page.descriptor(), memory.descriptor());
+        });
+        connectFails("closed the connection before it answered", UnixSocket::close);
+        connectFails(
+                "silent for 300 ms",
+                socket -> assertThat(socket.receive(message).isEnd()).isTrue());
+    }
+
+    private void connectFails(String words, Consumer<UnixSocket> answer) throws InterruptedException {
+        makeOffer();
+        try (var server = UnixServerSocket.bind(directory.resolve("nonsense"), 0600, 4);
+                var node = new TestNode(directory, "a", Map.of("handshake-timeout-ms", "300"))) {
+            var serving = Thread.ofPlatform().daemon().start(() -> {
+                try (var socket = server.accept()) {
+                    socket.receive(arena.allocate(1024)).closeDescriptors();
+                    answer.accept(socket);
+                }
+            });
+            var endpoint = node.fabric.connect(server.path().toString());
+            TestNode.until("failed", () -> node.disconnected.contains(endpoint), node);
+            assertThat(node.reasons)
+                    .singleElement()
+                    .satisfies(reason -> assertThat(reason)
+                            .contains(words)
+                            .contains(server.path().toString()));
+            assertThat(node.connected).isEmpty();
+            serving.join();
+        }
+    }
+
+    private String text(int length) {
+        byte[] text = message.asSlice(Handshake.HEADER_BYTES, length - Handshake.HEADER_BYTES)
+                .toArray(JAVA_BYTE);
+        return new String(text, StandardCharsets.UTF_8);
+    }
+
+    private static long openDescriptorsOf(String name) throws IOException {
+        long count = 0;
+        try (var descriptors = Files.list(Path.of("/proc/self/fd"))) {
+            for (var descriptor : descriptors.toList()) {
+                count += Files.exists(descriptor, LinkOption.NOFOLLOW_LINKS)
+                                && Files.readSymbolicLink(descriptor).toString().contains("memfd:" + name)
+                        ? 1
+                        : 0;
+            }
+        }
+        return count;
+    }
+}

@@ -1,0 +1,34 @@
+package dev.lite.fabric.shm;
+
+import dev.lite.fabric.Post;
+import dev.lite.os.RawMemory;
+import java.nio.file.Path;
+
+/**
+ * A node in a process of its own. Says its address, then answers each immediate by adding it to the first word of its memory
+ * and sending it back, until it is killed or told 0.
+ */
+final class PeerProcess {
+    private PeerProcess() {}
+
+    public static void main(String[] arguments) {
+        try (var node = new TestNode(Path.of(arguments[0]), "peer")) {
+            System.out.println(node.fabric.localAddress());
+            int answered = 0;
+            while (true) {
+                node.fabric.await(TestNode.nanos(1));
+                node.fabric.poll(16);
+                for (; answered < node.immediates.size(); answered++) {
+                    int immediate = node.immediates.get(answered);
+                    if (immediate == 0) {
+                        return;
+                    }
+                    RawMemory.getAndAddLong(node.address(), immediate);
+                    while (node.accepted.getLast().writeImm(8, node.address(), 8, immediate, 0) == Post.BUSY) {
+                        Thread.onSpinWait();
+                    }
+                }
+            }
+        }
+    }
+}

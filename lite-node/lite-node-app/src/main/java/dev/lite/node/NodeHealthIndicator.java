@@ -1,0 +1,55 @@
+package dev.lite.node;
+
+import dev.lite.api.NodeInfo;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.session.SessionServer;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.springframework.boot.health.contributor.AbstractHealthIndicator;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.stereotype.Component;
+
+/**
+ * Says what carries data to each node, or why nothing does, and what the memory is used for. Out of service while the
+ * cluster's directory is away: what is mapped works then, but nothing new can be mapped.
+ */
+@Component
+class NodeHealthIndicator extends AbstractHealthIndicator {
+    private final LiteNode node;
+    private final SessionServer sessions;
+    private final ClusterDirectory directory;
+    private final ClusterProperties cluster;
+
+    NodeHealthIndicator(LiteNode node, SessionServer sessions, ClusterDirectory directory, ClusterProperties cluster) {
+        super("the node's health could not be read");
+        this.node = node;
+        this.sessions = sessions;
+        this.directory = directory;
+        this.cluster = cluster;
+    }
+
+    @Override
+    protected void doHealthCheck(Health.Builder builder) {
+        boolean available = directory.isAvailable();
+        (available ? builder.up() : builder.outOfService())
+                .withDetail("cluster", cluster.name())
+                .withDetail("directory", available ? "available" : "away")
+                .withDetail("name", node.nodeName())
+                .withDetail("id", node.self().id())
+                .withDetail("socket", sessions.socket().toString())
+                .withDetail("sessions", sessions.sessions().size())
+                .withDetail("fabrics", fabrics())
+                .withDetail("memory", node.usage());
+    }
+
+    /** Peer → the fabric to it, or why there is none. */
+    private Map<String, String> fabrics() {
+        Map<String, String> fabrics = new LinkedHashMap<>();
+        for (NodeInfo peer : node.nodes()) {
+            String trouble = peer.fabric().equals("none") ? node.trouble(peer.id()) : "";
+            fabrics.put(peer.name(), trouble.isEmpty() ? peer.fabric() : peer.fabric() + ": " + trouble);
+        }
+        return fabrics;
+    }
+}

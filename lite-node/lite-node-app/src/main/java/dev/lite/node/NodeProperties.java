@@ -1,0 +1,152 @@
+package dev.lite.node;
+
+import dev.lite.cluster.process.HostName;
+import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.session.PrincipalPolicy;
+import dev.lite.tier.session.SessionServerConfig;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.util.unit.DataSize;
+
+/**
+ * The node.
+ *
+ * @param name Stable name of the node, unique in the cluster: 1 to 63 of a-z A-Z 0-9 . _ -. Default: the host's name.
+ * @param arena Memory that the node contributes.
+ * @param runDirectory Directory of the sockets; made if it is missing. The path of a socket has at most 106 bytes.
+ * @param socket Unix socket that applications attach to. Default: node.sock in the run directory.
+ * @param socketMode Permission bits of that socket, octal; who may write it may ask to attach.
+ * @param fabrics What carries data to other nodes, the preferred one first.
+ * @param limits What applications may take.
+ * @param principals Who may attach, and as whom. Default: everybody who may open the socket, as uid:<user id>.
+ * @param deadline How long an operation may wait when its call says nothing; also how long a start may wait for the cluster.
+ * @param spins How often a waiting thread looks before it sleeps.
+ */
+@ConfigurationProperties("lite.node")
+record NodeProperties(
+        @Nullable String name,
+        @DefaultValue Arena arena,
+        @DefaultValue("/run/lite") Path runDirectory,
+        @Nullable Path socket,
+        @DefaultValue("660") String socketMode,
+        @DefaultValue("shm") List<String> fabrics,
+        @DefaultValue Limits limits,
+        @DefaultValue List<Principal> principals,
+        @DefaultValue("10s") Duration deadline,
+        @DefaultValue Spins spins) {
+
+    private static final int OCTAL = 8;
+    private static final int MODE_MAX = 0777;
+
+    /**
+     * The node's memory.
+     *
+     * @param size Size of the memory.
+     * @param directory Directory of all arenas, on a memory file system.
+     * @param retain Whether the memory's content stays when the node stops in good order, to be found again at the next start.
+     * @param extents How many extents the memory may be cut into; 0 is one for every 4 KiB.
+     */
+    record Arena(
+            @DefaultValue("1GB") DataSize size,
+            @DefaultValue("/dev/shm/lite") Path directory,
+            @DefaultValue("true") boolean retain,
+            @DefaultValue("0") int extents) {}
+
+    /**
+     * Limits, checked before anything is taken.
+     *
+     * @param lmrSize Size of the largest LMR. Default: no limit but the memory.
+     * @param handlesPerSession How many handles one application may have.
+     * @param nodes How many nodes the cluster may have; a node's id is below it. Fixed when the arena is made.
+     * @param sessions How many applications may be attached at once.
+     * @param requestsPerSession How many control requests of one application may be under way at once.
+     */
+    record Limits(
+            @Nullable DataSize lmrSize,
+            @DefaultValue("1048576") int handlesPerSession,
+            @DefaultValue("64") int nodes,
+            @DefaultValue("256") int sessions,
+            @DefaultValue("16") int requestsPerSession) {}
+
+    /**
+     * Who an application is. All that is given must fit.
+     *
+     * @param name What the application is called in permissions.
+     * @param uid User id of its process. Default: any.
+     * @param token Secret that it shows. Default: none is asked for.
+     */
+    record Principal(
+            String name, @Nullable Integer uid, @Nullable String token) {
+        @Override
+        public String toString() {
+            return "Principal[name=%s, uid=%s, token=%s]".formatted(name, uid, token == null ? "none" : "given");
+        }
+    }
+
+    /**
+     * How often a waiting thread looks in vain before it sleeps: 0 sleeps at once. Default: by the number of cores.
+     *
+     * @param poll Of the thread that serves the fabrics.
+     * @param session Of the thread that serves an application.
+     */
+    record Spins(@Nullable Integer poll, @Nullable Integer session) {}
+
+    String nodeName() {
+        return name == null ? HostName.get() : name;
+    }
+
+    LiteNodeConfig toConfig(String cluster) {
+        long lmrBytesMax =
+                limits.lmrSize() == null ? Long.MAX_VALUE : limits.lmrSize().toBytes();
+        return new LiteNodeConfig(
+                cluster,
+                nodeName(),
+                arena.directory().toAbsolutePath(),
+                arena.size().toBytes(),
+                arena.retain(),
+                runDirectory.toAbsolutePath(),
+                new LiteNodeConfig.Limits(lmrBytesMax, limits.handlesPerSession(), arena.extents(), limits.nodes()),
+                deadline,
+                spins.poll() == null ? LiteNodeConfig.pollSpinsDefault() : spins.poll());
+    }
+
+    SessionServerConfig toSessionConfig() {
+        Path path = socket == null ? runDirectory.resolve("node.sock") : socket;
+        SessionServerConfig config = SessionServerConfig.of(path.toAbsolutePath())
+                .withSocketMode(mode())
+                .withPolicy(policy())
+                .withLimits(limits.sessions(), limits.handlesPerSession(), limits.requestsPerSession());
+        return spins.session() == null ? config : config.withSpins(spins.session());
+    }
+
+    private int mode() {
+        try {
+            int mode = Integer.parseInt(socketMode, OCTAL);
+            if (mode >= 0 && mode <= MODE_MAX) {
+                return mode;
+            }
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(
+                    "lite.node.socket-mode is \"%s\", which is not an octal number".formatted(socketMode), e);
+        }
+        throw new IllegalArgumentException(
+                "lite.node.socket-mode is %s; it must be 0 to %o".formatted(socketMode, MODE_MAX));
+    }
+
+    private PrincipalPolicy policy() {
+        if (principals.isEmpty()) {
+            return PrincipalPolicy.byUid();
+        }
+        return PrincipalPolicy.of(principals.stream()
+                .map(principal -> new PrincipalPolicy.Rule(
+                        principal.name(),
+                        principal.uid() == null ? OptionalInt.empty() : OptionalInt.of(principal.uid()),
+                        principal.token()))
+                .toList());
+    }
+}

@@ -1,0 +1,152 @@
+package dev.lite.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
+import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The node as people run it: two processes, a real ZooKeeper, applications that attach by the Unix socket. */
+class LiteNodeProcessTest {
+    private static final int SIGTERM_STATUS = 128 + 15;
+    private static final Duration STOP = NodeProcess.scaled(Duration.ofSeconds(15));
+
+    @TempDir
+    Path directory;
+
+    private Path arenas;
+    private EmbeddedZooKeeper zooKeeper;
+
+    @BeforeEach
+    void start() throws IOException {
+        arenas = Files.createTempDirectory(Path.of("/dev/shm"), "lite-node-app-test-");
+        zooKeeper = startZooKeeper(0);
+    }
+
+    @AfterEach
+    void stop() throws IOException {
+        zooKeeper.close();
+        try (Stream<Path> files = Files.walk(arenas)) {
+            files.sorted((one, other) -> other.compareTo(one)).forEach(LiteNodeProcessTest::delete);
+        }
+    }
+
+    private static void delete(Path file) {
+        try {
+            Files.delete(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private EmbeddedZooKeeper startZooKeeper(int port) {
+        return EmbeddedZooKeeper.start(
+                new EmbeddedZooKeeperConfig("127.0.0.1", port, directory.resolve("zookeeper"), NodeProcess.START));
+    }
+
+    private NodeProcess node(String name, String... more) throws IOException {
+        List<String> options = Stream.concat(
+                        Stream.of(
+                                "--lite.cluster.zookeeper=" + zooKeeper.connectString(),
+                                "--lite.node.name=" + name,
+                                "--lite.node.arena.size=16MB",
+                                "--lite.node.arena.directory=" + arenas,
+                                "--lite.node.run-directory=" + directory.resolve(name),
+                                "--lite.node.deadline=30s"),
+                        Stream.of(more))
+                .toList();
+        return new NodeProcess(directory, name, options.toArray(String[]::new));
+    }
+
+    private static Lite attach(NodeProcess node) {
+        return Lite.attach(Lite.AttachOptions.to(Path.of(node.ready().getProperty("socket")), "test"));
+    }
+
+    @Test
+    void twoNodesServeTheirApplicationsWithAndWithoutZooKeeperUntilTheyAreStopped()
+            throws IOException, InterruptedException {
+        try (NodeProcess a = node("a");
+                NodeProcess b = node("b")) {
+            String healthOfA = a.ready().getProperty("health");
+            assertThat(a.ready().getProperty("pid"))
+                    .isEqualTo(Long.toString(a.process().pid()));
+            String healthOfB = b.ready().getProperty("health");
+            NodeProcess.awaitHealth(healthOfA, "\"b\":\"shm\"");
+            NodeProcess.awaitHealth(healthOfB, "\"a\":\"shm\"");
+
+            try (Lite atA = attach(a);
+                    Lite atB = attach(b)) {
+                LmrHandle written = atA.memory()
+                        .malloc(LmrSpec.of(64)
+                                .withName("greeting")
+                                .withPlacement(Placement.on("b"))
+                                .withDefaultPermissions(Permission.READ));
+                written.write(0, "hello".getBytes(StandardCharsets.UTF_8));
+                LmrHandle read = atB.memory().map("greeting", EnumSet.of(Permission.READ));
+                assertGreeting(read, "hello");
+
+                int port = Integer.parseInt(zooKeeper.connectString().replaceFirst(".*:", ""));
+                zooKeeper.close();
+                NodeProcess.awaitHealth(healthOfA, "\"directory\":\"away\"");
+                assertThat(NodeProcess.get(healthOfA + "/readiness").statusCode())
+                        .isEqualTo(503);
+                assertThat(NodeProcess.get(healthOfA + "/liveness").statusCode())
+                        .isEqualTo(200);
+                written.write(0, "still".getBytes(StandardCharsets.UTF_8));
+                assertGreeting(read, "still");
+                assertThatThrownBy(() -> atB.memory().map("another", EnumSet.of(Permission.READ)))
+                        .isInstanceOf(ClusterUnavailableException.class);
+
+                zooKeeper = startZooKeeper(port);
+                NodeProcess.awaitHealth(healthOfA, "\"directory\":\"available\"");
+                NodeProcess.awaitHealth(healthOfB, "\"directory\":\"available\"");
+                NodeProcess.awaitHealth(healthOfA, "\"b\":\"shm\"");
+                written.free();
+            }
+
+            b.process().destroy();
+            assertThat(b.awaitExit(STOP)).isEqualTo(SIGTERM_STATUS);
+            assertThat(b.hasReadyFile()).isFalse();
+            assertThat(directory.resolve("b/node.sock")).doesNotExist();
+            assertThat(NodeProcess.get(healthOfA).body()).contains("\"status\":\"UP\"");
+            assertThat(a.log() + b.log()).doesNotContain("\tat ");
+        }
+    }
+
+    private static void assertGreeting(LmrHandle handle, String text) {
+        byte[] bytes = new byte[text.length()];
+        handle.read(0, bytes);
+        assertThat(new String(bytes, StandardCharsets.UTF_8)).isEqualTo(text);
+    }
+
+    @Test
+    void aFabricThatIsNotThereIsNamedWithThoseThatAre() throws IOException, InterruptedException {
+        try (NodeProcess node = node("a", "--lite.node.fabrics=carrier-pigeon")) {
+            assertThat(node.awaitExit(NodeProcess.START)).isEqualTo(1);
+            assertThat(node.log())
+                    .contains("APPLICATION FAILED TO START")
+                    .contains("there is no fabric \"carrier-pigeon\"; there are [shm]")
+                    .contains("lite.node.fabrics")
+                    .doesNotContain("\tat ");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+package dev.lite.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.os.PeerCredentials;
+import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.session.PrincipalPolicy;
+import dev.lite.tier.session.SessionServerConfig;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
+
+class NodePropertiesTest {
+
+    private static NodeProperties bind(Map<String, String> properties) {
+        return new Binder(new MapConfigurationPropertySource(properties))
+                .bindOrCreate("lite.node", NodeProperties.class);
+    }
+
+    @Test
+    void everythingHasADefault() {
+        NodeProperties properties = bind(Map.of());
+
+        LiteNodeConfig config = properties.toConfig("lite");
+        assertThat(config.name()).isNotBlank();
+        assertThat(config.arenaRoot()).isEqualTo(Path.of("/dev/shm/lite"));
+        assertThat(config.arenaBytes()).isEqualTo(1L << 30);
+        assertThat(config.arenaRetained()).isTrue();
+        assertThat(config.limits()).isEqualTo(LiteNodeConfig.Limits.DEFAULT);
+        assertThat(config.deadline()).isEqualTo(Duration.ofSeconds(10));
+        assertThat(config.pollSpins()).isEqualTo(LiteNodeConfig.pollSpinsDefault());
+        assertThat(properties.fabrics()).containsExactly("shm");
+        SessionServerConfig sessions = properties.toSessionConfig();
+        assertThat(sessions.socket()).isEqualTo(Path.of("/run/lite/node.sock"));
+        assertThat(sessions.socketMode()).isEqualTo(0660);
+        assertThat(sessions.policy().decide(new PeerCredentials(1, 42, 42), null))
+                .isEqualTo(new PrincipalPolicy.Admitted("uid:42"));
+    }
+
+    @Test
+    void everyPropertyReachesItsPart() {
+        NodeProperties properties = bind(Map.ofEntries(
+                Map.entry("lite.node.name", "n"),
+                Map.entry("lite.node.arena.size", "64MB"),
+                Map.entry("lite.node.arena.directory", "/arenas"),
+                Map.entry("lite.node.arena.retain", "false"),
+                Map.entry("lite.node.arena.extents", "1000"),
+                Map.entry("lite.node.run-directory", "/r"),
+                Map.entry("lite.node.socket-mode", "600"),
+                Map.entry("lite.node.fabrics", "shm,tcp"),
+                Map.entry("lite.node.limits.lmr-size", "1MB"),
+                Map.entry("lite.node.limits.handles-per-session", "7"),
+                Map.entry("lite.node.limits.nodes", "8"),
+                Map.entry("lite.node.limits.sessions", "9"),
+                Map.entry("lite.node.limits.requests-per-session", "3"),
+                Map.entry("lite.node.deadline", "3s"),
+                Map.entry("lite.node.spins.poll", "11"),
+                Map.entry("lite.node.spins.session", "12")));
+
+        assertThat(properties.toConfig("c"))
+                .isEqualTo(new LiteNodeConfig(
+                        "c",
+                        "n",
+                        Path.of("/arenas"),
+                        64 << 20,
+                        false,
+                        Path.of("/r"),
+                        new LiteNodeConfig.Limits(1 << 20, 7, 1000, 8),
+                        Duration.ofSeconds(3),
+                        11));
+        SessionServerConfig sessions = properties.toSessionConfig();
+        assertThat(sessions.socket()).isEqualTo(Path.of("/r/node.sock"));
+        assertThat(sessions.socketMode()).isEqualTo(0600);
+        assertThat(sessions.sessionsMax()).isEqualTo(9);
+        assertThat(sessions.handlesMax()).isEqualTo(7);
+        assertThat(sessions.requestsMax()).isEqualTo(3);
+        assertThat(sessions.spins()).isEqualTo(12);
+        assertThat(properties.fabrics()).containsExactly("shm", "tcp");
+    }
+
+    @Test
+    void onlyConfiguredPrincipalsAreLetInAndNoTokenIsPrinted() {
+        NodeProperties properties = bind(Map.of(
+                "lite.node.principals[0].name", "orders",
+                "lite.node.principals[0].token", "s3cret",
+                "lite.node.principals[1].name", "root",
+                "lite.node.principals[1].uid", "0"));
+        PrincipalPolicy policy = properties.toSessionConfig().policy();
+
+        assertThat(policy.decide(new PeerCredentials(1, 42, 42), "s3cret"))
+                .isEqualTo(new PrincipalPolicy.Admitted("orders"));
+        assertThat(policy.decide(new PeerCredentials(1, 0, 0), null)).isEqualTo(new PrincipalPolicy.Admitted("root"));
+        assertThat(policy.decide(new PeerCredentials(1, 42, 42), "wrong")).isInstanceOf(PrincipalPolicy.Rejected.class);
+        assertThat(properties.toString()).contains("orders").doesNotContain("s3cret");
+    }
+
+    @Test
+    void aSocketModeThatIsNoneIsRefusedWithItsValue() {
+        for (String mode : new String[] {"rw", "8", "1000", "-1"}) {
+            assertThatThrownBy(() -> bind(Map.of("lite.node.socket-mode", mode)).toSessionConfig())
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("lite.node.socket-mode")
+                    .hasMessageContaining(mode);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.local.LocalCluster;
+import dev.lite.local.ProcessFailedException;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A process that cannot start says why in one clear message, and disturbs nobody. Real processes. */
+class BadStartTest {
+    private static LocalCluster cluster;
+
+    @TempDir
+    Path directory;
+
+    @BeforeAll
+    static void start() {
+        cluster = Clusters.builder("BadStartTest").nodes(2).arenaBytes(16 << 20).build();
+        cluster.startManager();
+        cluster.startNode(1);
+    }
+
+    @AfterAll
+    static void stop() {
+        cluster.close();
+    }
+
+    @Test
+    void aSecondNodeOfTheSameNameOnThisHostIsRefused() {
+        Failed node = startNode(List.of("--lite.node.name=node-1"));
+        assertThat(node.output())
+                .contains("node-1")
+                .contains(cluster.arenaDirectory().toString());
+        node.isOneClearMessage();
+        assertThat(cluster.node(1).isAlive()).isTrue();
+    }
+
+    @Test
+    void aSecondNodeOfTheSameNameWithOtherMemoryIsRefusedByTheDirectory() {
+        Failed node = startNode(List.of(
+                "--lite.node.name=node-1",
+                "--lite.node.arena.directory=" + directory.resolve("arenas"),
+                "--lite.node.deadline=5s"));
+        assertThat(node.output()).contains("node-1").contains("registered already");
+        node.isOneClearMessage();
+        assertThat(cluster.node(1).isAlive()).isTrue();
+    }
+
+    @Test
+    void aNodeWithoutZooKeeperSaysWhereItLooked() throws IOException {
+        int port = freePort();
+        Failed node = startNode(List.of(
+                "--lite.node.name=lonely", "--lite.cluster.zookeeper=127.0.0.1:" + port, "--lite.node.deadline=2s"));
+        assertThat(node.output()).contains("127.0.0.1:" + port);
+        node.isOneClearMessage();
+    }
+
+    @Test
+    void anArenaThatDoesNotFitSaysHowMuchThereIs() {
+        Failed node = startNode(List.of("--lite.node.name=large", "--lite.node.arena.size=900GB"));
+        assertThat(node.output())
+                .contains("/large/arena")
+                .contains("Free space")
+                .contains("bytes");
+        node.isOneClearMessage();
+    }
+
+    @Test
+    void aPortInUseIsNamed() throws IOException {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Failed node = startNode(List.of("--lite.node.name=port", "--server.port=" + taken.getLocalPort()));
+            assertThat(node.output()).contains(Integer.toString(taken.getLocalPort()));
+            node.isOneClearMessage();
+        }
+    }
+
+    @Test
+    void aSocketInUseIsNamed() {
+        Failed node = startNode(List.of("--lite.node.name=socket", "--lite.node.socket=" + cluster.socket(1)));
+        assertThat(node.output()).contains(cluster.socket(1).toString());
+        node.isOneClearMessage();
+    }
+
+    @Test
+    void aClusterWhoseNodeCannotStartReportsItsLastWords() {
+        LocalCluster broken = Clusters.builder("BadStartTest-broken")
+                .nodes(1)
+                .arenaBytes(16 << 20)
+                .nodeProperty("lite.node.fabrics", "carrier-pigeon")
+                .build();
+        try (broken) {
+            broken.startManager();
+            assertThatThrownBy(() -> broken.startNode(1))
+                    .isInstanceOf(ProcessFailedException.class)
+                    .hasMessageContaining("carrier-pigeon");
+        }
+        assertThat(broken.arenaDirectory()).doesNotExist();
+    }
+
+    /** A process that ended by itself. */
+    private record Failed(int status, String output) {
+        void isOneClearMessage() {
+            assertThat(status).as(output).isEqualTo(1);
+            assertThat(output).doesNotContain("\tat ").doesNotContain("Exception in thread");
+        }
+    }
+
+    private Failed startNode(List<String> arguments) {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "-Xmx256m",
+                "-jar",
+                Clusters.nodeJar().toString(),
+                "--lite.cluster.name=" + cluster.name(),
+                "--lite.node.arena.size=16MB",
+                "--lite.node.run-directory=" + directory.resolve("run")));
+        if (arguments.stream().noneMatch(argument -> argument.contains("lite.cluster.zookeeper"))) {
+            command.add("--lite.cluster.zookeeper=" + cluster.zookeeper());
+        }
+        if (arguments.stream().noneMatch(argument -> argument.contains("server.port"))) {
+            command.add("--server.port=0");
+        }
+        if (arguments.stream().noneMatch(argument -> argument.contains("arena.directory"))) {
+            command.add(
+                    "--lite.node.arena.directory=" + cluster.arenaDirectory().getParent());
+        }
+        command.addAll(arguments);
+        Path log = directory.resolve("out.log");
+        try {
+            Process process = new ProcessBuilder(command)
+                    .redirectErrorStream(true)
+                    .redirectOutput(log.toFile())
+                    .start();
+            try {
+                boolean ended = process.waitFor(Clusters.seconds(60).toMillis(), TimeUnit.MILLISECONDS);
+                assertThat(ended)
+                        .as("it ended by itself: %s", Files.readString(log))
+                        .isTrue();
+                return new Failed(process.exitValue(), Files.readString(log));
+            } finally {
+                process.destroyForcibly();
+            }
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError(e);
+        }
+    }
+
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+}

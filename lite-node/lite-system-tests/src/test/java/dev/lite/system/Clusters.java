@@ -1,0 +1,41 @@
+package dev.lite.system;
+
+import dev.lite.api.Lite;
+import dev.lite.local.LocalCluster;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Clusters of real processes for tests, and sessions with their nodes. */
+final class Clusters {
+    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
+    private static final AtomicInteger COUNT = new AtomicInteger();
+
+    private Clusters() {}
+
+    static Path managerJar() {
+        return Path.of(System.getProperty("lite.system.manager-jar"));
+    }
+
+    static Path nodeJar() {
+        return Path.of(System.getProperty("lite.system.node-jar"));
+    }
+
+    /** A wait, scaled for slow machines. */
+    static Duration seconds(double seconds) {
+        return Duration.ofNanos((long) (seconds * TIME_SCALE * 1e9));
+    }
+
+    static LocalCluster.Builder builder(String test) {
+        String name = "t%d-%d".formatted(ProcessHandle.current().pid(), COUNT.incrementAndGet());
+        return LocalCluster.builder()
+                .name(name)
+                .jars(managerJar(), nodeJar())
+                .startDeadline(seconds(90))
+                .logDirectory(Path.of(System.getProperty("lite.system.logs"), test));
+    }
+
+    static Lite attach(LocalCluster cluster, int node) {
+        return Lite.attach(new Lite.AttachOptions(cluster.socket(node), "system-test", null, seconds(20)));
+    }
+}

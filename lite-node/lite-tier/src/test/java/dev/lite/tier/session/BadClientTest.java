@@ -1,0 +1,303 @@
+package dev.lite.tier.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.client.protocol.ControlMessage;
+import dev.lite.client.protocol.ControlMessage.Extents;
+import dev.lite.client.protocol.ControlMessage.Failed;
+import dev.lite.client.protocol.ControlMessage.Hello;
+import dev.lite.client.protocol.ControlMessage.Malloc;
+import dev.lite.client.protocol.ControlMessage.Mapped;
+import dev.lite.client.protocol.ControlMessage.Refused;
+import dev.lite.client.protocol.ControlMessage.Unmap;
+import dev.lite.client.protocol.ProtocolException;
+import dev.lite.client.protocol.SessionArea;
+import dev.lite.client.protocol.SessionProtocol;
+import dev.lite.client.protocol.SessionProtocol.Op;
+import dev.lite.os.OsException;
+import dev.lite.os.RawMemory;
+import dev.lite.os.SharedMemory;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Random;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Applications that break the rules lose their own session, with a reason; a good neighbour notices nothing. */
+class BadClientTest {
+    private static final int NEIGHBOUR_BYTES = 100_000;
+
+    @TempDir
+    Path directory;
+
+    private final FakeBackend backend = new FakeBackend();
+    private SessionServer server;
+    private Path socket;
+    private Lite neighbour;
+    private LmrHandle neighbours;
+    private final byte[] neighboursBytes = new byte[NEIGHBOUR_BYTES];
+
+    @BeforeEach
+    void start() {
+        socket = directory.resolve("node.sock");
+        server = new SessionServer(
+                SessionServerConfig.of(socket)
+                        .withHelloTimeout(TestWaits.scaled(Duration.ofMillis(300)))
+                        .withArea(new SessionArea(8, 8192)),
+                backend);
+        server.start();
+        neighbour = Lite.attach(AttachOptions.to(socket, "neighbour"));
+        neighbours = neighbour.memory().malloc(LmrSpec.of(NEIGHBOUR_BYTES).withName("neighbour"));
+        new Random(1).nextBytes(neighboursBytes);
+        neighbours.write(0, neighboursBytes);
+    }
+
+    @AfterEach
+    void neighbourIsUndisturbed() {
+        byte[] now = new byte[NEIGHBOUR_BYTES];
+        neighbours.read(0, now);
+        assertThat(now).isEqualTo(neighboursBytes);
+        TestWaits.until("only the neighbour is left", () -> server.sessions().size() == 1);
+        assertThat(neighbour.isOpen()).isTrue();
+        neighbour.close();
+        server.close();
+        assertThat(backend.sessionsClosed).hasValue(backend.sessionsOpened.get());
+        backend.close();
+    }
+
+    @Test
+    void anUnknownOperationEndsTheSession() throws ProtocolException {
+        try (RawClient bad = new RawClient(socket).attach()) {
+            bad.command(3, 77, malloc(bad), 0, 8);
+            bad.submit(1L << 3);
+            assertThat(bad.awaitGoodbye()).contains("operation 77").contains("slot 3");
+        }
+    }
+
+    @Test
+    void aLengthOverTheWindowEndsTheSession() throws ProtocolException {
+        for (long length : new long[] {8193, -1, Long.MAX_VALUE, Long.MIN_VALUE}) {
+            try (RawClient bad = new RawClient(socket).attach()) {
+                bad.command(0, Op.WRITE, malloc(bad), 0, length);
+                bad.submit(1);
+                assertThat(bad.awaitGoodbye()).contains(Long.toString(length)).contains("8192");
+            }
+        }
+    }
+
+    @Test
+    void aSlotThatDoesNotExistEndsTheSession() throws ProtocolException {
+        try (RawClient bad = new RawClient(socket).attach()) {
+            bad.submit(1L << 63);
+            assertThat(bad.awaitGoodbye()).contains("0x8000000000000000").contains("8 slots");
+        }
+    }
+
+    @Test
+    void offsetsAreCheckedByTheNodeWhateverTheClientThinks() throws ProtocolException {
+        try (RawClient bad = new RawClient(socket).attach()) {
+            long lh = malloc(bad);
+            for (long offset : new long[] {-8, 4096, 4089, Long.MAX_VALUE, Long.MAX_VALUE - 7, Long.MIN_VALUE}) {
+                bad.command(1, Op.READ, lh, offset, 8);
+                bad.submit(2);
+                awaitDone(bad, 1);
+                long at = bad.base() + SessionArea.slotOffset(1);
+                assertThat(RawMemory.getInt(at + SessionArea.STATUS)).isEqualTo(4);
+            }
+        }
+    }
+
+    @Test
+    void handlesOfOthersAndStaleOnesAreFoundOut() throws ProtocolException {
+        try (RawClient bad = new RawClient(socket).attach()) {
+            long lh = malloc(bad);
+            bad.channel.send(new Unmap(5, lh));
+            assertThat(bad.channel.receive()).isInstanceOf(ControlMessage.Done.class);
+            long[] stale = {lh, 0, -1, lh + 1, lh + (1L << 32), lh ^ (1L << 31), Long.MAX_VALUE, Long.MIN_VALUE};
+            for (long one : stale) {
+                bad.command(1, Op.WRITE, one, 0, 8);
+                bad.submit(2);
+                awaitDone(bad, 1);
+                int status = RawMemory.getInt(bad.base() + SessionArea.slotOffset(1) + SessionArea.STATUS);
+                assertThat(status).as("0x%x", one).isEqualTo(5);
+                bad.channel.send(new Extents(6, one, 0));
+                assertThat(bad.channel.receive()).isInstanceOfSatisfying(Failed.class, failed -> assertThat(
+                                failed.code())
+                        .isEqualTo(5));
+            }
+        }
+    }
+
+    @Test
+    void whoSaysNothingIsDropped() throws ProtocolException {
+        try (RawClient silent = new RawClient(socket)) {
+            assertThat(silent.channel.receive()).isInstanceOfSatisfying(Refused.class, refused -> assertThat(
+                            refused.reason())
+                    .contains("no hello within"));
+            assertThat(silent.channel.receive()).isNull();
+        }
+    }
+
+    @Test
+    void anotherVersionIsToldBothVersions() throws ProtocolException {
+        try (RawClient old = new RawClient(socket)) {
+            old.channel.send(new Hello(99, "old", null));
+            assertThat(old.channel.receive()).isInstanceOfSatisfying(Refused.class, refused -> {
+                assertThat(refused.version()).isEqualTo(SessionProtocol.VERSION);
+                assertThat(refused.reason()).contains("99").contains("protocol " + SessionProtocol.VERSION);
+            });
+        }
+    }
+
+    @Test
+    void aSecondHelloEndsTheSession() throws ProtocolException {
+        try (RawClient bad = new RawClient(socket).attach()) {
+            bad.channel.send(new Hello(SessionProtocol.VERSION, "again", null));
+            assertThat(bad.awaitGoodbye()).contains("unexpected Hello");
+        }
+    }
+
+    @Test
+    void whoDoesNotReadItsRepliesLosesItsSession() throws ProtocolException {
+        backend.extents = 1_000;
+        try (RawClient bad = new RawClient(socket).attach()) {
+            long lh = malloc(bad);
+            bad.channel.setTimeout(0, Duration.ofMillis(200).toNanos());
+            assertThatExceptionOfType(OsException.class).isThrownBy(() -> {
+                for (int i = 0; i < 100_000; i++) {
+                    bad.channel.send(new Extents(i, lh, 0));
+                }
+            });
+            TestWaits.until("its session is gone", () -> server.sessions().size() == 1);
+        }
+    }
+
+    @Test
+    void descriptorsThatNobodyAskedForAreClosed() throws ProtocolException, IOException {
+        long before = descriptors();
+        try (RawClient bad = new RawClient(socket).attach();
+                var input = SharedMemory.createMemfd("uninvited", 4096)) {
+            int one = input.descriptor();
+            for (int i = 0; i < 50; i++) {
+                bad.sendRaw(new byte[] {9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, one, one, one);
+                assertThat(bad.channel.receive()).isInstanceOf(ControlMessage.NodesPage.class);
+            }
+            // The session's own: two sockets, and the memory here, there and to pass.
+            assertThat(descriptors()).isLessThan(before + 20);
+        }
+    }
+
+    @Test
+    void randomMessagesEndAtMostTheirSession() {
+        long seed = System.nanoTime();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        for (int round = 0; round < 200; round++) {
+            try (RawClient bad = new RawClient(socket)) {
+                if (random.nextInt(4) > 0) {
+                    bad.attach();
+                }
+                for (int i = 0; i < 20; i++) {
+                    byte[] bytes = new byte[1 + random.nextInt(60)];
+                    random.nextBytes(bytes);
+                    if (random.nextBoolean()) {
+                        bytes[0] = (byte) random.nextInt(17);
+                    }
+                    bad.sendRaw(bytes);
+                }
+            } catch (OsException | ProtocolException ended) {
+                assertThat(ended).isNotNull();
+            }
+        }
+    }
+
+    @Test
+    void randomBytesInTheSharedAreaEndAtMostTheirSession() throws ProtocolException {
+        long seed = System.nanoTime();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        int ended = 0;
+        for (int round = 0; round < 100; round++) {
+            try (RawClient bad = new RawClient(socket).attach()) {
+                long lh = malloc(bad);
+                for (int i = 0; i < 200; i++) {
+                    scribble(bad, random, lh);
+                }
+                RawMemory.putLongVolatile(bad.base() + SessionArea.SUBMITTED, random.nextLong() | 1L << 40);
+                bad.ring();
+                assertThat(bad.awaitGoodbye()).isNotBlank();
+                ended++;
+            }
+            byte[] some = new byte[1000];
+            int offset = random.nextInt(NEIGHBOUR_BYTES - some.length);
+            neighbours.read(offset, some);
+            assertThat(some).isEqualTo(Arrays.copyOfRange(neighboursBytes, offset, offset + some.length));
+        }
+        assertThat(ended).isEqualTo(100);
+    }
+
+    /** Mostly plausible commands with something wrong, sometimes plain noise over a whole slot. */
+    private static void scribble(RawClient bad, Random random, long lh) {
+        int slot = random.nextInt(8);
+        long at = bad.base() + SessionArea.slotOffset(slot);
+        if (random.nextInt(10) == 0) {
+            for (int i = 0; i < SessionArea.SLOT_BYTES; i += 8) {
+                RawMemory.putLong(at + i, random.nextLong());
+            }
+        } else {
+            long anyLh = random.nextInt(4) == 0 ? random.nextLong() : lh;
+            long anyOffset = random.nextBoolean() ? random.nextLong() : random.nextInt(8192);
+            bad.command(slot, 1 + random.nextInt(4), anyLh, anyOffset, random.nextInt(8193));
+        }
+        if (random.nextInt(3) == 0) {
+            RawMemory.putLongVolatile(bad.base() + SessionArea.SUBMITTED, random.nextInt(256));
+        }
+        if (random.nextInt(5) == 0) {
+            RawMemory.putIntVolatile(bad.base() + SessionArea.DOORBELL, random.nextInt());
+        }
+        bad.ring();
+    }
+
+    @Test
+    void anApplicationCannotReachAnothersHandle() {
+        try (Lite other = Lite.attach(AttachOptions.to(socket, "other"));
+                LmrHandle mapped = other.memory().map("neighbour", Permission.READ)) {
+            // Both sessions number their handles alike; each number means something in its own session only.
+            neighbour.memory().map("neighbour", Permission.READ).unmap();
+            mapped.read(0, new byte[8]);
+            mapped.unmap();
+            assertThatExceptionOfType(LmrFreedException.class).isThrownBy(() -> mapped.read(0, new byte[8]));
+        }
+    }
+
+    private static long malloc(RawClient client) throws ProtocolException {
+        client.channel.send(new Malloc(1, Duration.ofSeconds(1).toNanos(), LmrSpec.of(4096)));
+        if (client.channel.receive() instanceof Mapped mapped) {
+            return mapped.lh();
+        }
+        throw new AssertionError("no malloc");
+    }
+
+    private static void awaitDone(RawClient client, int slot) {
+        long state = client.base() + SessionArea.slotOffset(slot) + SessionArea.STATE;
+        TestWaits.until("slot done", () -> RawMemory.getIntVolatile(state) == SessionArea.STATE_DONE);
+    }
+
+    private static long descriptors() throws IOException {
+        try (var files = Files.list(Path.of("/proc/self/fd"))) {
+            return files.count();
+        }
+    }
+}

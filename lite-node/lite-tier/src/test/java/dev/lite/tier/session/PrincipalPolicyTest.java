@@ -1,0 +1,60 @@
+package dev.lite.tier.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.lite.os.PeerCredentials;
+import dev.lite.tier.session.PrincipalPolicy.Admitted;
+import dev.lite.tier.session.PrincipalPolicy.Rejected;
+import dev.lite.tier.session.PrincipalPolicy.Rule;
+import java.util.List;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.Test;
+
+class PrincipalPolicyTest {
+    private static PeerCredentials uid(int uid) {
+        return new PeerCredentials(1, uid, 1);
+    }
+
+    @Test
+    void byDefaultTheUserIsThePrincipal() {
+        assertThat(PrincipalPolicy.byUid().decide(uid(1000), "whatever")).isEqualTo(new Admitted("uid:1000"));
+    }
+
+    @Test
+    void aRuleFitsWhenAllItNamesFits() {
+        PrincipalPolicy policy = PrincipalPolicy.of(List.of(
+                new Rule("orders", OptionalInt.of(1000), "orders-secret"),
+                new Rule("stock", OptionalInt.of(1000), "stock-secret"),
+                new Rule("batch", OptionalInt.of(2000), null),
+                new Rule("roaming", OptionalInt.empty(), "roaming-secret")));
+        assertThat(policy.decide(uid(1000), "orders-secret")).isEqualTo(new Admitted("orders"));
+        assertThat(policy.decide(uid(1000), "stock-secret")).isEqualTo(new Admitted("stock"));
+        assertThat(policy.decide(uid(2000), null)).isEqualTo(new Admitted("batch"));
+        assertThat(policy.decide(uid(2000), "stock-secret")).isEqualTo(new Admitted("batch"));
+        assertThat(policy.decide(uid(3000), "roaming-secret")).isEqualTo(new Admitted("roaming"));
+        assertThat(policy.decide(uid(3000), "orders-secret")).isInstanceOf(Rejected.class);
+        assertThat(policy.decide(uid(1000), null)).isInstanceOf(Rejected.class);
+    }
+
+    @Test
+    void aRefusalNamesTheUserAndNoSecret() {
+        PrincipalPolicy policy = PrincipalPolicy.of(List.of(new Rule("orders", OptionalInt.of(1000), "orders-secret")));
+        assertThat(policy.decide(uid(1000), "guess"))
+                .isInstanceOfSatisfying(Rejected.class, no -> assertThat(no.reason())
+                        .contains("1000")
+                        .doesNotContain("guess")
+                        .doesNotContain("orders"));
+        assertThat(new Rule("orders", OptionalInt.of(1000), "orders-secret").toString())
+                .doesNotContain("secret");
+    }
+
+    @Test
+    void rulesThatFitEverybodyAreRefused() {
+        assertThatExceptionOfType(IllegalArgumentException.class)
+                .isThrownBy(() -> new Rule("all", OptionalInt.empty(), null));
+        assertThatExceptionOfType(IllegalArgumentException.class)
+                .isThrownBy(() -> new Rule("all", OptionalInt.empty(), " "));
+        assertThatExceptionOfType(IllegalArgumentException.class).isThrownBy(() -> PrincipalPolicy.of(List.of()));
+    }
+}

@@ -1,0 +1,107 @@
+package dev.lite.tier.session;
+
+import dev.lite.client.protocol.ControlChannel;
+import dev.lite.client.protocol.ControlMessage;
+import dev.lite.client.protocol.ControlMessage.Goodbye;
+import dev.lite.client.protocol.ControlMessage.Hello;
+import dev.lite.client.protocol.ControlMessage.Welcome;
+import dev.lite.client.protocol.ProtocolException;
+import dev.lite.client.protocol.SessionArea;
+import dev.lite.client.protocol.SessionProtocol;
+import dev.lite.os.Futex;
+import dev.lite.os.RawMemory;
+import dev.lite.os.SharedMemory;
+import dev.lite.os.UnixSocket;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** An application that does not use our client, and may do anything. */
+final class RawClient implements AutoCloseable {
+    final UnixSocket socket;
+    final ControlChannel channel;
+    private @Nullable SharedMemory memory;
+    private @Nullable SessionArea area;
+
+    RawClient(Path path) {
+        socket = UnixSocket.connect(path);
+        channel = new ControlChannel(socket);
+        channel.setTimeout(TestWaits.scaled(Duration.ofSeconds(10)).toNanos(), 0);
+    }
+
+    /** Attaches as our client would; the answer is a welcome. */
+    RawClient attach() throws ProtocolException {
+        channel.send(new Hello(SessionProtocol.VERSION, "raw", null));
+        ControlChannel.WithDescriptors answer = channel.receiveWithDescriptors();
+        if (answer == null || !(answer.message() instanceof Welcome welcome)) {
+            throw new AssertionError("not welcome: " + answer);
+        }
+        area = welcome.area();
+        memory = SharedMemory.fromDescriptor(answer.carrier().descriptors()[0], welcome.area().bytes(), true);
+        return this;
+    }
+
+    SessionArea area() {
+        return Objects.requireNonNull(area);
+    }
+
+    long base() {
+        return Objects.requireNonNull(memory).address();
+    }
+
+    MemorySegment memory() {
+        return Objects.requireNonNull(memory).segment();
+    }
+
+    /** Fills a slot's command with these values. */
+    void command(int slot, int op, long lh, long offset, long length) {
+        long at = base() + SessionArea.slotOffset(slot);
+        RawMemory.putInt(at + SessionArea.OP, op);
+        RawMemory.putLong(at + SessionArea.LH, lh);
+        RawMemory.putLong(at + SessionArea.OFFSET, offset);
+        RawMemory.putLong(at + SessionArea.LENGTH, length);
+        RawMemory.putIntRelease(at + SessionArea.STATE, SessionArea.STATE_PENDING);
+    }
+
+    /** Submits the slots with these bits, and rings. */
+    void submit(long bits) {
+        RawMemory.putLongVolatile(base() + SessionArea.SUBMITTED, bits);
+        ring();
+    }
+
+    void ring() {
+        RawMemory.putIntVolatile(base() + SessionArea.DOORBELL, SessionArea.DOORBELL_AWAKE);
+        Futex.wake(base() + SessionArea.DOORBELL, 1);
+    }
+
+    /** Sends bytes that need not mean anything. */
+    void sendRaw(byte[] bytes, int... descriptors) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment message = arena.allocateFrom(ValueLayout.JAVA_BYTE, bytes);
+            socket.send(message, bytes.length, descriptors);
+        }
+    }
+
+    /** The reason with which the node ends the session; whatever it says before is passed over. */
+    String awaitGoodbye() throws ProtocolException {
+        ControlMessage message;
+        while ((message = channel.receive()) != null) {
+            if (message instanceof Goodbye goodbye) {
+                return goodbye.reason();
+            }
+        }
+        return "";
+    }
+
+    @Override
+    public void close() {
+        channel.close();
+        if (memory != null) {
+            memory.close();
+        }
+    }
+}

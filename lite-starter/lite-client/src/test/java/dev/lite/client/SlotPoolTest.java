@@ -1,0 +1,110 @@
+package dev.lite.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.junit.jupiter.api.Test;
+
+class SlotPoolTest {
+    private static final double SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
+
+    private static long in(Duration time) {
+        return System.nanoTime() + (long) (time.toNanos() * SCALE);
+    }
+
+    private static long soon() {
+        return in(Duration.ofMillis(20));
+    }
+
+    @Test
+    void aSlotHasOneOwnerHoweverManyThreadsWantOne() throws InterruptedException {
+        SlotPool pool = new SlotPool(3, slot -> false);
+        AtomicIntegerArray owners = new AtomicIntegerArray(3);
+        AtomicInteger wrong = new AtomicInteger();
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            threads.add(Thread.ofPlatform().start(() -> {
+                for (int n = 0; n < 5_000; n++) {
+                    int slot = pool.acquire(in(Duration.ofSeconds(20)));
+                    if (slot < 0 || owners.incrementAndGet(slot) != 1) {
+                        wrong.incrementAndGet();
+                        return;
+                    }
+                    Thread.onSpinWait();
+                    owners.decrementAndGet(slot);
+                    pool.release(slot);
+                }
+            }));
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertThat(wrong).hasValue(0);
+    }
+
+    @Test
+    void withoutAFreeSlotTheDeadlineIsKept() {
+        SlotPool pool = new SlotPool(1, slot -> false);
+        assertThat(pool.acquire(soon())).isZero();
+        long before = System.nanoTime();
+        assertThat(pool.acquire(soon())).isEqualTo(-1);
+        assertThat(System.nanoTime() - before).isGreaterThan(Duration.ofMillis(10).toNanos());
+        pool.release(0);
+        assertThat(pool.acquire(soon())).isZero();
+    }
+
+    @Test
+    void aSlotInQuarantineIsGivenOutOnlyAfterItsLateCompletion() {
+        AtomicBoolean completed = new AtomicBoolean();
+        SlotPool pool = new SlotPool(1, slot -> completed.get());
+        assertThat(pool.tryAcquire()).isZero();
+        pool.quarantine(0);
+        assertThat(pool.acquire(soon())).isEqualTo(-1);
+        completed.set(true);
+        assertThat(pool.acquire(in(Duration.ofSeconds(10)))).isZero();
+    }
+
+    @Test
+    void theMemoryStaysUntilTheLastOwnerIsDone() {
+        SlotPool pool = new SlotPool(4, slot -> false);
+        int owned = pool.tryAcquire();
+        int late = pool.tryAcquire();
+        pool.quarantine(late);
+        pool.close();
+        assertThat(pool.awaitAllGivenBack(soon())).isFalse();
+        pool.release(owned);
+        assertThat(pool.awaitAllGivenBack(in(Duration.ofSeconds(10)))).isTrue();
+        assertThat(pool.tryAcquire()).isEqualTo(-1);
+        assertThat(pool.acquire(in(Duration.ofSeconds(10)))).isEqualTo(-1);
+    }
+
+    @Test
+    void closingWakesWhoWaitsForASlot() throws InterruptedException {
+        SlotPool pool = new SlotPool(1, slot -> false);
+        assertThat(pool.tryAcquire()).isZero();
+        AtomicInteger got = new AtomicInteger();
+        Thread waiting = Thread.ofPlatform().start(() -> got.set(pool.acquire(in(Duration.ofSeconds(60)))));
+        while (waiting.getState() != Thread.State.TIMED_WAITING) {
+            Thread.onSpinWait();
+        }
+        pool.close();
+        assertThat(waiting.join(Duration.ofSeconds(10))).isTrue();
+        assertThat(got).hasValue(-1);
+    }
+
+    @Test
+    void whoWaitsForAHandlesOperationsSeesTheOneUnderWay() {
+        SlotPool pool = new SlotPool(2, slot -> false);
+        int slot = pool.tryAcquire();
+        pool.workFor(slot, 77);
+        assertThat(pool.awaitNoneFor(77, soon())).isFalse();
+        assertThat(pool.awaitNoneFor(78, soon())).isTrue();
+        pool.release(slot);
+        assertThat(pool.awaitNoneFor(77, soon())).isTrue();
+    }
+}

@@ -1,0 +1,201 @@
+package dev.lite.client.protocol;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import dev.lite.api.Extent;
+import dev.lite.api.Lifetime;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.client.protocol.ControlMessage.Done;
+import dev.lite.client.protocol.ControlMessage.Extents;
+import dev.lite.client.protocol.ControlMessage.ExtentsPage;
+import dev.lite.client.protocol.ControlMessage.Failed;
+import dev.lite.client.protocol.ControlMessage.Free;
+import dev.lite.client.protocol.ControlMessage.Goodbye;
+import dev.lite.client.protocol.ControlMessage.Hello;
+import dev.lite.client.protocol.ControlMessage.Malloc;
+import dev.lite.client.protocol.ControlMessage.Map;
+import dev.lite.client.protocol.ControlMessage.Mapped;
+import dev.lite.client.protocol.ControlMessage.Nodes;
+import dev.lite.client.protocol.ControlMessage.NodesPage;
+import dev.lite.client.protocol.ControlMessage.Refused;
+import dev.lite.client.protocol.ControlMessage.Unmap;
+import dev.lite.client.protocol.ControlMessage.Welcome;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+class ControlCodecTest {
+    private static final int VERSION = SessionProtocol.VERSION;
+
+    private final MemorySegment message = Arena.ofAuto().allocate(SessionProtocol.MESSAGE_BYTES_MAX);
+
+    static Stream<ControlMessage> everyMessage() {
+        LmrSpec spec = LmrSpec.of(Long.MAX_VALUE);
+        return Stream.of(
+                new Hello(VERSION, "orders", null),
+                new Hello(VERSION, "größe", "secret"),
+                new Welcome(VERSION, 7, "node", "uid:1", new SessionArea(64, 65_536), 16),
+                new Refused(VERSION, 10, "too many"),
+                new Malloc(1, 2, spec),
+                new Malloc(1, Long.MIN_VALUE, spec.withName("name").withDefaultPermissions(Permission.READ)),
+                new Malloc(1, 2, spec.withPlacement(Placement.spread()).withLifetime(Lifetime.UNTIL_FREED)),
+                new Malloc(1, 2, spec.withPlacement(Placement.roundRobin())),
+                new Malloc(1, 2, spec.withPlacement(Placement.on(List.of("a", "b", "a")))),
+                new Map(3, 4, "name", Set.of(Permission.READ, Permission.MASTER)),
+                new Unmap(5, -6),
+                new Free(7, 8),
+                new Extents(9, 10, 11),
+                new Nodes(12, 13),
+                new Mapped(14, 15, 16, null, 17, Set.of()),
+                new Mapped(14, 15, 16, "x", 17, Set.of(Permission.values())),
+                new Done(18),
+                new ExtentsPage(19, 2, List.of(new Extent("n", 0, 1), new Extent("", 1, 2))),
+                new NodesPage(20, 1, List.of(new NodeInfo("n", 1, 2, 3, "shm"))),
+                new Failed(21, 5, "freed"),
+                new Goodbye("bye"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("everyMessage")
+    void everyMessageComesBackAsItWas(ControlMessage original) throws ProtocolException {
+        int length = ControlCodec.encode(original, message);
+        assertThat(ControlCodec.decode(message, length)).isEqualTo(original);
+    }
+
+    @ParameterizedTest
+    @MethodSource("everyMessage")
+    void aMessageCutAnywhereIsRefused(ControlMessage original) {
+        int length = ControlCodec.encode(original, message);
+        for (int cut = 0; cut < length; cut++) {
+            int shorter = cut;
+            assertThatExceptionOfType(ProtocolException.class)
+                    .isThrownBy(() -> ControlCodec.decode(message, shorter));
+        }
+        assertThatExceptionOfType(ProtocolException.class)
+                .isThrownBy(() -> ControlCodec.decode(message, length + 1))
+                .withMessageContaining("1 bytes after the end");
+    }
+
+    @ParameterizedTest
+    @MethodSource("everyMessage")
+    void aMessageWithAnyByteChangedIsReadOrRefusedButNothingElse(ControlMessage original) {
+        long seed = System.nanoTime();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        int length = ControlCodec.encode(original, message);
+        byte[] intact = message.asSlice(0, length).toArray(ValueLayout.JAVA_BYTE);
+        for (int i = 0; i < 2_000; i++) {
+            MemorySegment.copy(intact, 0, message, ValueLayout.JAVA_BYTE, 0, length);
+            for (int n = random.nextInt(3); n >= 0; n--) {
+                message.set(ValueLayout.JAVA_BYTE, random.nextInt(length), (byte) random.nextInt());
+            }
+            try {
+                assertThat(ControlCodec.decode(message, length)).isNotNull();
+            } catch (ProtocolException refused) {
+                assertThat(refused.getMessage()).isNotBlank();
+            }
+        }
+    }
+
+    @Test
+    void countsAndLengthsAreCheckedBeforeAnythingIsMade() {
+        int length = ControlCodec.encode(new ExtentsPage(1, 1, List.of(new Extent("n", 0, 1))), message);
+        message.set(ValueLayout.JAVA_INT_UNALIGNED, 13, Integer.MAX_VALUE);
+        assertThatExceptionOfType(ProtocolException.class)
+                .isThrownBy(() -> ControlCodec.decode(message, length))
+                .withMessageContaining("extents")
+                .withMessageContaining(Integer.toString(Integer.MAX_VALUE));
+        int goodbye = ControlCodec.encode(new Goodbye("x"), message);
+        for (int bytes : new int[] {-1, Integer.MIN_VALUE, Integer.MAX_VALUE, SessionProtocol.TEXT_BYTES_MAX + 1}) {
+            message.set(ValueLayout.JAVA_INT_UNALIGNED, 1, bytes);
+            assertThatExceptionOfType(ProtocolException.class)
+                    .isThrownBy(() -> ControlCodec.decode(message, goodbye))
+                    .withMessageContaining(Integer.toString(bytes));
+        }
+    }
+
+    @Test
+    void aHelloOfAnotherVersionStillTellsItsVersion() throws ProtocolException {
+        int length = ControlCodec.encode(new Hello(VERSION + 1, "new", "secret"), message);
+        assertThat(ControlCodec.decode(message, length))
+                .isInstanceOfSatisfying(Hello.class, hello -> assertThat(hello.version())
+                        .isEqualTo(VERSION + 1));
+    }
+
+    @Test
+    void whatIsNoLiteClientIsFoundOut() {
+        ControlCodec.encode(new Hello(VERSION, "x", null), message);
+        message.set(ValueLayout.JAVA_INT_UNALIGNED, 1, 0x47455420);
+        assertThatExceptionOfType(ProtocolException.class)
+                .isThrownBy(() -> ControlCodec.decode(message, 15))
+                .withMessageContaining("0x47455420");
+    }
+
+    @Test
+    void aTokenIsInNoText() {
+        assertThat(new Hello(VERSION, "x", "secret").toString()).doesNotContain("secret");
+    }
+
+    @Test
+    void namesOverTheLimitAreRefusedAndTextsAreCut() throws ProtocolException {
+        String tooLong = "n".repeat(SessionProtocol.NAME_BYTES_MAX + 1);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> ControlCodec.encode(new Hello(VERSION, tooLong, null), message))
+                .withMessageContaining("application")
+                .withMessageContaining("513")
+                .withMessageContaining("512");
+        List<String> many = Collections.nCopies(2000, "node");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> ControlCodec.encode(
+                        new Malloc(1, 1, LmrSpec.of(1).withPlacement(Placement.on(many))), message))
+                .withMessageContaining("2000");
+        int length = ControlCodec.encode(new Failed(1, 1, "ü".repeat(5000)), message);
+        assertThat(ControlCodec.decode(message, length))
+                .isEqualTo(new Failed(1, 1, "ü".repeat(SessionProtocol.TEXT_BYTES_MAX / 2)));
+    }
+
+    @Test
+    void aTextIsCutBetweenCharacters() {
+        assertThat(SessionProtocol.cut("aü", 2)).isEqualTo(new byte[] {'a'});
+        assertThat(SessionProtocol.cut("a😀b", 4)).isEqualTo(new byte[] {'a'});
+        assertThat(SessionProtocol.cut("a😀b", 6)).isEqualTo("a😀b".getBytes(StandardCharsets.UTF_8));
+        assertThat(SessionProtocol.cut("", 0)).isEmpty();
+        assertThat(SessionProtocol.cut("a\ud800b", 10)).isEqualTo(new byte[] {'a', '?', 'b'});
+    }
+
+    @Test
+    void longListsAreCutIntoPagesThatFitAMessage() throws ProtocolException {
+        List<Extent> all = new ArrayList<>();
+        for (int i = 0; i < 10_000; i++) {
+            all.add(new Extent("ü".repeat(i % 250), i, 1));
+        }
+        List<Extent> together = new ArrayList<>();
+        while (together.size() < all.size()) {
+            int length = ControlCodec.encode(ControlCodec.extentsPage(1, all, together.size()), message);
+            ExtentsPage page = (ExtentsPage) ControlCodec.decode(message, length);
+            assertThat(page.total()).isEqualTo(10_000);
+            assertThat(page.extents()).isNotEmpty();
+            together.addAll(page.extents());
+        }
+        assertThat(together).isEqualTo(all);
+        for (int from : new int[] {-1, Integer.MIN_VALUE, 10_000, Integer.MAX_VALUE}) {
+            assertThat(ControlCodec.extentsPage(1, all, from)).isNotNull();
+            assertThat(ControlCodec.nodesPage(1, List.of(), from).nodes()).isEmpty();
+        }
+    }
+}
