@@ -1,6 +1,7 @@
 package dev.lite.tier.memory;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.RawMemory;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -56,6 +57,7 @@ public final class ArenaAllocator {
     private int cleanings; // how often one was done
     private long allocatedBytes;
     private int allocatedExtents;
+    private boolean closed;
 
     /**
      * Rebuilds the books from the arena.
@@ -77,6 +79,7 @@ public final class ArenaAllocator {
      * @param runsMax how many runs may be answered
      * @return at least one run; fewer than {@code count} chunks only when {@code runsMax} runs do not hold them
      * @throws LimitExceededException when the free memory or the extent table does not suffice; nothing is taken then
+     * @throws NodeUnreachableException after {@link #close}
      */
     public List<ExtentRun> allocate(long lmrId, long chunkBytes, long count, int runsMax) {
         long unit = Math.ceilDiv(chunkBytes, alignment(chunkBytes)) * alignment(chunkBytes);
@@ -125,6 +128,9 @@ public final class ArenaAllocator {
 
     private void checkSpace(long unit, long units) {
         assert Thread.holdsLock(this);
+        if (closed) {
+            throw new NodeUnreachableException("node %s is stopping".formatted(node));
+        }
         long free = clean.total() + uncleanBytes;
         if (units > free / unit && cleaning == 0) {
             throw new LimitExceededException("node %s has %d bytes free of %d; %d are asked for"
@@ -232,7 +238,8 @@ public final class ArenaAllocator {
      */
     public synchronized boolean free(long lmrId, ExtentRun run) {
         int entry = run.entry();
-        if (entry < 0
+        if (closed
+                || entry < 0
                 || entry >= table.capacity()
                 || table.state(entry) != ExtentTable.State.ALLOCATED
                 || table.lmrId(entry) != lmrId
@@ -259,7 +266,7 @@ public final class ArenaAllocator {
         Unclean dirty;
         long length;
         synchronized (this) {
-            if (unclean.isEmpty()) {
+            if (unclean.isEmpty() || closed) {
                 return 0;
             }
             dirty = unclean.first();
@@ -288,6 +295,22 @@ public final class ArenaAllocator {
     public synchronized void awaitFreed() throws InterruptedException {
         while (unclean.isEmpty()) {
             wait();
+        }
+    }
+
+    /** Ends the use of the arena: from the return on nothing here touches it. Waits for what is being zeroed. */
+    public synchronized void close() {
+        closed = true;
+        boolean interrupted = false;
+        while (cleaning > 0) {
+            try {
+                wait(); // a run is zeroed in milliseconds, and its thread notifies
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 

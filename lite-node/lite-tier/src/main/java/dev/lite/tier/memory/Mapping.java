@@ -19,6 +19,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -182,7 +183,8 @@ public final class Mapping implements TierHandle {
             InFlight.exit(slot);
         }
         try {
-            return owner.remoteMemory().fetchAdd(Layout.nodeOf(place), Layout.offsetOf(place), delta, deadline());
+            return owner.remoteMemory()
+                    .fetchAdd(Layout.nodeOf(place), arenaOf(place), Layout.offsetOf(place), delta, deadline());
         } finally {
             posted.decrementAndGet();
         }
@@ -204,7 +206,7 @@ public final class Mapping implements TierHandle {
         }
         try {
             return owner.remoteMemory()
-                    .testSet(Layout.nodeOf(place), Layout.offsetOf(place), expected, value, deadline());
+                    .testSet(Layout.nodeOf(place), arenaOf(place), Layout.offsetOf(place), expected, value, deadline());
         } finally {
             posted.decrementAndGet();
         }
@@ -273,6 +275,7 @@ public final class Mapping implements TierHandle {
                     owner.remoteMemory()
                             .read(
                                     Layout.nodeOf(place),
+                                    arenaOf(place),
                                     Layout.offsetOf(place),
                                     destination,
                                     at + done,
@@ -296,7 +299,14 @@ public final class Mapping implements TierHandle {
                 long piece = pieceLength(offset + done, length - done);
                 if (Layout.isRemote(place)) {
                     owner.remoteMemory()
-                            .write(Layout.nodeOf(place), Layout.offsetOf(place), source, at + done, piece, deadline);
+                            .write(
+                                    Layout.nodeOf(place),
+                                    arenaOf(place),
+                                    Layout.offsetOf(place),
+                                    source,
+                                    at + done,
+                                    piece,
+                                    deadline);
                 } else {
                     MemorySegment.copy(source, at + done, ALL, place, piece);
                 }
@@ -305,6 +315,16 @@ public final class Mapping implements TierHandle {
         } finally {
             posted.decrementAndGet();
         }
+    }
+
+    private UUID arenaOf(long place) {
+        int node = Layout.nodeOf(place);
+        for (int index = 0; index < lmr.shares().size(); index++) {
+            if (lmr.shares().get(index).node() == node) {
+                return lmr.shares().get(index).arena();
+            }
+        }
+        throw new IllegalStateException("%s has no share on node %d".formatted(this, node));
     }
 
     private Deadline deadline() {

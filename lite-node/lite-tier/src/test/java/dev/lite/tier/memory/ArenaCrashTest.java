@@ -74,8 +74,7 @@ class ArenaCrashTest {
         if (words.length != 6 || !words[5].equals(".")) {
             return; // cut off by the kill
         }
-        ExtentRun run =
-                new ExtentRun(Long.parseLong(words[2]), Long.parseLong(words[3]), Integer.parseInt(words[4]));
+        ExtentRun run = new ExtentRun(Long.parseLong(words[2]), Long.parseLong(words[3]), Integer.parseInt(words[4]));
         heard.put(Long.parseLong(words[1]), new Said(run, words[0].equals("freeing")));
     }
 

@@ -13,12 +13,33 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
 class LayoutTest {
+    private static final UUID ARENA = new UUID(1, 2);
     private static final long[] SIZES = {
-        1, 7, 8, 63, 64, 65, 4095, 4096, 4097, 8192, 12288, 61_440, 1 << 20, (4 << 20) - 1, 4 << 20, (4 << 20) + 1,
-        12 << 20, (12 << 20) + 1, 100_000_000, 5L << 30, (1L << 40) + 12_345
+        1,
+        7,
+        8,
+        63,
+        64,
+        65,
+        4095,
+        4096,
+        4097,
+        8192,
+        12288,
+        61_440,
+        1 << 20,
+        (4 << 20) - 1,
+        4 << 20,
+        (4 << 20) + 1,
+        12 << 20,
+        (12 << 20) + 1,
+        100_000_000,
+        5L << 30,
+        (1L << 40) + 12_345
     };
 
     /** Where the bytes of one LMR lie by the definition: chunk i is number i / shares of share i % shares. */
@@ -59,7 +80,7 @@ class LayoutTest {
                 runs.add(new Run(at, Math.ceilDiv(tail, 64L) * 64, runs.size()));
                 places.add(new long[] {node, at});
             }
-            shareList.add(new Share(node, runs));
+            shareList.add(new Share(node, ARENA, runs));
             chunksOfShares.add(places);
         }
         return new Model(record(size, shift, shareList), chunksOfShares);
@@ -88,12 +109,11 @@ class LayoutTest {
             long[] places = Layout.places(model.lmr(), node -> mapped && node == 1 ? mappedBase : 0);
             assertThat(places).hasSize(model.lmr().chunks());
             for (int probe = 0; probe < 200; probe++) {
-                long at =
-                        switch (probe) {
-                            case 0 -> 0;
-                            case 1 -> size - 1;
-                            default -> random.nextLong(size);
-                        };
+                long at = switch (probe) {
+                    case 0 -> 0;
+                    case 1 -> size - 1;
+                    default -> random.nextLong(size);
+                };
                 long[] expected = model.nodeAndOffset(at);
                 int shift = model.lmr().chunkShift();
                 long place = places[(int) (at >>> shift)] + (at & ((1L << shift) - 1));
@@ -123,7 +143,9 @@ class LayoutTest {
                 assertThat(extent.length()).isPositive();
                 assertThat(extent.node()).isEqualTo("n" + model.nodeAndOffset(at)[0]);
                 assertThat(extent.node()).isEqualTo("n" + model.nodeAndOffset(at + extent.length() - 1)[0]);
-                assertThat(extent.node()).as("neighbours on one node are joined").isNotEqualTo(former);
+                assertThat(extent.node())
+                        .as("neighbours on one node are joined")
+                        .isNotEqualTo(former);
                 former = extent.node();
                 at += extent.length();
             }
@@ -170,9 +192,10 @@ class LayoutTest {
 
     @Test
     void aRecordWhoseRunsDoNotReachItsSizeIsRefused() {
-        LmrRecord lmr = record(3L << 22, 22, List.of(new Share(0, List.of(new Run(4096, 2L << 22, 0)))));
+        LmrRecord lmr = record(3L << 22, 22, List.of(new Share(0, ARENA, List.of(new Run(4096, 2L << 22, 0)))));
         assertThatThrownBy(() -> Layout.places(lmr, node -> 0))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("node 0 holds fewer chunks than its record of %d bytes needs".formatted(3L << 22));
+                .hasMessageContaining(
+                        "node 0 holds fewer chunks than its record of %d bytes needs".formatted(3L << 22));
     }
 }

@@ -29,6 +29,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -39,6 +40,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class MappingTest {
+    private static final UUID ARENA = new UUID(1, 2);
     private static final int ALL = Permission.toBits(EnumSet.allOf(Permission.class));
 
     private final Arena arena = Arena.ofShared();
@@ -84,8 +86,13 @@ class MappingTest {
 
     private Mapping oneExtent(long bytes, int granted, @Nullable String name) {
         MemorySegment memory = arena.allocate(Math.ceilDiv(bytes, 64L) * 64, 64);
-        return mapping(bytes, 62, List.of(new Share(0, List.of(new Run(0, memory.byteSize(), 0)))), node ->
-                memory.address(), granted, name);
+        return mapping(
+                bytes,
+                62,
+                List.of(new Share(0, ARENA, List.of(new Run(0, memory.byteSize(), 0)))),
+                node -> memory.address(),
+                granted,
+                name);
     }
 
     /** Chunks of 4 KiB dealt to three nodes, each with its own memory in two runs with a gap. */
@@ -101,7 +108,7 @@ class MappingTest {
             if (count > first) {
                 runs.add(new Run(3 * 4096 + first * chunk, (count - first) * chunk, 1));
             }
-            shares.add(new Share(share, runs));
+            shares.add(new Share(share, ARENA, runs));
         }
         long perNode = (chunks + 8L) * chunk;
         return mapping(bytes, 12, shares, node -> memory.address() + node * perNode, ALL, "chunked");
@@ -130,7 +137,8 @@ class MappingTest {
                         mapping.write(offset, data);
                     } else {
                         try (Arena own = Arena.ofConfined()) {
-                            mapping.write(offset, own.allocate(length + 1L).asSlice(1).copyFrom(MemorySegment.ofArray(data)));
+                            mapping.write(
+                                    offset, own.allocate(length + 1L).asSlice(1).copyFrom(MemorySegment.ofArray(data)));
                         }
                     }
                 } else if (random.nextBoolean()) {
@@ -167,7 +175,8 @@ class MappingTest {
     void everyRangeOutsideTheLmrIsRefusedWithItsFiguresAlsoWhenItOverflows() {
         for (Mapping mapping : List.of(oneExtent(10_000, ALL), chunked(10_000))) {
             byte[] two = new byte[2];
-            for (long offset : new long[] {9_999, 10_000, 10_001, -1, Long.MAX_VALUE, Long.MIN_VALUE, Long.MAX_VALUE - 1}) {
+            for (long offset :
+                    new long[] {9_999, 10_000, 10_001, -1, Long.MAX_VALUE, Long.MIN_VALUE, Long.MAX_VALUE - 1}) {
                 assertThatExceptionOfType(LmrBoundsException.class)
                         .isThrownBy(() -> mapping.read(offset, two))
                         .withMessage("%s: offset %d, length 2 lies outside of its 10000 bytes", mapping, offset);
@@ -436,7 +445,9 @@ class MappingTest {
         over.set(true);
         writers.forEach(Waits::join);
         assertThat(writes.get()).isGreaterThan(100);
-        assertThat(foreign).as("words of former owners, in %d generations", generation.get()).isZero();
+        assertThat(foreign)
+                .as("words of former owners, in %d generations", generation.get())
+                .isZero();
     }
 
     private Mapping fresh(MemorySegment memory, long id) {
@@ -447,7 +458,7 @@ class MappingTest {
                 62,
                 0,
                 Map.of(),
-                List.of(new Share(0, List.of(new Run(0, memory.byteSize(), 0)))));
+                List.of(new Share(0, ARENA, List.of(new Run(0, memory.byteSize(), 0)))));
         return new Mapping(lmr, null, ALL, Layout.places(lmr, node -> memory.address()), owner);
     }
 

@@ -125,7 +125,9 @@ class NodeArenaTest {
     @Test
     void aConfigurationThatDoesNotFitTheFileIsRefusedWithBothFigures() throws IOException {
         NodeArena.open(config()).close();
-        refused(TestArena.config(root, 8 << 20, EXTENTS), "it has 4194304 bytes, but lite.node.arena.size asks for 8388608");
+        refused(
+                TestArena.config(root, 8 << 20, EXTENTS),
+                "it has 4194304 bytes, but lite.node.arena.size asks for 8388608");
         refused(
                 TestArena.config(root, BYTES, 256),
                 "it was made for 128 extents and 4 nodes, the configuration asks for 256 and 4");
@@ -226,8 +228,7 @@ class NodeArenaTest {
         long bytes = (2L << 30) + (64 << 20);
         try (NodeArena arena = NodeArena.open(new ArenaConfig(root, "test", "n0", bytes, 4096, 4, false))) {
             ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
-            ExtentRun whole =
-                    allocator.allocate(1, allocator.dataBytes(), 1, 1).getFirst();
+            ExtentRun whole = allocator.allocate(1, allocator.dataBytes(), 1, 1).getFirst();
             assertThat(whole.offset() + whole.length()).isEqualTo(bytes);
             long last = arena.address() + bytes - 8;
             assertThat(RawMemory.getLong(last)).isZero();
@@ -261,7 +262,8 @@ class NodeArenaTest {
         assertThatThrownBy(() -> NodeArena.open(new ArenaConfig(below, "test", "n0", BYTES, 200_000, 4, true))
                         .close())
                 .isInstanceOf(ArenaException.class)
-                .hasMessageContaining("the arena size is 4194304 bytes, but its tables for 200000 extents and 4 nodes take");
+                .hasMessageContaining(
+                        "the arena size is 4194304 bytes, but its tables for 200000 extents and 4 nodes take");
         assertThat(below).doesNotExist();
     }
 

@@ -17,14 +17,20 @@ final class TestCluster implements AutoCloseable {
 
     private final Path root;
     private final FabricProvider provider;
+    private final Duration deadline;
     private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
     private final Map<String, Member> members = new LinkedHashMap<>();
 
     private record Member(LiteNode node, InMemoryDirectory directory) {}
 
     TestCluster(Path root, FabricProvider provider) {
+        this(root, provider, Waits.seconds(10));
+    }
+
+    TestCluster(Path root, FabricProvider provider, Duration deadline) {
         this.root = root;
         this.provider = provider;
+        this.deadline = deadline;
     }
 
     Path arenas() {
@@ -32,19 +38,24 @@ final class TestCluster implements AutoCloseable {
     }
 
     LiteNodeConfig config(String name) {
+        return in(name, root.resolve("run-" + name));
+    }
+
+    /** With another run directory. */
+    LiteNodeConfig in(String name, Path runDirectory) {
         return new LiteNodeConfig(
                 "c",
                 name,
                 arenas(),
                 ARENA_BYTES,
                 true,
-                root.resolve("run"),
+                runDirectory,
                 new LiteNodeConfig.Limits(Long.MAX_VALUE, 1 << 20, 0, 8),
-                Waits.seconds(10),
+                deadline,
                 100);
     }
 
-    LiteNodeConfig withDeadline(String name, Duration deadline) {
+    LiteNodeConfig withDeadline(String name, Duration ofNode) {
         LiteNodeConfig config = config(name);
         return new LiteNodeConfig(
                 config.cluster(),
@@ -54,7 +65,7 @@ final class TestCluster implements AutoCloseable {
                 config.arenaRetained(),
                 config.runDirectory(),
                 config.limits(),
-                deadline,
+                ofNode,
                 config.pollSpins());
     }
 
@@ -90,7 +101,9 @@ final class TestCluster implements AutoCloseable {
     }
 
     private static long connections(LiteNode node) {
-        return node.nodes().stream().filter(peer -> !peer.fabric().equals("none")).count();
+        return node.nodes().stream()
+                .filter(peer -> !peer.fabric().equals("none"))
+                .count();
     }
 
     LiteNode node(int index) {

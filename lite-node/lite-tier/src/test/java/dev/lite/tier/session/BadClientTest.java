@@ -133,9 +133,10 @@ class BadClientTest {
                 int status = RawMemory.getInt(bad.base() + SessionArea.slotOffset(1) + SessionArea.STATUS);
                 assertThat(status).as("0x%x", one).isEqualTo(5);
                 bad.channel.send(new Extents(6, one, 0));
-                assertThat(bad.channel.receive()).isInstanceOfSatisfying(Failed.class, failed -> assertThat(
-                                failed.code())
-                        .isEqualTo(5));
+                assertThat(bad.channel.receive())
+                        .isInstanceOfSatisfying(
+                                Failed.class,
+                                failed -> assertThat(failed.code()).isEqualTo(5));
             }
         }
     }
@@ -143,9 +144,10 @@ class BadClientTest {
     @Test
     void whoSaysNothingIsDropped() throws ProtocolException {
         try (RawClient silent = new RawClient(socket)) {
-            assertThat(silent.channel.receive()).isInstanceOfSatisfying(Refused.class, refused -> assertThat(
-                            refused.reason())
-                    .contains("no hello within"));
+            assertThat(silent.channel.receive())
+                    .isInstanceOfSatisfying(
+                            Refused.class,
+                            refused -> assertThat(refused.reason()).contains("no hello within"));
             assertThat(silent.channel.receive()).isNull();
         }
     }

@@ -32,9 +32,7 @@ class KilledClientTest {
                     // It counts in a tight loop from its own process.
                     TestWaits.until("the victim counts", () -> lmr.fetchAdd(0, 0) > 1_000 || !victim.isAlive());
                     assertThat(victim.isAlive()).isTrue();
-                    assertThat(server.sessions())
-                            .extracting(SessionInfo::pid)
-                            .contains((int) victim.pid());
+                    assertThat(server.sessions()).extracting(SessionInfo::pid).contains((int) victim.pid());
                 } finally {
                     victim.destroyForcibly();
                 }

@@ -41,10 +41,12 @@ class PrincipalPolicyTest {
     void aRefusalNamesTheUserAndNoSecret() {
         PrincipalPolicy policy = PrincipalPolicy.of(List.of(new Rule("orders", OptionalInt.of(1000), "orders-secret")));
         assertThat(policy.decide(uid(1000), "guess"))
-                .isInstanceOfSatisfying(Rejected.class, no -> assertThat(no.reason())
-                        .contains("1000")
-                        .doesNotContain("guess")
-                        .doesNotContain("orders"));
+                .isInstanceOfSatisfying(
+                        Rejected.class,
+                        no -> assertThat(no.reason())
+                                .contains("1000")
+                                .doesNotContain("guess")
+                                .doesNotContain("orders"));
         assertThat(new Rule("orders", OptionalInt.of(1000), "orders-secret").toString())
                 .doesNotContain("secret");
     }

@@ -41,7 +41,8 @@ final class RawClient implements AutoCloseable {
             throw new AssertionError("not welcome: " + answer);
         }
         area = welcome.area();
-        memory = SharedMemory.fromDescriptor(answer.carrier().descriptors()[0], welcome.area().bytes(), true);
+        memory = SharedMemory.fromDescriptor(
+                answer.carrier().descriptors()[0], welcome.area().bytes(), true);
         return this;
     }
 

@@ -104,9 +104,8 @@ class SessionEndTest {
 
     @Test
     void anUnknownPrincipalIsRefusedWithTheReason() {
-        start(config()
-                .withPolicy(PrincipalPolicy.of(
-                        List.of(new PrincipalPolicy.Rule("orders", OptionalInt.empty(), "secret")))));
+        start(config().withPolicy(PrincipalPolicy.of(
+                List.of(new PrincipalPolicy.Rule("orders", OptionalInt.empty(), "secret")))));
         assertThatExceptionOfType(SessionLostException.class)
                 .isThrownBy(this::attach)
                 .withMessageContaining("node.sock")
@@ -160,8 +159,8 @@ class SessionEndTest {
                 Lite lite = attach()) {
             lite.memory().malloc(LmrSpec.of(8).withName("quick"));
             for (int i = 0; i < 3; i++) {
-                raw.channel.send(new ControlMessage.Map(
-                        i, Duration.ofSeconds(5).toNanos(), "slow", Set.of(Permission.READ)));
+                raw.channel.send(
+                        new ControlMessage.Map(i, Duration.ofSeconds(5).toNanos(), "slow", Set.of(Permission.READ)));
             }
             assertThat(raw.channel.receive())
                     .isInstanceOfSatisfying(
@@ -246,8 +245,8 @@ class SessionEndTest {
             backend.slowAgain();
             AtomicReference<Throwable> ofRead = new AtomicReference<>();
             AtomicReference<Throwable> ofMalloc = new AtomicReference<>();
-            Thread reading = Thread.ofPlatform()
-                    .start(() -> ofRead.set(catchThrowable(() -> lmr.read(0, new byte[8]))));
+            Thread reading =
+                    Thread.ofPlatform().start(() -> ofRead.set(catchThrowable(() -> lmr.read(0, new byte[8]))));
             Thread mapping = Thread.ofPlatform()
                     .start(() -> ofMalloc.set(catchThrowable(
                             () -> lite.memory().malloc(LmrSpec.of(8).withName("slow-too")))));
@@ -264,7 +263,8 @@ class SessionEndTest {
             assertThat(lite.isOpen()).isFalse();
             assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> lmr.write(0, new byte[8]));
             assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> lmr.fetchAdd(0, 1));
-            assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> lite.memory().malloc(LmrSpec.of(8)));
+            assertThatExceptionOfType(SessionLostException.class)
+                    .isThrownBy(() -> lite.memory().malloc(LmrSpec.of(8)));
             assertThatExceptionOfType(SessionLostException.class).isThrownBy(lite::nodes);
             lmr.unmap();
             backend.goOn();
@@ -299,7 +299,8 @@ class SessionEndTest {
             TestWaits.until("work was done", () -> lmr.fetchAdd(1 << 19, 1) > 20);
             lite.close();
             for (Thread thread : threads) {
-                assertThat(thread.join(TestWaits.scaled(Duration.ofSeconds(10)))).isTrue();
+                assertThat(thread.join(TestWaits.scaled(Duration.ofSeconds(10))))
+                        .isTrue();
             }
             assertThat(unexpected).isEmpty();
         }
@@ -313,8 +314,8 @@ class SessionEndTest {
             LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64).withName("slow"));
             backend.slowAgain();
             AtomicReference<Throwable> ofWrite = new AtomicReference<>();
-            Thread writing = Thread.ofPlatform()
-                    .start(() -> ofWrite.set(catchThrowable(() -> lmr.write(0, new byte[8]))));
+            Thread writing =
+                    Thread.ofPlatform().start(() -> ofWrite.set(catchThrowable(() -> lmr.write(0, new byte[8]))));
             TestWaits.until("the write is under way", () -> backend.waited.get() == 1);
             Thread unmapping = Thread.ofPlatform().start(lmr::unmap);
             assertThat(unmapping.join(SHORT)).isFalse();
