@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.RawMemory;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
@@ -376,6 +377,43 @@ class ArenaAllocatorTest {
         assertThat(allocator.freeBytes()).isEqualTo(allocator.dataBytes());
         cleanAll();
         assertThat(allocator.allocate(1, allocator.dataBytes(), 1, 1)).hasSize(1);
+    }
+
+    /** Unmapping it under a thread that uses it would end this JVM. */
+    @Test
+    void aClosedAllocatorTouchesTheArenaNoMoreWhateverItsThreadsDo() {
+        arena.close();
+        for (int round = 0; round < 20; round++) {
+            open();
+            ArenaAllocator closing = allocator;
+            AtomicBoolean over = new AtomicBoolean();
+            AtomicLong done = new AtomicLong();
+            ConcurrentLinkedQueue<Throwable> wrong = new ConcurrentLinkedQueue<>();
+            List<Thread> threads = new ArrayList<>();
+            for (int index = 0; index < 3; index++) {
+                threads.add(Thread.ofPlatform().start(() -> {
+                    while (!over.get()) {
+                        try {
+                            ExtentRun run = closing.allocate(1, 100_000, 1, 1).getFirst();
+                            closing.free(1, run);
+                            done.incrementAndGet();
+                        } catch (NodeUnreachableException e) {
+                            return;
+                        } catch (RuntimeException | Error e) {
+                            wrong.add(e);
+                            return;
+                        }
+                    }
+                }));
+            }
+            Waits.until("they run", () -> done.get() > 100);
+            allocator.close();
+            arena.close();
+            threads.forEach(Waits::join);
+            over.set(true);
+            assertThat(wrong).isEmpty();
+            assertThat(closing.clean()).isZero();
+        }
     }
 
     private void churn(Random random, AtomicLong lmrs) {

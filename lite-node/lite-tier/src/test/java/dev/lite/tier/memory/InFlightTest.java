@@ -129,6 +129,9 @@ class InFlightTest {
                     long slot = InFlight.enter(shared.mapping);
                     if (shared.right) {
                         shared.acting.incrementAndGet();
+                        for (int spins = 0; spins < 50; spins++) {
+                            Thread.onSpinWait(); // longer than the look at all slots takes
+                        }
                         shared.acting.decrementAndGet();
                     }
                     InFlight.exit(slot);

@@ -75,39 +75,6 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         Waits.until("nothing waits", () -> master.usage().reclaiming() == 0);
     }
 
-    /** The bytes of a write that was given up at its deadline may arrive at any time, also after its handle was unmapped. */
-    @Test
-    void aWriteThatWasGivenUpNeverReachesMemoryThatWasHandedOutAgain() {
-        TestCluster cluster = cluster(1);
-        LiteNode writer = cluster.start(cluster.withDeadline("n1", Waits.seconds(0.2)));
-        cluster.awaitConnections();
-        long rest = cluster.node(0).usage().allocatedBytes();
-        LmrHandle master = cluster.attach(0).memory().malloc(on("n0", "x"));
-        LmrHandle mapped = writer.attach("app").memory().map("x", DATA[0], DATA);
-        network.pause("n1"); // its posts stay on the way
-        byte[] ones = new byte[100_000];
-        Arrays.fill(ones, (byte) 1);
-        assertThatExceptionOfType(LiteTimeoutException.class)
-                .isThrownBy(() -> mapped.write(0, ones))
-                .withMessageContaining("n0");
-        mapped.unmap();
-        AtomicBoolean freed = new AtomicBoolean();
-        Thread freeing = Thread.ofPlatform().start(() -> {
-            master.free();
-            freed.set(true);
-        });
-        Waits.aMoment(Waits.seconds(0.3));
-        assertThat(cluster.node(0).usage().allocatedBytes()).isGreaterThan(rest);
-        network.resume("n1");
-        Waits.join(freeing);
-        Waits.until("the memory is free", () -> cluster.node(0).usage().allocatedBytes() == rest);
-        LmrHandle next = cluster.attach(0).memory().malloc(on("n0", "y"));
-        byte[] content = new byte[200_000];
-        Waits.aMoment(Waits.seconds(0.1));
-        next.read(0, content);
-        assertThat(Arrays.equals(content, new byte[200_000])).isTrue();
-    }
-
     @Test
     void anOperationOnAPausedNodesConnectionEndsAtItsDeadline() {
         TestCluster cluster = cluster(1);
