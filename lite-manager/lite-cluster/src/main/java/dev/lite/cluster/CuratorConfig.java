@@ -13,7 +13,7 @@ import java.util.regex.Pattern;
  */
 public record CuratorConfig(String connectString, String cluster, Duration sessionTimeout, Duration connectionTimeout) {
     /** The session time-out when none is configured. */
-    public static final Duration SESSION_TIMEOUT_DEFAULT = Duration.ofSeconds(10);
+    public static final Duration SESSION_TIMEOUT_DEFAULT = Duration.ofSeconds(6);
 
     /** The connection time-out when none is configured. */
     public static final Duration CONNECTION_TIMEOUT_DEFAULT = Duration.ofSeconds(5);

@@ -33,10 +33,6 @@ final class Deadline {
         return Math.max(0, atNs - System.nanoTime());
     }
 
-    boolean hasPassed() {
-        return remainingNs() == 0;
-    }
-
     /** What the caller gave, for messages. */
     Duration given() {
         return given;

@@ -38,9 +38,10 @@ final class NodeIdStore {
             Answer<List<OpResult>> claimed = session.await(
                     session.multi(
                             paths.byId(id),
-                            ZooKeeperSession.createOp(paths.byId(id), bytes(name), CreateMode.PERSISTENT),
-                            ZooKeeperSession.createOp(
-                                    paths.id(name), bytes(Integer.toString(id)), CreateMode.PERSISTENT)),
+                            List.of(
+                                    ZooKeeperSession.createOp(paths.byId(id), bytes(name), CreateMode.PERSISTENT),
+                                    ZooKeeperSession.createOp(
+                                            paths.id(name), bytes(Integer.toString(id)), CreateMode.PERSISTENT))),
                     deadline,
                     what);
             if (claimed.isOk()) {

@@ -120,11 +120,12 @@ final class RecordStore {
             Answer<List<OpResult>> changed = session.await(
                     session.multi(
                             paths.record(name),
-                            Op.check(paths.bucketOf(name), looked.bucketVersion()),
-                            Op.setData(
-                                    paths.record(name),
-                                    Stored.encode(stored.firstVersion(), record),
-                                    stored.znodeVersion())),
+                            List.of(
+                                    Op.check(paths.bucketOf(name), looked.bucketVersion()),
+                                    Op.setData(
+                                            paths.record(name),
+                                            Stored.encode(stored.firstVersion(), record),
+                                            stored.znodeVersion()))),
                     deadline,
                     "change " + name);
             if (changed.isOk()) {
@@ -149,10 +150,11 @@ final class RecordStore {
             Answer<List<OpResult>> deleted = session.await(
                     session.multi(
                             paths.record(name),
-                            Op.setData(paths.bucketOf(name), EMPTY, looked.bucketVersion()),
-                            Op.delete(
-                                    paths.record(name),
-                                    Stored.of(looked.record()).znodeVersion())),
+                            List.of(
+                                    Op.setData(paths.bucketOf(name), EMPTY, looked.bucketVersion()),
+                                    Op.delete(
+                                            paths.record(name),
+                                            Stored.of(looked.record()).znodeVersion()))),
                     deadline,
                     "delete " + name);
             if (deleted.isOk()) {

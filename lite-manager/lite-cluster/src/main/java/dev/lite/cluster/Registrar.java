@@ -3,6 +3,7 @@ package dev.lite.cluster;
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LiteException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
@@ -91,55 +92,34 @@ final class Registrar implements AutoCloseable {
             ZooKeeperSession.Data idData =
                     session.await(readingId, deadline, what).get();
             Answer<ZooKeeperSession.Data> live = session.await(readingLive, deadline, what);
+            List<Op> operations = new ArrayList<>();
             if (!live.is(Code.NONODE)) {
-                Optional<NodeRecord> own = ownOrCleared(live, deadline, what);
-                if (own.isPresent()) {
-                    return own.get();
+                Optional<LiveEntry> there =
+                        LiveEntry.parse(live.path(), live.get().bytes());
+                if (there.isEmpty() || !there.get().owner().equals(owner)) {
+                    awaitLeave(live.path(), there.map(LiveEntry::node), deadline, what);
+                    continue;
                 }
-                continue;
+                if (live.get().stat().getEphemeralOwner() == session.sessionId()) {
+                    return there.get().node(); // of an earlier attempt whose answer was lost
+                }
+                // Left by an older session of this process, which would take it along when it times out.
+                operations.add(Op.delete(live.path(), live.get().stat().getVersion()));
             }
             int before = idData.stat().getVersion();
             NodeRecord record = NodeIds.record(wanted, id, before + 1L);
-            Answer<List<OpResult>> made = session.await(
-                    session.multi(
-                            paths.live(wanted.name()),
-                            Op.setData(paths.id(wanted.name()), idData.bytes(), before),
-                            ZooKeeperSession.createOp(
-                                    paths.live(wanted.name()),
-                                    new LiveEntry(owner, record).toBytes(),
-                                    CreateMode.EPHEMERAL)),
-                    deadline,
-                    what);
+            operations.add(Op.setData(paths.id(wanted.name()), idData.bytes(), before));
+            operations.add(ZooKeeperSession.createOp(
+                    paths.live(wanted.name()), new LiveEntry(owner, record).toBytes(), CreateMode.EPHEMERAL));
+            Answer<List<OpResult>> made =
+                    session.await(session.multi(paths.live(wanted.name()), operations), deadline, what);
             if (made.isOk()) {
                 return record;
             }
-            if (!made.is(Code.BADVERSION) && !made.is(Code.NODEEXISTS)) {
+            if (!made.is(Code.BADVERSION) && !made.is(Code.NODEEXISTS) && !made.is(Code.NONODE)) {
                 throw made.unexpected();
             }
         }
-    }
-
-    /**
-     * There is a registration of the name.
-     *
-     * @return it, when it is this session's (an earlier attempt whose answer was lost); empty when it is gone now
-     */
-    private Optional<NodeRecord> ownOrCleared(Answer<ZooKeeperSession.Data> live, Deadline deadline, String what) {
-        ZooKeeperSession.Data data = live.get();
-        Optional<LiveEntry> entry = LiveEntry.parse(live.path(), data.bytes());
-        if (entry.isPresent() && entry.get().owner().equals(owner)) {
-            if (data.stat().getEphemeralOwner() == session.sessionId()) {
-                return Optional.of(entry.get().node());
-            }
-            Answer<String> deleted =
-                    session.await(session.delete(live.path(), data.stat().getVersion()), deadline, what);
-            if (!deleted.isOk() && !deleted.is(Code.NONODE) && !deleted.is(Code.BADVERSION)) {
-                throw deleted.unexpected();
-            }
-            return Optional.empty();
-        }
-        awaitLeave(live.path(), entry.map(LiveEntry::node), deadline, what);
-        return Optional.empty();
     }
 
     /** A process that died is registered until its session times out; one that lives stays. */

@@ -224,20 +224,14 @@ final class ZooKeeperSession implements AutoCloseable {
         return answer;
     }
 
-    CompletableFuture<Answer<String>> delete(String path, int version) {
-        CompletableFuture<Answer<String>> answer = new CompletableFuture<>();
-        zooKeeper().delete(path, version, (rc, p, ctx) -> complete(answer, rc, path, path), null);
-        return answer;
-    }
-
     /**
      * All or nothing. The answer's value is there also when it was refused: one result for each operation.
      *
      * @param path for messages
      */
-    CompletableFuture<Answer<List<OpResult>>> multi(String path, Op... operations) {
+    CompletableFuture<Answer<List<OpResult>>> multi(String path, List<Op> operations) {
         CompletableFuture<Answer<List<OpResult>>> answer = new CompletableFuture<>();
-        zooKeeper().multi(List.of(operations), (rc, p, ctx, results) -> complete(answer, rc, path, results), null);
+        zooKeeper().multi(operations, (rc, p, ctx, results) -> complete(answer, rc, path, results), null);
         return answer;
     }
 

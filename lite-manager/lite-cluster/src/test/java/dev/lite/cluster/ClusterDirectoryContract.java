@@ -17,6 +17,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -135,6 +136,39 @@ abstract class ClusterDirectoryContract {
                 .isEmpty();
         assertThat(one.delete("a", old, DEADLINE)).isFalse();
         assertThat(one.read("a", DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("new"));
+    }
+
+    @Test
+    void aChangeNeverHitsARecordThatWasMadeAgainMeanwhile() {
+        ClusterDirectory maker = open();
+        ClusterDirectory changer = open();
+        AtomicBoolean done = new AtomicBoolean();
+        race(racer -> {
+            if (racer > 0) {
+                while (!done.get()) {
+                    changer.read("a", DEADLINE).ifPresent(read -> {
+                        byte[] changed = bytes(new String(read.bytes(), StandardCharsets.UTF_8) + "+");
+                        changer.compareAndSet("a", read.version(), changed, DEADLINE);
+                    });
+                }
+                return true;
+            }
+            try {
+                for (int generation = 0; generation < 200; generation++) {
+                    assertThat(maker.create("a", bytes(generation + ":"), DEADLINE))
+                            .isTrue();
+                    VersionedRecord read;
+                    do {
+                        read = maker.read("a", DEADLINE).orElseThrow();
+                        assertThat(new String(read.bytes(), StandardCharsets.UTF_8))
+                                .startsWith(generation + ":");
+                    } while (!maker.delete("a", read.version(), DEADLINE));
+                }
+            } finally {
+                done.set(true);
+            }
+            return true;
+        });
     }
 
     @Test
@@ -428,7 +462,7 @@ abstract class ClusterDirectoryContract {
         NodeRecord first = open().register(advert("a"), DEADLINE);
         ClusterDirectory second = open();
 
-        assertThatThrownBy(() -> second.register(advert("a"), DEADLINE))
+        assertThatThrownBy(() -> second.register(advert("a"), Waits.seconds(2)))
                 .isInstanceOf(NodeUnreachableException.class)
                 .hasMessageContaining("\"a\"")
                 .hasMessageContaining("host-of-a");
@@ -496,6 +530,8 @@ abstract class ClusterDirectoryContract {
         startDirectory();
 
         Waits.until("both are back", () -> one.isAvailable() && other.isAvailable());
+        // Listeners are told on their own thread, after the state that they are told of.
+        Waits.until("it is told of both", () -> told.availability.getLast());
         assertThat(told.availability).endsWith(false, true);
         assertThat(other.read("kept", DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("x"));
         Waits.until("the node is there", () -> namesOf(other.nodesNow(DEADLINE)).equals(List.of("a")));

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.Op;
 import org.apache.zookeeper.ZooKeeper;
@@ -23,7 +24,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The contract, and what only a real ZooKeeper can do. One server for all tests, one cluster name for each. */
 class CuratorDirectoryTest extends ClusterDirectoryContract {
-    private static final Duration SESSION_TIMEOUT = Waits.scaled(Duration.ofMillis(1500));
+    private static final Duration SESSION_TIMEOUT = Waits.seconds(5);
+
+    /** For tests that wait for it to pass. */
+    private static final Duration SHORT_SESSION_TIMEOUT = Waits.scaled(Duration.ofMillis(1500));
+
     private static final AtomicInteger CLUSTERS = new AtomicInteger();
 
     @TempDir
@@ -45,8 +50,11 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
 
     @Override
     ClusterDirectory openSession() {
-        return CuratorDirectory.open(
-                new CuratorConfig(zooKeeper.connectString(), cluster, SESSION_TIMEOUT, Waits.seconds(1)));
+        return openSession(SESSION_TIMEOUT);
+    }
+
+    private CuratorDirectory openSession(Duration timeout) {
+        return CuratorDirectory.open(new CuratorConfig(zooKeeper.connectString(), cluster, timeout, Waits.seconds(1)));
     }
 
     @Override
@@ -87,14 +95,14 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
 
     @Test
     void theRegistrationOfAKilledProcessIsWaitedForAndThatOfALiveOneIsNot() throws IOException {
-        Process process = NodeProcess.start(zooKeeper.connectString(), cluster, "a", SESSION_TIMEOUT);
+        Process process = NodeProcess.start(zooKeeper.connectString(), cluster, "a", SHORT_SESSION_TIMEOUT);
         try (CuratorDirectory one = curator()) {
             Waits.until(
                     "the process is registered",
                     () -> namesOf(one.nodesNow(DEADLINE)).equals(List.of("a")));
             NodeRecord before = one.nodesNow(DEADLINE).getFirst();
 
-            assertThatThrownBy(() -> one.register(advert("a"), DEADLINE))
+            assertThatThrownBy(() -> one.register(advert("a"), Waits.seconds(3)))
                     .isInstanceOf(NodeUnreachableException.class)
                     .hasMessageContaining("host-of-a");
             process.destroyForcibly();
@@ -119,32 +127,64 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     }
 
     @Test
+    void aRegistrationThatAnOlderSessionOfThisProcessLeftIsReplacedInOneStep() {
+        // Longer than the client takes to find the server again, which pauses for up to 1 s between attempts.
+        Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(2);
+        try (CuratorDirectory one = openSession(timeout)) {
+            RecordingListener told = new RecordingListener();
+            one.addListener(told);
+            NodeRecord before = one.register(advert("a"), DEADLINE);
+            long session = one.session().sessionId();
+
+            // The client gives its session up after a long silence; a server that was down meanwhile keeps it, with the
+            // registration, until its time-out has passed once more.
+            zooKeeper.stop();
+            Waits.until("the session is given up", () -> one.session().sessionId() != session);
+            zooKeeper.start();
+            ClusterDirectory other = open();
+
+            long endNs = System.nanoTime() + 3 * timeout.toNanos() / 2;
+            while (System.nanoTime() < endNs) { // the old session ends meanwhile, and takes nothing with it
+                assertThat(namesOf(other.nodesNow(DEADLINE))).containsExactly("a");
+                LockSupport.parkNanos(5_000_000);
+            }
+
+            assertThat(told.registeredAgain).hasSize(1);
+            NodeRecord after = told.registeredAgain.getFirst();
+            assertThat(after.incarnation()).isGreaterThan(before.incarnation());
+            assertThat(other.nodesNow(DEADLINE)).containsExactly(after);
+        }
+    }
+
+    @Test
     void aNameThatWasTakenBetweenTwoSessionsIsReported() {
-        CuratorDirectory one = curator();
-        RecordingListener told = new RecordingListener();
-        one.addListener(told);
-        one.register(advert("a"), DEADLINE);
-        ClusterDirectory other = open();
-        // Put in the place of the registration in one step, as if the session had ended long ago.
-        ZooKeeperPaths paths = new ZooKeeperPaths(cluster);
-        ZooKeeperSession session = ((CuratorDirectory) other).session();
-        other.nodesNow(DEADLINE);
-        NodeRecord successor = new NodeRecord("a", 0, 99, "another-host/boot", 1, Map.of());
-        session.await(
-                session.multi(
-                        paths.live("a"),
-                        Op.delete(paths.live("a"), -1),
-                        ZooKeeperSession.createOp(
-                                paths.live("a"),
-                                new LiveEntry("another process", successor).toBytes(),
-                                CreateMode.EPHEMERAL)),
-                Deadline.after(DEADLINE),
-                "test");
+        try (CuratorDirectory one = openSession(SHORT_SESSION_TIMEOUT)) {
+            RecordingListener told = new RecordingListener();
+            one.addListener(told);
+            one.register(advert("a"), DEADLINE);
+            ClusterDirectory other = open();
+            // Put in the place of the registration in one step, as if the session had ended long ago.
+            ZooKeeperPaths paths = new ZooKeeperPaths(cluster);
+            ZooKeeperSession session = ((CuratorDirectory) other).session();
+            other.nodesNow(DEADLINE);
+            NodeRecord successor = new NodeRecord("a", 0, 99, "another-host/boot", 1, Map.of());
+            session.await(
+                    session.multi(
+                            paths.live("a"),
+                            List.of(
+                                    Op.delete(paths.live("a"), -1),
+                                    ZooKeeperSession.createOp(
+                                            paths.live("a"),
+                                            new LiveEntry("another process", successor).toBytes(),
+                                            CreateMode.EPHEMERAL))),
+                    Deadline.after(DEADLINE),
+                    "test");
 
-        Waits.until("it is reported", () -> !told.refused.isEmpty());
+            Waits.until("it is reported", () -> !told.refused.isEmpty());
 
-        assertThat(told.refused.getFirst()).contains("another-host");
-        assertThat(one.nodesNow(DEADLINE)).containsExactly(successor);
+            assertThat(told.refused.getFirst()).contains("another-host");
+            assertThat(one.nodesNow(DEADLINE)).containsExactly(successor);
+        }
     }
 
     @Test
@@ -155,7 +195,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         NodeRecord before = one.register(advert("a"), DEADLINE);
         Waits.until("the node is heard of", () -> !one.nodes().isEmpty());
         String path = new ZooKeeperPaths(cluster).live("a");
-        one.session().await(one.session().delete(path, -1), Deadline.after(DEADLINE), "test");
+        one.session().await(one.session().multi(path, List.of(Op.delete(path, -1))), Deadline.after(DEADLINE), "test");
 
         Waits.until("it is registered again", () -> !told.registeredAgain.isEmpty());
 

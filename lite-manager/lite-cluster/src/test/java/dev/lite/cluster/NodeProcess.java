@@ -22,7 +22,8 @@ final class NodeProcess {
                         cluster,
                         name,
                         sessionTimeout.toString())
-                .inheritIO()
+                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
     }
 

@@ -157,13 +157,14 @@ public final class LocalProcess {
 
     /** SIGKILL, and waits until the process is gone. */
     void kill() {
-        process.destroyForcibly();
+        process.toHandle().destroyForcibly();
         awaitEnd(TimeUnit.SECONDS.toNanos(10));
     }
 
     /** SIGTERM, without waiting. */
     void terminate() {
-        process.destroy();
+        // Not Process.destroy(), which also closes the pipe that the process's last words come through.
+        process.toHandle().destroy();
     }
 
     /**

@@ -9,11 +9,11 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * The cluster and its directory.
  *
- * @param name the cluster's name; clusters of different names on one ZooKeeper do not see each other
- * @param zookeeper the ZooKeeper that holds the cluster's directory, as host:port[,host:port...]; not given when the
- *     manager's embedded one is enabled
- * @param sessionTimeout how long a process may be silent until the cluster takes it for gone
- * @param connectionTimeout how long one attempt to connect to ZooKeeper may take
+ * @param name Name of the cluster; clusters of different names on one ZooKeeper do not see each other.
+ * @param zookeeper ZooKeeper that holds the cluster's directory, as host:port[,host:port...]. Not given when the manager's
+ *     embedded one is enabled.
+ * @param sessionTimeout How long a process may be silent until the cluster takes it for gone.
+ * @param connectionTimeout How long one attempt to connect to ZooKeeper may take.
  */
 @ConfigurationProperties("lite.cluster")
 record ClusterProperties(

@@ -9,9 +9,9 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * The manager.
  *
- * @param name what it is called in the election of the leader; the host's name when not given
- * @param startDeadline how long it waits at start for ZooKeeper
- * @param zookeeper the embedded ZooKeeper, for a cluster on one machine
+ * @param name What it is called in the election of the leader. Default: the host's name.
+ * @param startDeadline How long it waits at start for ZooKeeper.
+ * @param zookeeper Embedded ZooKeeper, for a cluster on one machine.
  */
 @ConfigurationProperties("lite.manager")
 record ManagerProperties(
@@ -22,11 +22,11 @@ record ManagerProperties(
     /**
      * The embedded ZooKeeper.
      *
-     * @param embedded whether the manager runs a ZooKeeper itself
-     * @param address the address it listens on; anything but loopback opens the cluster's directory to the network
-     * @param port the port it listens on; 0 takes any free one, which the log and the ready file name
-     * @param dataDirectory where its log and snapshots are kept; needed when it is enabled
-     * @param startTimeout how long it may take to start
+     * @param embedded Whether the manager runs a ZooKeeper itself.
+     * @param address Address it listens on; anything but loopback opens the cluster's directory to the network.
+     * @param port Port it listens on; 0 takes any free one, which the log and the ready file name.
+     * @param dataDirectory Where its log and snapshots are kept; needed when it is enabled.
+     * @param startTimeout How long it may take to start.
      */
     record ZooKeeper(
             @DefaultValue("false") boolean embedded,

@@ -19,16 +19,18 @@ public final class DemoMain {
     public static void main(String[] arguments) {
         PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
         AtomicBoolean done = new AtomicBoolean();
-        Runtime.getRuntime()
-                .addShutdownHook(Thread.ofPlatform().name("interrupted").unstarted(() -> {
-                    if (!done.getAndSet(true)) {
-                        say(out, "Interrupted: stopping the cluster and removing what it left");
-                    }
-                }));
         endWithParent();
         boolean held = false;
         try {
-            held = new DemoRun(DemoSettings.of(System.getProperties()), out).run();
+            DemoRun run = new DemoRun(DemoSettings.of(System.getProperties()), out);
+            Runtime.getRuntime()
+                    .addShutdownHook(Thread.ofPlatform().name("interrupted").unstarted(() -> {
+                        if (!done.getAndSet(true)) {
+                            run.interrupted();
+                            say(out, "Interrupted: stopping the cluster and removing what it left");
+                        }
+                    }));
+            held = run.run();
         } catch (DemoFailedException
                 | ProcessFailedException
                 | IllegalArgumentException

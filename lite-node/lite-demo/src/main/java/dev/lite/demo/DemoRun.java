@@ -26,10 +26,16 @@ final class DemoRun {
     private final PrintStream out;
     private final String storeToken = token();
     private final String countToken = token();
+    private volatile boolean interrupted;
 
     DemoRun(DemoSettings settings, PrintStream out) {
         this.settings = settings;
         this.out = out;
+    }
+
+    /** Says nothing more of what the applications say: they are being ended, and will complain. Any thread. */
+    void interrupted() {
+        interrupted = true;
     }
 
     /** Runs it and prints the report; true when every comparison held. The cluster is gone then, unless it is to be kept. */
@@ -132,7 +138,7 @@ final class DemoRun {
     }
 
     private void relay(String line) {
-        if (line.startsWith(PREFIX)) {
+        if (line.startsWith(PREFIX) && !interrupted) {
             say("  " + line.substring(PREFIX.length()));
         }
     }

@@ -7,9 +7,9 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 /**
  * How the process gets on with whoever started it.
  *
- * @param readyFile a properties file that is written when the process is ready, with its addresses and its pid, and removed
- *     when it stops
- * @param exitWithPid the number of a process with whose end this one stops too
+ * @param readyFile Properties file that is written when the process is ready, with its addresses and its pid, and removed
+ *     when it stops.
+ * @param exitWithPid Number of a process with whose end this one stops too.
  */
 @ConfigurationProperties("lite")
 record ProcessProperties(@Nullable Path readyFile, @Nullable Long exitWithPid) {}

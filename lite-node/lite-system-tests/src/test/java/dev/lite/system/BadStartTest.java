@@ -123,20 +123,19 @@ class BadStartTest {
                 "--enable-native-access=ALL-UNNAMED",
                 "-Xmx256m",
                 "-jar",
-                Clusters.nodeJar().toString(),
-                "--lite.cluster.name=" + cluster.name(),
-                "--lite.node.arena.size=16MB",
-                "--lite.node.run-directory=" + directory.resolve("run")));
-        if (arguments.stream().noneMatch(argument -> argument.contains("lite.cluster.zookeeper"))) {
-            command.add("--lite.cluster.zookeeper=" + cluster.zookeeper());
-        }
-        if (arguments.stream().noneMatch(argument -> argument.contains("server.port"))) {
-            command.add("--server.port=0");
-        }
-        if (arguments.stream().noneMatch(argument -> argument.contains("arena.directory"))) {
-            command.add(
-                    "--lite.node.arena.directory=" + cluster.arenaDirectory().getParent());
-        }
+                Clusters.nodeJar().toString()));
+        List.of(
+                        "--lite.cluster.name=" + cluster.name(),
+                        "--lite.cluster.zookeeper=" + cluster.zookeeper(),
+                        "--lite.node.arena.size=16MB",
+                        "--lite.node.arena.directory="
+                                + cluster.arenaDirectory().getParent(),
+                        "--lite.node.run-directory=" + directory.resolve("run"),
+                        "--server.port=0")
+                .stream()
+                .filter(usual ->
+                        arguments.stream().noneMatch(given -> key(given).equals(key(usual))))
+                .forEach(command::add);
         command.addAll(arguments);
         Path log = directory.resolve("out.log");
         try {
@@ -159,6 +158,10 @@ class BadStartTest {
             Thread.currentThread().interrupt();
             throw new AssertionError(e);
         }
+    }
+
+    private static String key(String argument) {
+        return argument.substring(0, argument.indexOf('='));
     }
 
     private static int freePort() throws IOException {

@@ -34,6 +34,7 @@ public interface Lite extends AutoCloseable {
      *
      * @throws NodeUnreachableException when nobody listens there
      * @throws SessionLostException when the node refused this process; the message has its reason
+     * @throws LimitExceededException when the node has as many sessions as it may
      * @throws LiteTimeoutException when the deadline passed first
      * @throws IllegalStateException when no client is on the class path
      */

@@ -22,6 +22,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /** Opens sessions. Stateless. */
 final class Attacher {
@@ -77,11 +78,16 @@ final class Attacher {
                         .formatted(socket, uid, ownUid(), ClientConfig.NODE_UID_PROPERTY, uid));
     }
 
+    /** The effective user id. Not the owner of /proc/self: that is root's for a process that may not be dumped. */
     private static int ownUid() {
-        try {
-            return (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+        Path status = Path.of("/proc/self/status");
+        try (Stream<String> lines = Files.lines(status)) {
+            return lines.filter(line -> line.startsWith("Uid:"))
+                    .map(line -> Integer.parseUnsignedInt(line.split("\\s+", 4)[2]))
+                    .findFirst()
+                    .orElseThrow(() -> new IllegalStateException("%s has no line Uid:".formatted(status)));
         } catch (IOException e) {
-            throw new UncheckedIOException("the owner of /proc/self, which is this process' uid", e);
+            throw new UncheckedIOException("cannot tell this process' user id", e);
         }
     }
 

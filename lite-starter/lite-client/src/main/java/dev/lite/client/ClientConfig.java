@@ -1,5 +1,6 @@
 package dev.lite.client;
 
+import dev.lite.client.protocol.SessionProtocol;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,7 +42,8 @@ public record ClientConfig(
     public static ClientConfig fromSystemProperties() {
         return new ClientConfig(
                 Integer.getInteger(
-                        SPINS_PROPERTY, spinsDefault(Runtime.getRuntime().availableProcessors())),
+                        SPINS_PROPERTY,
+                        SessionProtocol.spinsDefault(Runtime.getRuntime().availableProcessors())),
                 Integer.getInteger(PIPELINE_DEPTH_PROPERTY, PIPELINE_DEPTH_DEFAULT),
                 Integer.getInteger(NODE_UID_PROPERTY));
     }
@@ -49,16 +51,5 @@ public record ClientConfig(
     /** With other spins. */
     public ClientConfig withSpins(int newSpins) {
         return new ClientConfig(newSpins, pipelineDepth, nodeUid);
-    }
-
-    /**
-     * Spinning pays only while the node's thread can run on another processor; with few of them a spinning thread takes the
-     * time from the one it waits for.
-     */
-    public static int spinsDefault(int processors) {
-        if (processors <= 1) {
-            return 0;
-        }
-        return processors < 4 ? 1_000 : 4_000;
     }
 }

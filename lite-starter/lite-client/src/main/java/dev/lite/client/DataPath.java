@@ -2,6 +2,7 @@ package dev.lite.client;
 
 import dev.lite.api.LiteException;
 import dev.lite.client.protocol.SessionArea;
+import dev.lite.client.protocol.SpinBudget;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
@@ -35,7 +36,7 @@ final class DataPath {
     private final SharedMemory memory;
     private final SessionArea area;
     private final long base;
-    private final int spins;
+    private final SpinBudget spins;
     private final SlotPool slots;
 
     private volatile boolean lost;
@@ -44,7 +45,7 @@ final class DataPath {
     DataPath(SharedMemory memory, SessionArea area, int spins) {
         this.memory = memory;
         this.area = area;
-        this.spins = spins;
+        this.spins = new SpinBudget(spins);
         base = memory.address();
         slots = new SlotPool(area.slots(), slot -> stateOf(slot) == SessionArea.STATE_DONE);
     }
@@ -92,12 +93,14 @@ final class DataPath {
      * @param deadlineNs of {@link System#nanoTime}
      */
     Outcome await(int slot, long deadlineNs) {
-        for (int i = spins; i > 0; i--) {
+        for (int i = spins.spins(); i > 0; i--) {
             if (stateOf(slot) == SessionArea.STATE_DONE) {
+                spins.helped();
                 return Outcome.DONE;
             }
             Thread.onSpinWait();
         }
+        spins.wasInVain();
         return Thread.currentThread().isVirtual() ? awaitParked(slot, deadlineNs) : awaitAsleep(slot, deadlineNs);
     }
 

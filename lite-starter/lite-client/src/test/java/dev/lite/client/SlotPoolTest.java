@@ -53,7 +53,8 @@ class SlotPoolTest {
         assertThat(pool.acquire(soon())).isZero();
         long before = System.nanoTime();
         assertThat(pool.acquire(soon())).isEqualTo(-1);
-        assertThat(System.nanoTime() - before).isGreaterThan(Duration.ofMillis(10).toNanos());
+        assertThat(System.nanoTime() - before)
+                .isGreaterThan(Duration.ofMillis(10).toNanos());
         pool.release(0);
         assertThat(pool.acquire(soon())).isZero();
     }

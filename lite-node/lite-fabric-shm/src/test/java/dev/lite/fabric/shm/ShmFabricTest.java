@@ -551,20 +551,23 @@ class ShmFabricTest {
             var toB = a.connectTo(b);
             var count = new int[1];
             b.onImmediate = immediate -> count[0]++;
+            // Rounds until the JIT is done, whenever a busy machine lets it.
+            long deadline = System.nanoTime() + TestNode.nanos(20);
             long allocatedMin = Long.MAX_VALUE;
-            for (int round = 0; round < 10; round++) {
+            int rounds = 0;
+            for (; allocatedMin >= 10_000 && System.nanoTime() < deadline; rounds++) {
                 long before = threads.getCurrentThreadAllocatedBytes();
                 for (int i = 0; i < 10_000; i++) {
                     toB.writeImm(0, a.address(), 64, i, 0);
                     toB.write(0, a.address(), 64, 0);
                     toB.read(0, a.address(), 64, 0);
                     toB.fetchAdd(0, 1, a.address(), 0);
-                    b.fabric.await(TestNode.nanos(1));
+                    b.fabric.await(1_000);
                     b.fabric.poll(16);
                 }
                 allocatedMin = Math.min(allocatedMin, threads.getCurrentThreadAllocatedBytes() - before);
             }
-            assertThat(count[0]).isEqualTo(100_000);
+            assertThat(count[0]).isEqualTo(rounds * 10_000);
             assertThat(allocatedMin).isLessThan(10_000);
         }
     }

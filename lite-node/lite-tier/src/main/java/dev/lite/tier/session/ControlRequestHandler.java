@@ -40,22 +40,30 @@ final class ControlRequestHandler {
     private final SessionServerConfig config;
     private final ControlChannel channel;
     private final Consumer<String> end;
+    private final Consumer<String> drop;
     private final Semaphore places;
 
-    /** {@code end} is called with the reason when the application does not take its replies. */
+    /**
+     * The handler of one session.
+     *
+     * @param end called with the reason when the session must end
+     * @param drop likewise, when there is no use in telling the application
+     */
     ControlRequestHandler(
             String session,
             TierSession tier,
             HandleTable handles,
             SessionServerConfig config,
             ControlChannel channel,
-            Consumer<String> end) {
+            Consumer<String> end,
+            Consumer<String> drop) {
         this.session = session;
         this.tier = tier;
         this.handles = handles;
         this.config = config;
         this.channel = channel;
         this.end = end;
+        this.drop = drop;
         places = new Semaphore(config.requestsMax());
     }
 
@@ -105,7 +113,7 @@ final class ControlRequestHandler {
             end.accept("the node's reply cannot be sent: " + tooLong.getMessage());
         } catch (OsException failed) {
             if (failed.errno() == Errno.EAGAIN) {
-                end.accept("the application does not read its control channel");
+                drop.accept("the application does not read its control channel");
             }
             // Otherwise it is gone, and the session's own thread sees it, too.
         }

@@ -108,6 +108,12 @@ final class NodeSession implements Runnable {
         channel.shutdown();
     }
 
+    /** {@link #end} of an application that does not read: it is not told, and who waits to tell it something is released. */
+    private void drop(String reason) {
+        endReason.compareAndSet(null, reason);
+        channel.shutdown();
+    }
+
     private boolean greet() throws ProtocolException {
         channel.setTimeout(config.helloTimeout().toNanos(), SEND_TIMEOUT_NS);
         Hello hello;
@@ -142,6 +148,10 @@ final class NodeSession implements Runnable {
                     "this node speaks session protocol %d, the client %d"
                             .formatted(SessionProtocol.VERSION, hello.version()));
         }
+        if (hello.application().isBlank() || hello.application().chars().anyMatch(Character::isISOControl)) {
+            // It stands in log lines.
+            return refuse(LiteException.Code.SESSION_LOST, "the application's name is blank or has control characters");
+        }
         String principal;
         switch (config.policy().decide(peer, hello.token())) {
             case PrincipalPolicy.Rejected no -> {
@@ -172,7 +182,7 @@ final class NodeSession implements Runnable {
                 SharedMemory.createMemfd("lite-session-" + id, config.area().bytes());
         SessionWorker newWorker = new SessionWorker(name(), memory, config.area(), handles, config.spins(), this::end);
         worker = newWorker;
-        requests = new ControlRequestHandler(name(), opened, handles, config, channel, this::end);
+        requests = new ControlRequestHandler(name(), opened, handles, config, channel, this::end, this::drop);
         channel.send(
                 new Welcome(
                         SessionProtocol.VERSION,
@@ -209,10 +219,11 @@ final class NodeSession implements Runnable {
         while (handler != null && endReason.get() == null && (message = channel.receive()) != null) {
             if (message instanceof Request request) {
                 handler.handle(request);
-            } else if (message instanceof Goodbye goodbye) {
-                // Nothing is shut down here: the application waits for the end of the connection, which says that all
+            } else if (message instanceof Goodbye) {
+                // Its words stay out of our log. Nothing is shut down here: the application waits for the end of the
+                // connection, which says that all
                 // was given back.
-                endReason.compareAndSet(null, goodbye.reason());
+                endReason.compareAndSet(null, "the application detached");
                 break;
             } else {
                 throw new ProtocolException(

@@ -1,7 +1,7 @@
 package dev.lite.tier.session;
 
-import dev.lite.client.ClientConfig;
 import dev.lite.client.protocol.SessionArea;
+import dev.lite.client.protocol.SessionProtocol;
 import java.nio.file.Path;
 import java.time.Duration;
 
@@ -60,7 +60,7 @@ public record SessionServerConfig(
                 REQUESTS_DEFAULT,
                 Duration.ofSeconds(5),
                 Duration.ofHours(1),
-                ClientConfig.spinsDefault(Runtime.getRuntime().availableProcessors()));
+                SessionProtocol.spinsDefault(Runtime.getRuntime().availableProcessors()));
     }
 
     /** With this mode of the socket. */

@@ -4,6 +4,7 @@ import dev.lite.api.LiteException;
 import dev.lite.client.protocol.SessionArea;
 import dev.lite.client.protocol.SessionProtocol;
 import dev.lite.client.protocol.SessionProtocol.Op;
+import dev.lite.client.protocol.SpinBudget;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
@@ -35,7 +36,7 @@ final class SessionWorker implements Runnable {
     private final SharedMemory memory;
     private final SessionArea area;
     private final HandleTable handles;
-    private final int spins;
+    private final SpinBudget spins;
     private final Consumer<String> violation;
     private final long base;
     private final long doorbell;
@@ -61,7 +62,7 @@ final class SessionWorker implements Runnable {
         this.memory = memory;
         this.area = area;
         this.handles = handles;
-        this.spins = spins;
+        this.spins = new SpinBudget(spins);
         this.violation = violation;
         base = memory.address();
         doorbell = base + SessionArea.DOORBELL;
@@ -71,16 +72,9 @@ final class SessionWorker implements Runnable {
     @Override
     public void run() {
         try {
-            int idle = 0;
             while (!stopping) {
-                if (doWork() > 0) {
-                    idle = 0;
-                } else if (idle < spins) {
-                    idle++;
-                    Thread.onSpinWait();
-                } else {
+                if (doWork() == 0 && spinForWork() == 0) {
                     sleep();
-                    idle = 0;
                 }
             }
         } catch (SessionViolation bad) {
@@ -113,6 +107,19 @@ final class SessionWorker implements Runnable {
             unmapped = true;
             memory.close();
         }
+    }
+
+    private int spinForWork() {
+        for (int i = spins.spins(); i > 0 && !stopping; i--) {
+            int done = doWork();
+            if (done > 0) {
+                spins.helped();
+                return done;
+            }
+            Thread.onSpinWait();
+        }
+        spins.wasInVain();
+        return 0;
     }
 
     private void sleep() {

@@ -125,7 +125,9 @@ class BadClientTest {
             long lh = malloc(bad);
             bad.channel.send(new Unmap(5, lh));
             assertThat(bad.channel.receive()).isInstanceOf(ControlMessage.Done.class);
-            long[] stale = {lh, 0, -1, lh + 1, lh + (1L << 32), lh ^ (1L << 31), Long.MAX_VALUE, Long.MIN_VALUE};
+            long reused = malloc(bad);
+            assertThat((int) reused).isEqualTo((int) lh);
+            long[] stale = {lh, 0, -1, lh + 1, lh + (2L << 32), lh ^ (1L << 31), Long.MAX_VALUE, Long.MIN_VALUE};
             for (long one : stale) {
                 bad.command(1, Op.WRITE, one, 0, 8);
                 bad.submit(2);
@@ -160,6 +162,17 @@ class BadClientTest {
                 assertThat(refused.version()).isEqualTo(SessionProtocol.VERSION);
                 assertThat(refused.reason()).contains("99").contains("protocol " + SessionProtocol.VERSION);
             });
+        }
+    }
+
+    @Test
+    void aNameThatWouldForgeLogLinesIsRefused() throws ProtocolException {
+        try (RawClient forger = new RawClient(socket)) {
+            forger.channel.send(new Hello(SessionProtocol.VERSION, "x\nsession 7 ended", null));
+            assertThat(forger.channel.receive())
+                    .isInstanceOfSatisfying(
+                            Refused.class,
+                            refused -> assertThat(refused.reason()).contains("control characters"));
         }
     }
 

@@ -33,11 +33,14 @@ class HandleTableTest {
         HandleTable table = new HandleTable(10);
         TierHandle handle = handle();
         Set<Long> numbers = new HashSet<>();
-        for (int i = 0; i < 1000; i++) {
+        for (int i = 0; i < 300; i++) {
             long lh = table.reserve();
             table.put(lh, handle);
             assertThat(numbers.add(lh)).isTrue();
             assertThat(table.find(lh)).isSameAs(handle);
+            for (long earlier : numbers) {
+                assertThat(table.find(earlier) != null).isEqualTo(earlier == lh);
+            }
             assertThat(table.remove(lh)).isSameAs(handle);
             assertThat(table.find(lh)).isNull();
             assertThatExceptionOfType(LmrFreedException.class)

@@ -14,8 +14,8 @@ import java.util.Arrays;
 
 /** Prints round trips through a session within one process; not a test. Arguments: spins of client and node. */
 final class SessionLatency {
-    private static final int WARM_UP = 200_000;
-    private static final int ROUNDS = 200_000;
+    private static final int WARM_UP = 50_000;
+    private static final int ROUNDS = 50_000;
 
     private SessionLatency() {}
 

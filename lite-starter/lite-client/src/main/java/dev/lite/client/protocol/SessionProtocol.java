@@ -51,6 +51,17 @@ public final class SessionProtocol {
         return bytes;
     }
 
+    /**
+     * How often either side looks for the other's word before it sleeps. Spinning pays only while the other side can run on
+     * another processor; with few of them a spinning thread takes the time from the one it waits for.
+     */
+    public static int spinsDefault(int processors) {
+        if (processors <= 1) {
+            return 0;
+        }
+        return processors < 4 ? 1_000 : 4_000;
+    }
+
     /** What a command in a slot asks for; see {@link SessionArea} for its operands. */
     public static final class Op {
         /** Fill the window's first {@code length} bytes from the LMR. */

@@ -83,8 +83,7 @@ class ControlCodecTest {
         int length = ControlCodec.encode(original, message);
         for (int cut = 0; cut < length; cut++) {
             int shorter = cut;
-            assertThatExceptionOfType(ProtocolException.class)
-                    .isThrownBy(() -> ControlCodec.decode(message, shorter));
+            assertThatExceptionOfType(ProtocolException.class).isThrownBy(() -> ControlCodec.decode(message, shorter));
         }
         assertThatExceptionOfType(ProtocolException.class)
                 .isThrownBy(() -> ControlCodec.decode(message, length + 1))
@@ -133,8 +132,8 @@ class ControlCodecTest {
     void aHelloOfAnotherVersionStillTellsItsVersion() throws ProtocolException {
         int length = ControlCodec.encode(new Hello(VERSION + 1, "new", "secret"), message);
         assertThat(ControlCodec.decode(message, length))
-                .isInstanceOfSatisfying(Hello.class, hello -> assertThat(hello.version())
-                        .isEqualTo(VERSION + 1));
+                .isInstanceOfSatisfying(
+                        Hello.class, hello -> assertThat(hello.version()).isEqualTo(VERSION + 1));
     }
 
     @Test
@@ -161,8 +160,8 @@ class ControlCodecTest {
                 .withMessageContaining("512");
         List<String> many = Collections.nCopies(2000, "node");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> ControlCodec.encode(
-                        new Malloc(1, 1, LmrSpec.of(1).withPlacement(Placement.on(many))), message))
+                .isThrownBy(() ->
+                        ControlCodec.encode(new Malloc(1, 1, LmrSpec.of(1).withPlacement(Placement.on(many))), message))
                 .withMessageContaining("2000");
         int length = ControlCodec.encode(new Failed(1, 1, "ü".repeat(5000)), message);
         assertThat(ControlCodec.decode(message, length))

@@ -37,7 +37,7 @@ final class Progress {
 
     /** One line that the demo's runner hands on. */
     static void say(String line) {
-        System.out.println(PREFIX + line);
+        System.out.println(PREFIX + line.stripTrailing());
     }
 
     /** Nothing for so little that its speed would say nothing. */

@@ -8,7 +8,9 @@ package dev.lite.demo.app;
 final class WordCounter {
 
     private final byte[] kinds;
-    private boolean inWord;
+    /** 1 within a word, else 0. */
+    private int inWord;
+
     private long words;
 
     /** For a text's first part, and for a later one after {@link #lookBehind}. */
@@ -26,25 +28,23 @@ final class WordCounter {
         for (int i = to - 1; i >= from; i--) {
             byte kind = kinds[text[i] & 0xff];
             if (kind != WordRule.NEUTRAL) {
-                inWord = kind == WordRule.WORD;
+                inWord = kind == WordRule.WORD ? 1 : 0;
                 return true;
             }
         }
         return false;
     }
 
-    /** Counts on in the next bytes of the part. */
+    /** Counts on in the next bytes of the part. No branch depends on the text: on binary files that is several times faster. */
     void add(byte[] text, int from, int to) {
-        boolean in = inWord;
+        int in = inWord;
         long begun = 0;
         for (int i = from; i < to; i++) {
-            byte kind = kinds[text[i] & 0xff];
-            if (kind == WordRule.SPACE) {
-                in = false;
-            } else if (kind == WordRule.WORD && !in) {
-                in = true;
-                begun++;
-            }
+            int kind = kinds[text[i] & 0xff];
+            int isWord = kind >> 1;
+            begun += isWord & ~in;
+            // A neutral byte keeps what was, a space clears it.
+            in = (in & kind) | isWord;
         }
         inWord = in;
         words += begun;

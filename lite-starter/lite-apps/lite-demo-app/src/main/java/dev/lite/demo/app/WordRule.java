@@ -10,6 +10,8 @@ public enum WordRule {
     /** Only a run with at least one printable ASCII byte is a word, as GNU wc 9.1 and older count. */
     PRINTABLE;
 
+    // WordCounter calculates with these numbers: bit 1 begins a word, bit 0 keeps what was.
+
     /** A byte that ends a word. */
     static final byte SPACE = 0;
     /** A byte that neither begins nor ends a word. */

@@ -1,0 +1,121 @@
+package dev.lite.tier.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.SessionLostException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A node in a process of its own. */
+class KilledNodeTest {
+    @TempDir
+    Path directory;
+
+    @Test
+    void theDeathOfTheNodeEndsEveryCallAndANewNodeTakesNewSessions() throws Exception {
+        Path socket = directory.resolve("s");
+        Process node = startNode(socket);
+        try (Lite lite = attach(socket, node)) {
+            LmrHandle lmr = lite.memory().malloc(LmrSpec.of(1 << 20));
+            AtomicReference<Throwable> ofMalloc = new AtomicReference<>();
+            AtomicReference<Throwable> ofReads = new AtomicReference<>();
+            // One waits for an answer that never comes, one is killed in the middle of its transfers.
+            Thread waiting = Thread.ofPlatform()
+                    .start(() -> ofMalloc.set(catchThrowable(
+                            () -> lite.memory().malloc(LmrSpec.of(8).withName("slow")))));
+            Thread reading = Thread.ofPlatform()
+                    .start(() -> ofReads.set(catchThrowable(() -> {
+                        byte[] data = new byte[1 << 20];
+                        while (true) {
+                            lmr.read(0, data);
+                            lmr.fetchAdd(0, 1);
+                        }
+                    })));
+            TestWaits.until("transfers are under way", () -> lmr.fetchAdd(0, 0) > 5);
+            node.destroyForcibly();
+            assertThat(node.waitFor(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(waiting.join(TestWaits.scaled(Duration.ofSeconds(5)))).isTrue();
+            assertThat(reading.join(TestWaits.scaled(Duration.ofSeconds(5)))).isTrue();
+            for (Throwable one : List.of(ofMalloc.get(), ofReads.get())) {
+                assertThat(one)
+                        .isInstanceOf(SessionLostException.class)
+                        .hasMessageContaining(socket.toString())
+                        .hasMessageContaining("stopped or died");
+            }
+            assertThat(lite.isOpen()).isFalse();
+            assertThatExceptionOfType(NodeUnreachableException.class)
+                    .isThrownBy(() -> Lite.attach(AttachOptions.to(socket, "too early")))
+                    .withMessageContaining("nobody listens there any more");
+        } finally {
+            node.destroyForcibly();
+        }
+        Process restarted = startNode(socket);
+        try (Lite lite = attach(socket, restarted)) {
+            assertThat(lite.memory().malloc(LmrSpec.of(8)).fetchAdd(0, 1)).isZero();
+        } finally {
+            restarted.destroyForcibly();
+        }
+    }
+
+    private static Lite attach(Path socket, Process node) {
+        AtomicReference<Lite> attached = new AtomicReference<>();
+        TestWaits.until("the node listens", () -> {
+            assertThat(node.isAlive()).isTrue();
+            if (!Files.exists(socket)) {
+                return false;
+            }
+            try {
+                attached.set(Lite.attach(AttachOptions.to(socket, "test")));
+                return true;
+            } catch (NodeUnreachableException notYet) {
+                return false;
+            }
+        });
+        return attached.get();
+    }
+
+    private static Process startNode(Path socket) throws IOException {
+        return new ProcessBuilder(List.of(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--enable-native-access=ALL-UNNAMED",
+                        "-XX:+UseSerialGC",
+                        "-Xmx64m",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        Node.class.getName(),
+                        socket.toString()))
+                .inheritIO()
+                .start();
+    }
+
+    /** The node that is killed; ends by itself after a minute. */
+    static final class Node {
+        private Node() {}
+
+        public static void main(String[] arguments) {
+            try (FakeBackend backend = new FakeBackend();
+                    SessionServer server = new SessionServer(SessionServerConfig.of(Path.of(arguments[0])), backend)) {
+                server.start();
+                long endNs = System.nanoTime() + Duration.ofMinutes(1).toNanos();
+                while (System.nanoTime() - endNs < 0) {
+                    LockSupport.parkNanos(Duration.ofSeconds(1).toNanos());
+                }
+            }
+        }
+    }
+}

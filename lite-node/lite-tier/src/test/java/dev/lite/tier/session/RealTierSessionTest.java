@@ -1,0 +1,164 @@
+package dev.lite.tier.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.lite.api.Extent;
+import dev.lite.api.Lifetime;
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LmrBoundsException;
+import dev.lite.api.LmrExistsException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.LiteNodeConfig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Two applications attached to two real nodes that are joined by shared memory. */
+class RealTierSessionTest {
+    private static final int BYTES = 9 * 1024 * 1024 + 5;
+
+    @TempDir
+    Path directory;
+
+    private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+    private final Deque<AutoCloseable> opened = new ArrayDeque<>();
+    private Path arenas;
+    private Lite first;
+    private Lite second;
+
+    @BeforeEach
+    void start() throws IOException {
+        arenas = Files.createTempDirectory(Path.of("/dev/shm"), "lite-session-test");
+        first = attach("node-1");
+        second = attach("node-2");
+        TestWaits.until(
+                "the nodes are connected",
+                () -> first.nodes().stream().map(NodeInfo::fabric).toList().equals(List.of("local", "shm"))
+                        && second.nodes().stream()
+                                .map(NodeInfo::fabric)
+                                .toList()
+                                .equals(List.of("shm", "local")));
+    }
+
+    private Lite attach(String name) {
+        InMemoryDirectory view = store.open();
+        opened.push(view);
+        LiteNode node = LiteNode.start(
+                LiteNodeConfig.of("session-test", name, 64L << 20, directory.resolve(name))
+                        .withArena(arenas, false),
+                view,
+                List.of(new ShmFabricProvider()));
+        opened.push(node);
+        SessionServer server = new SessionServer(SessionServerConfig.of(directory.resolve(name + ".sock")), node);
+        opened.push(server);
+        server.start();
+        Lite lite = Lite.attach(AttachOptions.to(server.socket(), "app-at-" + name));
+        opened.push(lite);
+        return lite;
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        while (!opened.isEmpty()) {
+            opened.pop().close();
+        }
+        // A node that stops in good order and keeps nothing removes its directory, and the root after the last one.
+        assertThat(arenas).doesNotExist();
+    }
+
+    @Test
+    void whatOneApplicationWritesTheOtherReadsAcrossNodes() {
+        byte[] source = new byte[BYTES];
+        new Random(7).nextBytes(source);
+        LmrHandle made =
+                first.memory().malloc(LmrSpec.of(BYTES).withName("file").withPlacement(Placement.spread()));
+        made.write(0, source);
+        assertThat(made.extents()).extracting(Extent::node).contains("node-1", "node-2");
+        try (LmrHandle mapped = second.memory().map("file", Permission.READ, Permission.ATOMIC, Permission.WRITE)) {
+            byte[] read = new byte[BYTES];
+            mapped.read(0, read);
+            assertThat(read).isEqualTo(source);
+            made.write(0, new byte[16]);
+            for (int i = 0; i < 1000; i++) {
+                mapped.fetchAdd(0, 2);
+                made.fetchAdd(0, 1);
+            }
+            assertThat(mapped.testSet(0, 3000, 5)).isEqualTo(3000);
+            assertThat(made.fetchAdd(0, 0)).isEqualTo(5);
+            assertThatExceptionOfType(LmrBoundsException.class).isThrownBy(() -> mapped.read(BYTES, new byte[1]));
+        }
+        made.free();
+    }
+
+    @Test
+    void aFreeReachesTheOtherApplication() {
+        LmrHandle made = first.memory().malloc(LmrSpec.of(BYTES).withName("gone"));
+        LmrHandle mapped = second.memory().map("gone", Permission.READ);
+        mapped.read(0, new byte[100]);
+        made.free();
+        TestWaits.until("the mapper is told", () -> {
+            try {
+                mapped.read(0, new byte[8]);
+                return false;
+            } catch (LmrFreedException told) {
+                return true;
+            }
+        });
+        mapped.unmap();
+        assertThatExceptionOfType(LmrNotFoundException.class)
+                .isThrownBy(() -> second.memory().map("gone", Permission.READ));
+    }
+
+    @Test
+    void theEndOfASessionFreesWhatWasToLiveAsLongAndKeepsTheRest() {
+        first.memory().malloc(LmrSpec.of(BYTES).withName("kept")).write(5, new byte[] {9});
+        first.memory().malloc(LmrSpec.of(BYTES).withName("session").withLifetime(Lifetime.SESSION));
+        assertThatExceptionOfType(LmrExistsException.class)
+                .isThrownBy(() -> second.memory().malloc(LmrSpec.of(8).withName("session")));
+        first.close();
+        byte[] read = new byte[1];
+        LmrHandle kept = second.memory().map("kept", Permission.READ, Permission.MASTER);
+        kept.read(5, read);
+        assertThat(read).containsExactly(9);
+        TestWaits.until("the session's LMR is freed", () -> {
+            try (LmrHandle still = second.memory().map("session", Permission.READ)) {
+                return still.size() < 0;
+            } catch (LmrNotFoundException freed) {
+                return true;
+            }
+        });
+        kept.free();
+    }
+
+    @Test
+    void theNodeKeepsTheHandlesPermissions() {
+        try (LmrHandle made = first.memory().malloc(LmrSpec.of(64).withName("guarded"));
+                LmrHandle readable = second.memory().map("guarded", Permission.READ)) {
+            assertThatExceptionOfType(LmrPermissionException.class).isThrownBy(() -> readable.write(0, new byte[1]));
+            assertThatExceptionOfType(LmrPermissionException.class).isThrownBy(readable::free);
+            assertThatExceptionOfType(LmrPermissionException.class).isThrownBy(readable::extents);
+            readable.read(0, new byte[64]);
+            made.free();
+        }
+    }
+}
