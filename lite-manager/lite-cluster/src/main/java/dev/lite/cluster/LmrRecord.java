@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.zip.CRC32C;
 
 /**
@@ -66,9 +67,10 @@ public record LmrRecord(
      * The chunks on one node, in order.
      *
      * @param node the node's id
-     * @param runs where they lie in its arena
+     * @param arena which arena of that node: a node that came back without its memory has another one
+     * @param runs where they lie in it
      */
-    public record Share(int node, List<Run> runs) {
+    public record Share(int node, UUID arena, List<Run> runs) {
         /** Copies. */
         public Share {
             runs = List.copyOf(runs);
@@ -127,6 +129,8 @@ public record LmrRecord(
             out.writeInt(shares.size());
             for (Share share : shares) {
                 out.writeInt(share.node());
+                out.writeLong(share.arena().getMostSignificantBits());
+                out.writeLong(share.arena().getLeastSignificantBits());
                 out.writeInt(share.runs().size());
                 for (Run run : share.runs()) {
                     out.writeLong(run.offset());
@@ -189,11 +193,12 @@ public record LmrRecord(
         List<Share> shares = new ArrayList<>();
         for (int left = count(in, length); left > 0; left--) {
             int node = in.readInt();
+            UUID arena = new UUID(in.readLong(), in.readLong());
             List<Run> runs = new ArrayList<>();
             for (int runsLeft = count(in, length); runsLeft > 0; runsLeft--) {
                 runs.add(new Run(in.readLong(), in.readLong(), in.readInt()));
             }
-            shares.add(new Share(node, runs));
+            shares.add(new Share(node, arena, runs));
         }
         return new LmrRecord(id, state, size, chunkShift, defaults, grants, shares);
     }

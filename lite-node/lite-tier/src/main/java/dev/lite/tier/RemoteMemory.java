@@ -1,28 +1,32 @@
 package dev.lite.tier;
 
 import java.lang.foreign.MemorySegment;
+import java.util.UUID;
 
 /**
  * Memory of other nodes that is not mapped into this process: every access is posted to the fabric and waited for. Offsets
- * count from the start of the node's arena, lengths are bytes; both were checked by the caller.
+ * count from the start of the node's arena, lengths are bytes; both were checked by the caller. The arena says which memory
+ * is meant: nothing is posted to a node that came back with another one.
  * Any thread; blocks up to the deadline.
  *
  * <p>Every method throws {@link dev.lite.api.LiteTimeoutException} when the deadline passed (a write may have been placed
- * or not then) and {@link dev.lite.api.LmrUnavailableException} when the connection was lost meanwhile.
+ * or not then) and {@link dev.lite.api.LmrUnavailableException} when the connection was lost meanwhile, or the
+ * node has another arena now.
  */
 public interface RemoteMemory {
 
     /** Node's memory → {@code length} bytes of {@code local} from {@code localOffset} on. */
-    void read(int node, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
+    void read(int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
 
     /** {@code length} bytes of {@code local} from {@code localOffset} on → node's memory. */
-    void write(int node, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
+    void write(
+            int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
 
     /** See {@link dev.lite.api.LmrHandle#fetchAdd}. */
-    long fetchAdd(int node, long offset, long delta, Deadline deadline);
+    long fetchAdd(int node, UUID arena, long offset, long delta, Deadline deadline);
 
     /** See {@link dev.lite.api.LmrHandle#testSet}. */
-    long testSet(int node, long offset, long expected, long value, Deadline deadline);
+    long testSet(int node, UUID arena, long offset, long expected, long value, Deadline deadline);
 
     /**
      * Waits until no operation that was given up at its deadline can still touch a node's memory.

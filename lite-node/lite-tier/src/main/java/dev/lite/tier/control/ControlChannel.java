@@ -24,6 +24,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,7 +41,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Memory bound: peers × {@link NodeArena#CONTROL_BYTES}; at most {@value #SLOTS} requests of each peer run at once.
  */
-public final class ControlChannel implements PeerListener {
+public final class ControlChannel implements PeerListener, AutoCloseable {
     /** Upper limit of a request and of a reply, in bytes. */
     public static final int MESSAGE_BYTES_MAX = 2048 - 16;
 
@@ -69,6 +70,8 @@ public final class ControlChannel implements PeerListener {
     private final ControlHandler handler;
     private final Executor executor;
     private final AtomicReferenceArray<@Nullable Calls> calls;
+    private final ReentrantReadWriteLock arenaInUse = new ReentrantReadWriteLock();
+    private boolean closed; // guarded by arenaInUse
 
     /**
      * @param self this node's id
@@ -102,9 +105,7 @@ public final class ControlChannel implements PeerListener {
         Peer peer = links.awaitPeer(node, deadline);
         Calls ofPeer = callsOf(peer);
         Call call = ofPeer.take(deadline);
-        long local = area(node) + OUT_REQUESTS + call.slot * (long) SLOT_BYTES;
-        put(local, STATUS_OK, call.sequence, request);
-        Post post = post(peer, IN_REQUESTS, local, HEADER_BYTES + request.length, KIND_REQUEST, call.slot, deadline);
+        Post post = send(peer, KIND_REQUEST, call.slot, STATUS_OK, call.sequence, request, deadline);
         if (post != Post.DONE && post != Post.ACCEPTED) {
             ofPeer.giveBack(call);
             throw post == Post.BUSY
@@ -127,6 +128,30 @@ public final class ControlChannel implements PeerListener {
             throw new NodeUnreachableException(
                     "interrupted in a control request to node " + peer.hello().node(), e);
         }
+    }
+
+    private Post send(Peer peer, int kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
+        boolean request = kind == KIND_REQUEST;
+        arenaInUse.readLock().lock();
+        try {
+            if (closed) {
+                return Post.CLOSED;
+            }
+            long local = area(peer.id()) + (request ? OUT_REQUESTS : OUT_REPLIES) + slot * (long) SLOT_BYTES;
+            put(local, status, sequence, message);
+            long quarter = request ? IN_REQUESTS : IN_REPLIES;
+            return post(peer, quarter, local, HEADER_BYTES + message.length, kind, slot, deadline);
+        } finally {
+            arenaInUse.readLock().unlock();
+        }
+    }
+
+    /** Ends the use of the arena: from the return on nothing here touches it. The fabrics are closed before. */
+    @Override
+    public void close() {
+        arenaInUse.writeLock().lock();
+        closed = true;
+        arenaInUse.writeLock().unlock();
     }
 
     private Post post(Peer peer, long quarter, long local, int length, int kind, int slot, Deadline deadline) {
@@ -179,9 +204,7 @@ public final class ControlChannel implements PeerListener {
             status = LiteException.Code.RPC_FAILED.number();
             reply = text("control request failed: " + e);
         }
-        long local = area(peer.id()) + OUT_REPLIES + slot * (long) SLOT_BYTES;
-        put(local, status, sequence, reply);
-        post(peer, IN_REPLIES, local, HEADER_BYTES + reply.length, KIND_REPLY, slot, Deadline.in(REPLY_PATIENCE));
+        send(peer, KIND_REPLY, slot, status, sequence, reply, Deadline.in(REPLY_PATIENCE));
     }
 
     private static byte[] text(@Nullable String message) {

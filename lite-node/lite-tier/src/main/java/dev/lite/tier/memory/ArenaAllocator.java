@@ -1,6 +1,7 @@
 package dev.lite.tier.memory;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.RawMemory;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -30,6 +31,9 @@ public final class ArenaAllocator {
     /** The most that is zeroed in one step, so that a step ends soon. */
     private static final long CLEAN_STEP_BYTES = 16 << 20;
 
+    /** Entries that the end of a split takes: what is left before, what is left behind, and the extent itself. */
+    private static final int SPLIT_ENTRIES = 3;
+
     /** Freed bytes that are not clean yet, and the entry that says so. */
     private record Unclean(long offset, long length, int entry) {}
 
@@ -46,12 +50,14 @@ public final class ArenaAllocator {
     private final TreeSet<Unclean> unclean = new TreeSet<>(BY_LENGTH);
     private final BitSet usedEntries = new BitSet();
     private int usedEntryCount;
+    private int reservedEntries; // for splits that some thread has begun
     private int entryHint; // every entry below is used
     private long uncleanBytes;
     private int cleaning; // runs that some thread is zeroing just now
     private int cleanings; // how often one was done
     private long allocatedBytes;
     private int allocatedExtents;
+    private boolean closed;
 
     /**
      * Rebuilds the books from the arena.
@@ -73,6 +79,7 @@ public final class ArenaAllocator {
      * @param runsMax how many runs may be answered
      * @return at least one run; fewer than {@code count} chunks only when {@code runsMax} runs do not hold them
      * @throws LimitExceededException when the free memory or the extent table does not suffice; nothing is taken then
+     * @throws NodeUnreachableException after {@link #close}
      */
     public List<ExtentRun> allocate(long lmrId, long chunkBytes, long count, int runsMax) {
         long unit = Math.ceilDiv(chunkBytes, alignment(chunkBytes)) * alignment(chunkBytes);
@@ -115,19 +122,21 @@ public final class ArenaAllocator {
             }
             // Too short by itself: clean, it is joined with its neighbours.
             RawMemory.fill(base + dirty.offset(), dirty.length(), (byte) 0);
-            becameClean(dirty, dirty.length());
+            becameClean(dirty, dirty.length(), SPLIT_ENTRIES);
         }
     }
 
     private void checkSpace(long unit, long units) {
         assert Thread.holdsLock(this);
+        if (closed) {
+            throw new NodeUnreachableException("node %s is stopping".formatted(node));
+        }
         long free = clean.total() + uncleanBytes;
         if (units > free / unit && cleaning == 0) {
             throw new LimitExceededException("node %s has %d bytes free of %d; %d are asked for"
                     .formatted(node, free, dataBytes, saturatedProduct(unit, units)));
         }
-        // One for the extent and one for what may be left of an unclean one.
-        if (usedEntryCount + 2 > table.capacity()) {
+        if (usedEntryCount + reservedEntries + SPLIT_ENTRIES > table.capacity()) {
             throw new LimitExceededException(
                     "node %s has %d extents in use or awaiting cleaning; the limit of its arena is %d (lite.node.arena.extents)"
                             .formatted(node, usedEntryCount, table.capacity()));
@@ -145,6 +154,7 @@ public final class ArenaAllocator {
         unclean.remove(taken);
         uncleanBytes -= taken.length();
         cleaning++;
+        reservedEntries += SPLIT_ENTRIES;
         return taken;
     }
 
@@ -168,6 +178,7 @@ public final class ArenaAllocator {
     }
 
     private synchronized ExtentRun splitUnclean(long lmrId, Unclean dirty, long offset, long length) {
+        reservedEntries -= SPLIT_ENTRIES;
         // The rest first, then the new extent, then the old entry: at every instant each byte is covered.
         putUnclean(dirty.offset(), offset - dirty.offset());
         putUnclean(offset + length, dirty.offset() + dirty.length() - offset - length);
@@ -227,7 +238,8 @@ public final class ArenaAllocator {
      */
     public synchronized boolean free(long lmrId, ExtentRun run) {
         int entry = run.entry();
-        if (entry < 0
+        if (closed
+                || entry < 0
                 || entry >= table.capacity()
                 || table.state(entry) != ExtentTable.State.ALLOCATED
                 || table.lmrId(entry) != lmrId
@@ -235,7 +247,8 @@ public final class ArenaAllocator {
             return false;
         }
         long length = table.length(entry);
-        table.put(entry, ExtentTable.State.UNCLEAN, 0, run.offset(), length);
+        // The owner's id stays: a valid entry may change by its last store only.
+        table.put(entry, ExtentTable.State.UNCLEAN, lmrId, run.offset(), length);
         unclean.add(new Unclean(run.offset(), length, entry));
         uncleanBytes += length;
         allocatedBytes -= length;
@@ -253,11 +266,11 @@ public final class ArenaAllocator {
         Unclean dirty;
         long length;
         synchronized (this) {
-            if (unclean.isEmpty()) {
+            if (unclean.isEmpty() || closed) {
                 return 0;
             }
             dirty = unclean.first();
-            boolean split = dirty.length() > CLEAN_STEP_BYTES && usedEntryCount < table.capacity();
+            boolean split = dirty.length() > CLEAN_STEP_BYTES && usedEntryCount + reservedEntries < table.capacity();
             unclean.remove(dirty);
             uncleanBytes -= dirty.length();
             length = split ? CLEAN_STEP_BYTES : dirty.length();
@@ -265,11 +278,12 @@ public final class ArenaAllocator {
             cleaning++;
         }
         RawMemory.fill(base + dirty.offset(), length, (byte) 0);
-        becameClean(dirty, length);
+        becameClean(dirty, length, 0);
         return length;
     }
 
-    private synchronized void becameClean(Unclean dirty, long length) {
+    private synchronized void becameClean(Unclean dirty, long length, int reserved) {
+        reservedEntries -= reserved;
         releaseEntry(dirty.entry());
         clean.add(dirty.offset(), length);
         cleaning--;
@@ -281,6 +295,22 @@ public final class ArenaAllocator {
     public synchronized void awaitFreed() throws InterruptedException {
         while (unclean.isEmpty()) {
             wait();
+        }
+    }
+
+    /** Ends the use of the arena: from the return on nothing here touches it. Waits for what is being zeroed. */
+    public synchronized void close() {
+        closed = true;
+        boolean interrupted = false;
+        while (cleaning > 0) {
+            try {
+                wait(); // a run is zeroed in milliseconds, and its thread notifies
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 

@@ -1,13 +1,14 @@
 package dev.lite.tier.memory;
 
 import java.nio.file.Path;
+import java.util.regex.Pattern;
 
 /**
  * What an arena is made from.
  *
  * @param root the directory of all arenas; on a memory file system, as {@code /dev/shm/lite}
- * @param cluster the cluster's name, a directory below {@code root}
- * @param node the node's name, a directory below that
+ * @param cluster the cluster's name, a directory below {@code root}; 1 to 63 of {@code a-z A-Z 0-9 . _ -}
+ * @param node the node's name, a directory below that; likewise
  * @param bytes the arena's size, at least {@link #BYTES_MIN}, rounded up to pages
  * @param extentsMax how many extents may be allocated or awaiting cleaning at once
  * @param peersMax how many nodes may have a control area here; node ids must be below
@@ -18,8 +19,12 @@ public record ArenaConfig(
     /** The smallest arena. */
     public static final long BYTES_MIN = 4L << 20;
 
+    private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,63}");
+
     /** Checks the values. */
     public ArenaConfig {
+        checkName("cluster", cluster);
+        checkName("node", node);
         if (bytes < BYTES_MIN) {
             throw new IllegalArgumentException(
                     "the arena size is %d bytes; at least %d are needed".formatted(bytes, BYTES_MIN));
@@ -31,6 +36,14 @@ public record ArenaConfig(
         if (peersMax < 1 || peersMax > 1024) {
             throw new IllegalArgumentException(
                     "the arena is to serve %d nodes; 1 to 1024 are possible".formatted(peersMax));
+        }
+    }
+
+    /** They become directories. */
+    private static void checkName(String what, String name) {
+        if (!NAME.matcher(name).matches() || name.equals(".") || name.equals("..")) {
+            throw new IllegalArgumentException(
+                    "the %s name \"%s\" is not 1 to 63 of the characters a-z A-Z 0-9 . _ -".formatted(what, name));
         }
     }
 

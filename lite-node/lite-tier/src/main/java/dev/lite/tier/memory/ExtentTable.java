@@ -53,7 +53,10 @@ final class ExtentTable {
         return capacity;
     }
 
-    /** Writes a whole entry; the last store makes it valid. */
+    /**
+     * Writes a whole entry; the last store makes it valid. Of an entry that is valid already only the state may change:
+     * a process that is stopped half way would leave one that fails its checksum.
+     */
     void put(int entry, State state, long lmrId, long offset, long length) {
         long at = at(entry);
         RawMemory.putLong(at, lmrId);

@@ -60,29 +60,43 @@ final class FreeRuns {
      */
     @Nullable
     Run take(long unit, long units, long alignment) {
-        long wanted = unit * units;
-        // A run that is this long fits wherever it begins; a shorter one only when it begins well.
-        Run candidate = byLength.ceiling(new Run(0, wanted));
-        if (candidate != null && padding(candidate, alignment) + wanted > candidate.length()) {
-            candidate = byLength.ceiling(new Run(0, wanted + alignment));
-        }
-        if (candidate == null && !byLength.isEmpty()) {
-            candidate = byLength.last();
+        Run candidate = shortestFor(unit * units, alignment);
+        if (candidate == null) {
+            candidate = longestFor(unit, alignment);
         }
         if (candidate == null) {
             return null;
         }
         long padding = padding(candidate, alignment);
         long taken = Math.min(units, (candidate.length() - padding) / unit) * unit;
-        if (taken <= 0) {
-            return null;
-        }
         remove(candidate);
         total -= candidate.length();
         long offset = candidate.offset() + padding;
         add(candidate.offset(), padding);
         add(offset + taken, end(candidate) - offset - taken);
         return new Run(offset, taken);
+    }
+
+    private @Nullable Run shortestFor(long bytes, long alignment) {
+        // Any run of a whole alignment more fits, so few are looked at in vain.
+        for (Run run : byLength.tailSet(new Run(0, bytes))) {
+            if (run.length() - padding(run, alignment) >= bytes) {
+                return run;
+            }
+        }
+        return null;
+    }
+
+    private @Nullable Run longestFor(long bytes, long alignment) {
+        for (Run run : byLength.descendingSet()) {
+            if (run.length() - padding(run, alignment) >= bytes) {
+                return run;
+            }
+            if (run.length() < bytes) {
+                return null;
+            }
+        }
+        return null;
     }
 
     private void remove(Run run) {

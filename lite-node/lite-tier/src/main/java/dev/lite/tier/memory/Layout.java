@@ -34,8 +34,8 @@ public final class Layout {
     public static int chunkShift(long size, int nodes) {
         int shift = CHUNK_SHIFT_DEFAULT;
         if (nodes > 1) {
-            long share = Math.ceilDiv(size, nodes);
-            int enough = Long.SIZE - Long.numberOfLeadingZeros(share - 1);
+            // The largest power of two that is not more than a node's share, so that there is a chunk for every node.
+            int enough = Long.SIZE - 1 - Long.numberOfLeadingZeros(Math.max(1, size / nodes));
             shift = Math.clamp(enough, CHUNK_SHIFT_MIN, CHUNK_SHIFT_DEFAULT);
         }
         return size <= 1L << shift ? ONE_EXTENT_SHIFT : shift;

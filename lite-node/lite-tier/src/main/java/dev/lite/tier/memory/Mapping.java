@@ -19,6 +19,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -42,7 +43,7 @@ public final class Mapping implements TierHandle {
         /** The name of a node, for {@link #extents}. */
         String nodeName(int node);
 
-        /** Takes the handle out of the books; it has lost its rights and nobody is in it. */
+        /** Takes the handle out of the books; it has lost its rights and nobody is in it. Called once for each. */
         void unmapped(Mapping mapping);
 
         /** Frees the LMR for everybody, this mapping included. */
@@ -85,6 +86,8 @@ public final class Mapping implements TierHandle {
     private final AtomicInteger posted = new AtomicInteger();
 
     private volatile @Nullable LiteException ended;
+
+    private boolean released; // guarded by posted
 
     /**
      * @param granted the permission bits it is good for
@@ -180,7 +183,8 @@ public final class Mapping implements TierHandle {
             InFlight.exit(slot);
         }
         try {
-            return owner.remoteMemory().fetchAdd(Layout.nodeOf(place), Layout.offsetOf(place), delta, deadline());
+            return owner.remoteMemory()
+                    .fetchAdd(Layout.nodeOf(place), arenaOf(place), Layout.offsetOf(place), delta, deadline());
         } finally {
             posted.decrementAndGet();
         }
@@ -202,7 +206,7 @@ public final class Mapping implements TierHandle {
         }
         try {
             return owner.remoteMemory()
-                    .testSet(Layout.nodeOf(place), Layout.offsetOf(place), expected, value, deadline());
+                    .testSet(Layout.nodeOf(place), arenaOf(place), Layout.offsetOf(place), expected, value, deadline());
         } finally {
             posted.decrementAndGet();
         }
@@ -271,6 +275,7 @@ public final class Mapping implements TierHandle {
                     owner.remoteMemory()
                             .read(
                                     Layout.nodeOf(place),
+                                    arenaOf(place),
                                     Layout.offsetOf(place),
                                     destination,
                                     at + done,
@@ -294,7 +299,14 @@ public final class Mapping implements TierHandle {
                 long piece = pieceLength(offset + done, length - done);
                 if (Layout.isRemote(place)) {
                     owner.remoteMemory()
-                            .write(Layout.nodeOf(place), Layout.offsetOf(place), source, at + done, piece, deadline);
+                            .write(
+                                    Layout.nodeOf(place),
+                                    arenaOf(place),
+                                    Layout.offsetOf(place),
+                                    source,
+                                    at + done,
+                                    piece,
+                                    deadline);
                 } else {
                     MemorySegment.copy(source, at + done, ALL, place, piece);
                 }
@@ -303,6 +315,16 @@ public final class Mapping implements TierHandle {
         } finally {
             posted.decrementAndGet();
         }
+    }
+
+    private UUID arenaOf(long place) {
+        int node = Layout.nodeOf(place);
+        for (int index = 0; index < lmr.shares().size(); index++) {
+            if (lmr.shares().get(index).node() == node) {
+                return lmr.shares().get(index).arena();
+            }
+        }
+        throw new IllegalStateException("%s has no share on node %d".formatted(this, node));
     }
 
     private Deadline deadline() {
@@ -344,10 +366,20 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void unmap() {
-        if (end(new LmrFreedException("the handle was unmapped"))) {
-            awaitEnd(List.of(this));
-            owner.unmapped(this);
+        end(new LmrFreedException("the handle was unmapped"));
+        awaitEnd(List.of(this));
+        release();
+    }
+
+    /** Takes a handle that has ended, and that nobody is in any more, out of its owner's books. A second call does nothing. */
+    public void release() {
+        synchronized (posted) {
+            if (released) {
+                return;
+            }
+            released = true;
         }
+        owner.unmapped(this);
     }
 
     @Override

@@ -21,6 +21,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.UUID;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The one big memory of a node: a preallocated shared file that every LMR of the node is carved from, and that outlives
@@ -42,7 +44,10 @@ public final class NodeArena implements AutoCloseable {
     /** Bytes of the control area of one peer. */
     public static final long CONTROL_BYTES = 32 << 10;
 
+    private static final Logger log = LoggerFactory.getLogger(NodeArena.class);
+
     private static final String FILE = "arena";
+    private static final String LOCK = "lock";
     private static final long PAGE = 4096;
     private static final long MAGIC = 0x4c49_5445_6172_6e61L; // "LITEarna"
     private static final int FORMAT_VERSION = 1;
@@ -77,7 +82,12 @@ public final class NodeArena implements AutoCloseable {
         this.id = new UUID(
                 RawMemory.getLong(memory.address() + AT_ID_HIGH), RawMemory.getLong(memory.address() + AT_ID_LOW));
         this.table = new ExtentTable(memory.address() + PAGE, config.extentsMax());
+    }
+
+    /** The last step of opening: a file that is refused stays as it is. */
+    private NodeArena opened() {
         RawMemory.putLong(memory.address() + AT_OPEN_COUNT, openCount() + 1);
+        return this;
     }
 
     /**
@@ -89,13 +99,16 @@ public final class NodeArena implements AutoCloseable {
     public static NodeArena open(ArenaConfig config) {
         Path directory = config.directory();
         FileChannel lock = lock(directory, config);
+        Path file = directory.resolve(FILE);
         try {
-            Path file = directory.resolve(FILE);
             if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
                 return adopt(config, lock, file);
             }
             return create(config, lock, file);
         } catch (RuntimeException | Error e) {
+            if (Files.notExists(file, LinkOption.NOFOLLOW_LINKS)) {
+                removeDirectories(config);
+            }
             closeQuietly(lock);
             throw e;
         }
@@ -106,7 +119,7 @@ public final class NodeArena implements AutoCloseable {
         try {
             Files.createDirectories(
                     directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-            channel = FileChannel.open(directory.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+            channel = FileChannel.open(directory.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
             FileLock lock = channel.tryLock();
             if (lock != null) {
                 return channel;
@@ -121,7 +134,7 @@ public final class NodeArena implements AutoCloseable {
         closeQuietly(channel);
         throw new ArenaException(
                 "node \"%s\" of cluster \"%s\" runs already on this host: another process holds %s. Give this node another lite.node.name, or stop the other one"
-                        .formatted(config.node(), config.cluster(), directory.resolve("lock")),
+                        .formatted(config.node(), config.cluster(), directory.resolve(LOCK)),
                 null);
     }
 
@@ -151,21 +164,21 @@ public final class NodeArena implements AutoCloseable {
                             .formatted(file, bytes, reason(e), usable(file)),
                     e);
         }
-        return new NodeArena(config, lock, memory, false);
+        return new NodeArena(config, lock, memory, false).opened();
     }
 
     private static NodeArena adopt(ArenaConfig config, FileChannel lock, Path file) {
         SharedMemory memory;
         try {
             memory = SharedMemory.openFile(file);
-        } catch (OsException e) {
+        } catch (OsException | IllegalArgumentException e) {
             throw new ArenaException("cannot map the arena %s: %s".formatted(file, reason(e)), e);
         }
         try {
             checkHeader(memory, config, file);
             NodeArena arena = new NodeArena(config, lock, memory, true);
             arena.table.check(file, arena.dataOffset(), memory.size());
-            return arena;
+            return arena.opened();
         } catch (RuntimeException | Error e) {
             memory.close();
             throw e;
@@ -314,18 +327,27 @@ public final class NodeArena implements AutoCloseable {
         closed = true;
         memory.close();
         if (!config.retained()) {
-            Path directory = config.directory();
-            for (Path path : new Path[] {
-                directory.resolve(FILE), directory.resolve("lock"), directory, directory.getParent(), config.root()
-            }) {
-                try {
-                    Files.deleteIfExists(path);
-                } catch (IOException e) {
-                    break; // not empty: it holds the arenas of other nodes
-                }
+            try {
+                Files.deleteIfExists(config.directory().resolve(FILE));
+            } catch (IOException e) {
+                log.warn("cannot delete the arena in {}: {}", config.directory(), reason(e));
             }
+            removeDirectories(config);
         }
         closeQuietly(lockFile);
+    }
+
+    /** The lock file, and the directories as far as they are empty then. The caller holds the lock. */
+    private static void removeDirectories(ArenaConfig config) {
+        Path directory = config.directory();
+        try {
+            Files.deleteIfExists(directory.resolve(LOCK));
+            Files.deleteIfExists(directory);
+            Files.deleteIfExists(config.root().resolve(config.cluster()));
+            Files.deleteIfExists(config.root());
+        } catch (IOException e) {
+            log.debug("kept a directory of arenas: {}", reason(e)); // it holds the arenas of other nodes
+        }
     }
 
     private static long headerCrc(long base) {

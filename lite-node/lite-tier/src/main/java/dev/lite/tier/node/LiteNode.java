@@ -54,6 +54,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final NodeRecord self;
     private final PeerLinks links;
     private final MemoryService memory;
+    private final ControlChannel channel;
     private final Reclaimer reclaimer;
     private final ExecutorService executor;
     private final Thread cleaner;
@@ -90,7 +91,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.self = directory.register(advert, deadline.remaining());
             this.memory = new MemoryService(
                     self, config, arena, allocator, directory, links, new PostedMemory(links, bounceMemory()));
-            ControlChannel channel = new ControlChannel(id, arena, links, NodeCalls.handler(memory), executor);
+            this.channel = new ControlChannel(id, arena, links, NodeCalls.handler(memory), executor);
             NodeCalls calls = new NodeCalls(channel);
             this.reclaimer = new Reclaimer(id, directory, links, calls, executor);
             memory.start(calls, reclaimer);
@@ -310,6 +311,9 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         links.close();
         executor.shutdownNow();
         joinCleaner();
+        // Calls of applications may still be under way; they must not find the arena unmapped.
+        allocator.close();
+        channel.close();
         arena.close();
         log.info("node stopped name={} arena-kept={}", self.name(), config.arenaRetained());
     }

@@ -54,10 +54,10 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     /** How long a node waits for its own operations before it tells the master that it could not end them. */
     private static final Duration GIVEN_UP_PATIENCE = Duration.ofSeconds(5);
 
-    // An id: node, how often its arena was opened, a count.
+    // An id: node, its incarnation (which grows also when its arena is a new one), a count.
     private static final int ID_NODE_SHIFT = 53;
-    private static final int ID_OPEN_SHIFT = 31;
-    private static final long ID_OPEN_MASK = (1L << (ID_NODE_SHIFT - ID_OPEN_SHIFT)) - 1;
+    private static final int ID_INCARNATION_SHIFT = 31;
+    private static final long ID_INCARNATION_MASK = (1L << (ID_NODE_SHIFT - ID_INCARNATION_SHIFT)) - 1;
 
     private final NodeRecord self;
     private final LiteNodeConfig config;
@@ -145,7 +145,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
 
     private long newId() {
         return (long) self.id() << ID_NODE_SHIFT
-                | (arena.openCount() & ID_OPEN_MASK) << ID_OPEN_SHIFT
+                | (self.incarnation() & ID_INCARNATION_MASK) << ID_INCARNATION_SHIFT
                 | lmrCount.incrementAndGet();
     }
 
@@ -198,14 +198,15 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 long count = (chunks - index + shares - 1) / shares;
                 boolean hasTail = index == tailShare;
                 List<Run> runs = new ArrayList<>();
-                allocated.add(new Share(nodes.get(index), runs));
+                UUID arenaId = arenaId(nodes.get(index), deadline);
+                allocated.add(new Share(nodes.get(index), arenaId, runs));
                 try {
                     allocate(runs, nodes.get(index), lmrId, chunkBytes, hasTail ? count - 1 : count, deadline);
                     if (hasTail) {
                         allocate(runs, nodes.get(index), lmrId, tailBytes, 1, deadline);
                     }
                 } finally {
-                    allocated.set(index, new Share(nodes.get(index), runs));
+                    allocated.set(index, new Share(nodes.get(index), arenaId, runs));
                 }
             }
             return record(lmrId, spec, principal, chunkShift, allocated);
@@ -213,6 +214,12 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
             reclaimer().reclaimLater(null, record(lmrId, spec, principal, chunkShift, allocated));
             throw e;
         }
+    }
+
+    private UUID arenaId(int node, Deadline deadline) {
+        return node == self.id()
+                ? arena.id()
+                : links.awaitPeer(node, deadline).hello().arenaId();
     }
 
     private static LmrRecord record(long id, LmrSpec spec, String principal, int chunkShift, List<Share> shares) {
@@ -268,6 +275,14 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
 
     private Mapping newMapping(
             LmrRecord lmr, @Nullable String name, int granted, Mapping.Owner owner, Deadline deadline) {
+        for (Share share : lmr.shares()) {
+            if (!arenaId(share.node(), deadline).equals(share.arena())) {
+                throw new LmrUnavailableException("%s: node %s came back with a new arena; what lay there is lost"
+                        .formatted(
+                                name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmr.id(),
+                                nodeName(share.node())));
+            }
+        }
         long[] places = Layout.places(lmr, node -> {
             if (node == self.id()) {
                 return arena.address();
@@ -343,11 +358,10 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
 
     /** Ends mappings that are out of the table, and returns when nobody here can touch their memory any more. */
     void endAll(List<Mapping> ending, LiteException why) {
-        if (ending.isEmpty()) {
-            return;
-        }
         ending.forEach(mapping -> mapping.end(why));
         Mapping.awaitEnd(ending);
+        ending.forEach(Mapping::release);
+        // Also when nothing is mapped any more: a handle may have been unmapped after its write was given up.
         Deadline deadline = Deadline.in(GIVEN_UP_PATIENCE);
         if (!remoteMemory.awaitGivenUp(deadline)) {
             throw deadline.exception("ending operations that were given up before");

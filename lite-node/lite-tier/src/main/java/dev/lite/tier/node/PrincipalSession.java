@@ -2,6 +2,7 @@ package dev.lite.tier.node;
 
 import dev.lite.api.Lifetime;
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
@@ -18,9 +19,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** One application's or embedded caller's session. */
 final class PrincipalSession implements TierSession, Mapping.Owner {
+    private static final Logger log = LoggerFactory.getLogger(PrincipalSession.class);
+
     private final LiteNode node;
     private final MemoryService memory;
     private final String principal;
@@ -172,8 +177,12 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
             toFree = new ArrayList<>(ofSession.values());
         }
         List<Mapping> mine = memory.mappingsOf(this);
-        memory.endAll(mine, ended());
-        mine.forEach(memory::unmapped);
+        try {
+            memory.endAll(mine, ended());
+        } catch (LiteTimeoutException e) {
+            // No handle works any more. The reclamation of each LMR waits for those operations itself.
+            log.info("session of {} ended: {}", principal, e.getMessage());
+        }
         for (LmrRecord lmr : toFree) {
             @Nullable String name = namesOfSession.get(lmr.id());
             memory.freeLater(name, lmr);

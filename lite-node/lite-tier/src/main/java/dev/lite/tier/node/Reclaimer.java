@@ -19,6 +19,7 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -53,6 +54,7 @@ final class Reclaimer implements AutoCloseable {
     private final LinkedBlockingQueue<Reclamation> queue = new LinkedBlockingQueue<>();
     private final AtomicInteger pending = new AtomicInteger();
     private final Thread thread;
+    private final AtomicInteger hopeless = new AtomicInteger(); // pending ones that wait for disconnected nodes only
     private volatile boolean closed;
 
     Reclaimer(int self, ClusterDirectory directory, PeerLinks links, NodeCalls calls, Executor executor) {
@@ -96,9 +98,9 @@ final class Reclaimer implements AutoCloseable {
         return pending.get();
     }
 
-    /** Waits until everything is given back, or the deadline passed. */
+    /** Waits until everything is given back that connected nodes can take, or the deadline passed. */
     void drain(Deadline deadline) {
-        while (pending.get() > 0 && !deadline.passed() && thread.isAlive()) {
+        while (pending.get() > hopeless.get() && !deadline.passed() && thread.isAlive()) {
             LockSupport.parkNanos(DRAIN_PAUSE_NS);
         }
     }
@@ -111,10 +113,14 @@ final class Reclaimer implements AutoCloseable {
                 if (next == null) {
                     queue.addAll(again);
                     again.clear();
+                    hopeless.set(0);
                 } else if (attempt(next)) {
                     pending.decrementAndGet();
                 } else {
                     again.add(next);
+                    if (next.isHopeless()) {
+                        hopeless.incrementAndGet();
+                    }
                 }
             } catch (InterruptedException e) {
                 return; // close() does that
@@ -146,6 +152,7 @@ final class Reclaimer implements AutoCloseable {
         private final LmrRecord lmr;
         private final Set<Integer> told = new HashSet<>();
         private final Set<Integer> given = new HashSet<>();
+        private boolean hopeless;
 
         Reclamation(@Nullable String name, LmrRecord lmr) {
             this.name = name;
@@ -213,27 +220,44 @@ final class Reclaimer implements AutoCloseable {
         private boolean atAll(Set<Integer> nodes, Set<Integer> done, NodeAction action) {
             List<CompletableFuture<Void>> acts = new ArrayList<>();
             Set<Integer> succeeded = new TreeSet<>();
-            for (int node : nodes) {
-                if (!done.contains(node)) {
-                    acts.add(CompletableFuture.runAsync(() -> action.at(node), executor)
-                            .handle((nothing, failure) -> {
-                                if (failure == null) {
-                                    synchronized (succeeded) {
-                                        succeeded.add(node);
-                                    }
-                                } else {
-                                    log.debug(
-                                            "freeing lmr={} waits for node {}: {}", lmr.id(), node, failure.toString());
-                                }
-                                return null;
-                            }));
+            try {
+                for (int node : nodes) {
+                    // Who is not connected is not waited for: the others' reclamations would wait, too.
+                    if (node != self && !done.contains(node) && links.peer(node) != null) {
+                        acts.add(CompletableFuture.runAsync(() -> act(node, succeeded, action), executor));
+                    }
                 }
+                if (nodes.contains(self) && !done.contains(self)) {
+                    act(self, succeeded, action); // without a hop to another thread
+                }
+            } catch (RejectedExecutionException e) {
+                log.debug("freeing lmr={} ends: node stops", lmr.id());
             }
             acts.forEach(CompletableFuture::join); // every act has a deadline
             synchronized (succeeded) {
                 done.addAll(succeeded);
             }
-            return done.containsAll(nodes);
+            Set<Integer> missing = new TreeSet<>(nodes);
+            missing.removeAll(done);
+            hopeless =
+                    !missing.isEmpty() && missing.stream().allMatch(node -> node != self && links.peer(node) == null);
+            return missing.isEmpty();
+        }
+
+        /** Whether every node that it waits for is disconnected. */
+        boolean isHopeless() {
+            return hopeless;
+        }
+
+        private void act(int node, Set<Integer> succeeded, NodeAction action) {
+            try {
+                action.at(node);
+                synchronized (succeeded) {
+                    succeeded.add(node);
+                }
+            } catch (RuntimeException e) {
+                log.debug("freeing lmr={} waits for node {}: {}", lmr.id(), node, e.toString());
+            }
         }
 
         private boolean forget(Deadline deadline) {

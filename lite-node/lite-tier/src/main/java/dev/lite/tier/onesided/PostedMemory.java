@@ -13,6 +13,7 @@ import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.UUID;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -54,34 +55,37 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     }
 
     @Override
-    public void read(int node, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {
-        transfer(node, offset, local, localOffset, length, Operation.READ, deadline);
+    public void read(
+            int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {
+        transfer(node, arena, offset, local, localOffset, length, Operation.READ, deadline);
     }
 
     @Override
-    public void write(int node, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {
-        transfer(node, offset, local, localOffset, length, Operation.WRITE, deadline);
+    public void write(
+            int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline) {
+        transfer(node, arena, offset, local, localOffset, length, Operation.WRITE, deadline);
     }
 
     @Override
-    public long fetchAdd(int node, long offset, long delta, Deadline deadline) {
-        return atomic(node, offset, Operation.FETCH_ADD, delta, 0, deadline);
+    public long fetchAdd(int node, UUID arena, long offset, long delta, Deadline deadline) {
+        return atomic(node, arena, offset, Operation.FETCH_ADD, delta, 0, deadline);
     }
 
     @Override
-    public long testSet(int node, long offset, long expected, long value, Deadline deadline) {
-        return atomic(node, offset, Operation.COMPARE_AND_SWAP, expected, value, deadline);
+    public long testSet(int node, UUID arena, long offset, long expected, long value, Deadline deadline) {
+        return atomic(node, arena, offset, Operation.COMPARE_AND_SWAP, expected, value, deadline);
     }
 
     private void transfer(
             int node,
+            UUID arena,
             long offset,
             MemorySegment local,
             long localOffset,
             long length,
             Operation operation,
             Deadline deadline) {
-        Peer peer = links.awaitPeer(node, deadline);
+        Peer peer = awaitPeer(node, arena, deadline);
         @Nullable Buffer[] window = new @Nullable Buffer[PIPELINE];
         long posted = 0;
         long done = 0;
@@ -129,12 +133,22 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         return true;
     }
 
+    private Peer awaitPeer(int node, UUID arena, Deadline deadline) {
+        Peer peer = links.awaitPeer(node, deadline);
+        if (!peer.hello().arenaId().equals(arena)) {
+            throw new LmrUnavailableException("node %s came back with a new arena; what lay there is lost"
+                    .formatted(peer.hello().node()));
+        }
+        return peer;
+    }
+
     private static int slot(long position) {
         return (int) (position / BUFFER_BYTES) % PIPELINE;
     }
 
-    private long atomic(int node, long offset, Operation operation, long first, long second, Deadline deadline) {
-        Peer peer = links.awaitPeer(node, deadline);
+    private long atomic(
+            int node, UUID arena, long offset, Operation operation, long first, long second, Deadline deadline) {
+        Peer peer = awaitPeer(node, arena, deadline);
         Buffer buffer = take(operation, node, deadline);
         try {
             post(peer, buffer, operation, offset, Long.BYTES, first, second, deadline);

@@ -294,8 +294,8 @@ public final class PeerLinks implements AutoCloseable {
                         peer.id(),
                         fabric,
                         reason);
+                noteTrouble(peer.id(), reason); // first: the listeners' exceptions tell it
                 listeners.forEach(listener -> listener.peerDisconnected(peer, reason));
-                noteTrouble(peer.id(), reason);
             }
             lock.lock();
             try {

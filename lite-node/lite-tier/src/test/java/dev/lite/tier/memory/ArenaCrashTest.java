@@ -1,0 +1,219 @@
+package dev.lite.tier.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.tier.testing.ChildJvm;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Seeds;
+import dev.lite.tier.testing.Waits;
+import java.io.BufferedOutputStream;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A process that allocates and frees is killed at any instant, and its arena is adopted. */
+class ArenaCrashTest {
+    private static final long BYTES = 16 << 20;
+    private static final int EXTENTS = 1024;
+    private static final int KILLS = 6;
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    /** What the killed process said last of an extent. */
+    private record Said(ExtentRun run, boolean beingFreed) {}
+
+    @Test
+    void everyExtentThatAKilledProcessReportedIsThereWithItsBytes() {
+        Seeds.forEach(1, random -> {
+            Map<Long, ExtentRun> kept = new HashMap<>();
+            for (int kill = 0; kill < KILLS; kill++) {
+                Map<Long, Said> said = new HashMap<>();
+                kept.forEach((lmr, run) -> said.put(lmr, new Said(run, false)));
+                runAndKill(random, kill, said);
+                kept = check(said, kill);
+            }
+        });
+    }
+
+    private void runAndKill(Random random, int kill, Map<Long, Said> said) {
+        try (ChildJvm child = ChildJvm.start(
+                Allocating.class, root.toString(), Long.toString(random.nextLong()), Integer.toString(kill))) {
+            assertThat(child.line()).isEqualTo("open");
+            Map<Long, Said> heard = new ConcurrentHashMap<>();
+            Thread reader = Thread.ofPlatform().start(() -> {
+                for (String line = child.line(); line != null; line = child.line()) {
+                    hear(line, heard);
+                }
+            });
+            int enough = 50 + random.nextInt(500);
+            Waits.until("the child allocates", () -> heard.size() >= enough);
+            Waits.aMoment(Duration.ofNanos(random.nextInt(10_000_000)));
+            child.kill();
+            Waits.join(reader);
+            assertThat(heard).isNotEmpty();
+            said.putAll(heard);
+        }
+    }
+
+    private static void hear(String line, Map<Long, Said> heard) {
+        String[] words = line.split(" ", -1);
+        if (words.length != 6 || !words[5].equals(".")) {
+            return; // cut off by the kill
+        }
+        ExtentRun run = new ExtentRun(Long.parseLong(words[2]), Long.parseLong(words[3]), Integer.parseInt(words[4]));
+        heard.put(Long.parseLong(words[1]), new Said(run, words[0].equals("freeing")));
+    }
+
+    /** Adopts the arena; returns what the next process is to find again. */
+    private Map<Long, ExtentRun> check(Map<Long, Said> said, int kill) {
+        Map<Long, ExtentRun> kept = new HashMap<>();
+        try (NodeArena arena = NodeArena.open(TestArena.config(root, BYTES, EXTENTS))) {
+            assertThat(arena.isAdopted()).isTrue();
+            ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
+            TreeMap<Long, Long> inTable = allocatedInTable(arena);
+            said.forEach((lmr, last) -> {
+                Long length = inTable.get(last.run().offset());
+                if (last.beingFreed()) {
+                    return;
+                }
+                assertThat(length).as("LMR %d", lmr).isEqualTo(last.run().length());
+                assertThat(TestArena.isFilled(arena, last.run(), lmr)).isTrue();
+                kept.put(lmr, last.run());
+            });
+            noOverlap(inTable, arena);
+            List<ExtentRun> rest = allocateAll(allocator);
+            rest.forEach(run -> assertThat(TestArena.isZero(arena, run)).isTrue());
+            rest.forEach(run -> TestArena.fill(arena, run, 99));
+            kept.forEach((lmr, run) ->
+                    assertThat(TestArena.isFilled(arena, run, lmr)).isTrue());
+            rest.forEach(run -> allocator.free(99, run));
+            freeSome(kept, allocator, kill);
+        }
+        return kept;
+    }
+
+    private static void freeSome(Map<Long, ExtentRun> kept, ArenaAllocator allocator, int kill) {
+        for (Long lmr : List.copyOf(kept.keySet())) {
+            if (kept.size() > 50 || lmr % 2 == kill % 2) {
+                assertThat(allocator.free(lmr, kept.remove(lmr))).isTrue();
+            }
+        }
+    }
+
+    private static TreeMap<Long, Long> allocatedInTable(NodeArena arena) {
+        ExtentTable table = arena.table();
+        TreeMap<Long, Long> allocated = new TreeMap<>();
+        for (int entry = 0; entry < table.capacity(); entry++) {
+            if (table.state(entry) == ExtentTable.State.ALLOCATED) {
+                assertThat(allocated.put(table.offset(entry), table.length(entry)))
+                        .isNull();
+            }
+        }
+        return allocated;
+    }
+
+    private static void noOverlap(TreeMap<Long, Long> allocated, NodeArena arena) {
+        long end = arena.dataOffset();
+        for (Map.Entry<Long, Long> extent : allocated.entrySet()) {
+            assertThat(extent.getKey()).isGreaterThanOrEqualTo(end);
+            end = extent.getKey() + extent.getValue();
+        }
+        assertThat(end).isLessThanOrEqualTo(arena.size());
+    }
+
+    private static List<ExtentRun> allocateAll(ArenaAllocator allocator) {
+        List<ExtentRun> all = new ArrayList<>();
+        for (long unit = 1 << 20; unit >= 64; unit /= 4) {
+            try {
+                while (true) {
+                    all.addAll(allocator.allocate(99, unit, 1, 1));
+                }
+            } catch (LimitExceededException e) {
+                // Smaller ones, then.
+            }
+        }
+        return all;
+    }
+
+    /**
+     * Allocates, fills and frees at random with three threads and a cleaner until it is killed. It says {@code
+     * "allocated"} after an extent has its bytes, and {@code "freeing"} before it takes them away.
+     */
+    static final class Allocating {
+        private static final PrintStream OUT = new PrintStream(
+                new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 12),
+                false,
+                StandardCharsets.US_ASCII);
+
+        private Allocating() {}
+
+        @SuppressWarnings("MustBeClosedChecker")
+        public static void main(String[] arguments) {
+            NodeArena arena = NodeArena.open(TestArena.config(Path.of(arguments[0]), BYTES, EXTENTS));
+            ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
+            Random seeds = new Random(Long.parseLong(arguments[1]));
+            long first = (Long.parseLong(arguments[2]) + 1) * 100_000_000;
+            say("open");
+            for (int index = 0; index < 3; index++) {
+                Random random = new Random(seeds.nextLong());
+                long lmr = first + index * 10_000_000L;
+                Thread.ofPlatform().start(() -> churn(arena, allocator, random, lmr));
+            }
+            while (true) {
+                allocator.clean();
+                Thread.onSpinWait();
+            }
+        }
+
+        private static void churn(NodeArena arena, ArenaAllocator allocator, Random random, long firstLmr) {
+            TreeMap<Long, ExtentRun> mine = new TreeMap<>();
+            for (long lmr = firstLmr; ; lmr++) {
+                if (mine.size() > 25 || (!mine.isEmpty() && random.nextInt(3) == 0)) {
+                    Map.Entry<Long, ExtentRun> freed = mine.firstEntry();
+                    mine.remove(freed.getKey());
+                    say("freeing", freed.getKey(), freed.getValue());
+                    allocator.free(freed.getKey(), freed.getValue());
+                    continue;
+                }
+                try {
+                    ExtentRun run = allocator
+                            .allocate(lmr, 1 + random.nextInt(100_000), 1, 1)
+                            .getFirst();
+                    if (!TestArena.isZero(arena, run)) {
+                        throw new AssertionError("not clean: " + run);
+                    }
+                    TestArena.fill(arena, run, lmr);
+                    say("allocated", lmr, run);
+                    mine.put(lmr, run);
+                } catch (LimitExceededException e) {
+                    Thread.onSpinWait();
+                }
+            }
+        }
+
+        private static void say(String what, long lmr, ExtentRun run) {
+            say("%s %d %d %d %d .".formatted(what, lmr, run.offset(), run.length(), run.entry()));
+        }
+
+        private static void say(String line) {
+            synchronized (OUT) {
+                OUT.print(line + "\n");
+                OUT.flush();
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+package dev.lite.tier.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.tier.testing.Waits;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+
+class InFlightTest {
+
+    @Test
+    void anOperationUnderWayIsWaitedForAndItsEndEndsTheWait() {
+        long mapping = InFlight.newNumber();
+        AtomicBoolean entered = new AtomicBoolean();
+        AtomicBoolean mayEnd = new AtomicBoolean();
+        Thread operation = Thread.ofPlatform().start(() -> {
+            long slot = InFlight.enter(mapping);
+            entered.set(true);
+            while (!mayEnd.get()) {
+                Thread.onSpinWait();
+            }
+            InFlight.exit(slot);
+        });
+        Waits.until("the operation is under way", entered::get);
+        Thread waiter = Thread.ofPlatform().start(() -> InFlight.awaitEnd(number -> number == mapping));
+        Waits.aMoment(Duration.ofMillis(20));
+        assertThat(waiter.isAlive()).isTrue();
+        mayEnd.set(true);
+        Waits.join(waiter);
+        Waits.join(operation);
+    }
+
+    @Test
+    void finishedOperationsAndThoseOnOtherMappingsAreNotWaitedFor() {
+        long mapping = InFlight.newNumber();
+        InFlight.exit(InFlight.enter(mapping));
+        InFlight.awaitEnd(number -> number == mapping);
+        long other = InFlight.enter(InFlight.newNumber());
+        InFlight.awaitEnd(number -> number == mapping);
+        InFlight.exit(other);
+    }
+
+    @Test
+    void numbersAreNeverGivenTwice() {
+        Set<Long> given = ConcurrentHashMap.newKeySet();
+        List<Thread> threads = new ArrayList<>();
+        for (int index = 0; index < 4; index++) {
+            threads.add(Thread.ofPlatform().start(() -> {
+                for (int count = 0; count < 10_000; count++) {
+                    given.add(InFlight.newNumber());
+                }
+            }));
+        }
+        threads.forEach(Waits::join);
+        assertThat(given).hasSize(40_000).doesNotContain(0L);
+    }
+
+    /** More than the slots that threads own: the others take shared ones, and every operation is seen. */
+    @Test
+    void twoThousandVirtualThreadsAreAllSeenAndNoSlotIsLeftTaken() {
+        long mapping = InFlight.newNumber();
+        CountDownLatch started = new CountDownLatch(2000);
+        AtomicBoolean stopped = new AtomicBoolean();
+        AtomicInteger inside = new AtomicInteger();
+        ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
+        List<Thread> threads = new ArrayList<>();
+        for (int index = 0; index < 2000; index++) {
+            threads.add(Thread.ofVirtual().start(() -> {
+                started.countDown();
+                for (int count = 0; count < 20; count++) {
+                    long slot = InFlight.enter(mapping);
+                    if (!stopped.get()) {
+                        inside.incrementAndGet();
+                        Thread.onSpinWait();
+                        inside.decrementAndGet();
+                    }
+                    InFlight.exit(slot);
+                    LockSupport.parkNanos(100_000); // so that all of them live at once
+                }
+            }));
+        }
+        Waits.until("all have started", () -> started.getCount() == 0);
+        stopped.set(true);
+        InFlight.awaitEnd(number -> number == mapping);
+        if (inside.get() != 0) {
+            wrong.add(inside.get() + " inside after the wait");
+        }
+        threads.forEach(Waits::join);
+        assertThat(wrong).isEmpty();
+        InFlight.awaitEnd(number -> true);
+    }
+
+    @Test
+    void aDeadThreadsSlotGoesToTheNext() {
+        long mapping = InFlight.newNumber();
+        for (int count = 0; count < 3000; count++) {
+            Thread thread = Thread.ofPlatform().start(() -> InFlight.exit(InFlight.enter(mapping)));
+            Waits.join(thread);
+        }
+        InFlight.awaitEnd(number -> number == mapping);
+    }
+
+    /**
+     * The promise itself, in miniature: whoever takes the right away and waits sees nobody act on it afterwards. Its
+     * window is a store buffer's, so it is tried very often.
+     */
+    @Test
+    void noOperationActsOnARightAfterItWasTakenAwayAndWaitedFor() {
+        class Shared {
+            volatile long mapping = InFlight.newNumber();
+            volatile boolean right = true;
+            volatile boolean over;
+            final AtomicInteger acting = new AtomicInteger();
+        }
+        Shared shared = new Shared();
+        List<Thread> threads = new ArrayList<>();
+        for (int index = 0; index < 2; index++) {
+            threads.add(Thread.ofPlatform().start(() -> {
+                while (!shared.over) {
+                    long slot = InFlight.enter(shared.mapping);
+                    if (shared.right) {
+                        shared.acting.incrementAndGet();
+                        for (int spins = 0; spins < 50; spins++) {
+                            Thread.onSpinWait(); // longer than the look at all slots takes
+                        }
+                        shared.acting.decrementAndGet();
+                    }
+                    InFlight.exit(slot);
+                }
+            }));
+        }
+        int seen = 0;
+        long endNs = System.nanoTime() + 500_000_000;
+        while (System.nanoTime() < endNs) {
+            shared.right = false;
+            InFlight.awaitEnd(number -> number == shared.mapping);
+            seen += shared.acting.get();
+            shared.right = true;
+        }
+        shared.over = true;
+        threads.forEach(Waits::join);
+        assertThat(seen).isZero();
+    }
+}

@@ -1,0 +1,480 @@
+package dev.lite.tier.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.sun.management.ThreadMXBean;
+import dev.lite.api.Extent;
+import dev.lite.api.LmrBoundsException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.Permission;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.os.RawMemory;
+import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.testing.Seeds;
+import dev.lite.tier.testing.Waits;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.management.ManagementFactory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntToLongFunction;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class MappingTest {
+    private static final UUID ARENA = new UUID(1, 2);
+    private static final int ALL = Permission.toBits(EnumSet.allOf(Permission.class));
+
+    private final Arena arena = Arena.ofShared();
+    private final FakeOwner owner = new FakeOwner();
+
+    @AfterEach
+    void close() {
+        arena.close();
+    }
+
+    private static final class FakeOwner implements Mapping.Owner {
+        final AtomicInteger unmapped = new AtomicInteger();
+
+        @Override
+        public RemoteMemory remoteMemory() {
+            throw new AssertionError("everything is mapped here");
+        }
+
+        @Override
+        public Duration deadline() {
+            return Waits.seconds(5);
+        }
+
+        @Override
+        public String nodeName(int node) {
+            return "n" + node;
+        }
+
+        @Override
+        public void unmapped(Mapping mapping) {
+            unmapped.incrementAndGet();
+        }
+
+        @Override
+        public void free(Mapping mapping) {
+            mapping.end(new LmrFreedException("the LMR was freed by a master"));
+        }
+    }
+
+    private Mapping oneExtent(long bytes, int granted) {
+        return oneExtent(bytes, granted, "counts");
+    }
+
+    private Mapping oneExtent(long bytes, int granted, @Nullable String name) {
+        MemorySegment memory = arena.allocate(Math.ceilDiv(bytes, 64L) * 64, 64);
+        return mapping(
+                bytes,
+                62,
+                List.of(new Share(0, ARENA, List.of(new Run(0, memory.byteSize(), 0)))),
+                node -> memory.address(),
+                granted,
+                name);
+    }
+
+    /** Chunks of 4 KiB dealt to three nodes, each with its own memory in two runs with a gap. */
+    private Mapping chunked(long bytes) {
+        long chunk = 4096;
+        int chunks = Math.toIntExact(Math.ceilDiv(bytes, chunk));
+        MemorySegment memory = arena.allocate(3L * (chunks + 8) * chunk, 4096);
+        List<Share> shares = new ArrayList<>();
+        for (int share = 0; share < 3; share++) {
+            int count = (chunks - share + 2) / 3;
+            int first = (count + 1) / 2;
+            List<Run> runs = new ArrayList<>(List.of(new Run(4096, first * chunk, 0)));
+            if (count > first) {
+                runs.add(new Run(3 * 4096 + first * chunk, (count - first) * chunk, 1));
+            }
+            shares.add(new Share(share, ARENA, runs));
+        }
+        long perNode = (chunks + 8L) * chunk;
+        return mapping(bytes, 12, shares, node -> memory.address() + node * perNode, ALL, "chunked");
+    }
+
+    private Mapping mapping(
+            long bytes, int shift, List<Share> shares, IntToLongFunction bases, int granted, @Nullable String name) {
+        LmrRecord lmr = new LmrRecord(77, LmrRecord.State.LIVE, bytes, shift, 0, Map.of(), shares);
+        return new Mapping(lmr, name, granted, Layout.places(lmr, bases), owner);
+    }
+
+    @Test
+    void whatIsWrittenAnywhereIsReadBackFromNativeAndHeapMemory() {
+        Seeds.forEach(20, random -> {
+            int bytes = 1 + random.nextInt(100_000);
+            Mapping mapping = random.nextBoolean() ? oneExtent(bytes, ALL) : chunked(bytes);
+            byte[] model = new byte[bytes];
+            for (int step = 0; step < 200; step++) {
+                int offset = random.nextInt(bytes + 1);
+                int length = random.nextInt(bytes - offset + 1);
+                byte[] data = new byte[length];
+                if (random.nextBoolean()) {
+                    random.nextBytes(data);
+                    System.arraycopy(data, 0, model, offset, length);
+                    if (random.nextBoolean()) {
+                        mapping.write(offset, data);
+                    } else {
+                        try (Arena own = Arena.ofConfined()) {
+                            mapping.write(
+                                    offset, own.allocate(length + 1L).asSlice(1).copyFrom(MemorySegment.ofArray(data)));
+                        }
+                    }
+                } else if (random.nextBoolean()) {
+                    mapping.read(offset, data);
+                    assertThat(Arrays.mismatch(data, Arrays.copyOfRange(model, offset, offset + length)))
+                            .isEqualTo(-1);
+                } else {
+                    try (Arena own = Arena.ofConfined()) {
+                        MemorySegment to = own.allocate(length + 3L).asSlice(3);
+                        mapping.read(offset, to);
+                        assertThat(to.mismatch(MemorySegment.ofArray(model).asSlice(offset, length)))
+                                .isEqualTo(-1);
+                    }
+                }
+            }
+        });
+    }
+
+    @Test
+    void rawAddressesAreTransferredAndCheckedLikeSegments() {
+        Mapping mapping = chunked(20_000);
+        MemorySegment from = arena.allocate(20_000);
+        from.fill((byte) 7);
+        MemorySegment to = arena.allocate(20_000);
+        mapping.write(0, from.address(), 20_000);
+        mapping.read(0, to.address(), 20_000);
+        assertThat(to.mismatch(from)).isEqualTo(-1);
+        assertThatThrownBy(() -> mapping.read(1, to.address(), 20_000)).isInstanceOf(LmrBoundsException.class);
+        assertThatThrownBy(() -> mapping.write(0, from.address(), -1)).isInstanceOf(LmrBoundsException.class);
+        assertThatThrownBy(() -> mapping.read(0, to.address(), Long.MIN_VALUE)).isInstanceOf(LmrBoundsException.class);
+    }
+
+    @Test
+    void everyRangeOutsideTheLmrIsRefusedWithItsFiguresAlsoWhenItOverflows() {
+        for (Mapping mapping : List.of(oneExtent(10_000, ALL), chunked(10_000))) {
+            byte[] two = new byte[2];
+            for (long offset :
+                    new long[] {9_999, 10_000, 10_001, -1, Long.MAX_VALUE, Long.MIN_VALUE, Long.MAX_VALUE - 1}) {
+                assertThatExceptionOfType(LmrBoundsException.class)
+                        .isThrownBy(() -> mapping.read(offset, two))
+                        .withMessage("%s: offset %d, length 2 lies outside of its 10000 bytes", mapping, offset);
+                assertThatThrownBy(() -> mapping.write(offset, two)).isInstanceOf(LmrBoundsException.class);
+            }
+            for (long offset : new long[] {9_993, 9_996, 10_000, -8, Long.MAX_VALUE - 7, Long.MIN_VALUE}) {
+                assertThatThrownBy(() -> mapping.fetchAdd(offset, 1)).isInstanceOf(LmrBoundsException.class);
+                assertThatThrownBy(() -> mapping.testSet(offset, 0, 1)).isInstanceOf(LmrBoundsException.class);
+            }
+            assertThatThrownBy(() -> mapping.read(0, new byte[10_001])).isInstanceOf(LmrBoundsException.class);
+            mapping.read(9_998, two);
+            mapping.fetchAdd(9_992, 1);
+        }
+    }
+
+    @Test
+    void anUnalignedWordIsRefusedWithItsOffset() {
+        Mapping mapping = oneExtent(64, ALL);
+        assertThatExceptionOfType(LmrBoundsException.class)
+                .isThrownBy(() -> mapping.fetchAdd(12, 1))
+                .withMessage("LMR \"counts\": offset 12 is not a multiple of 8, which an atomic word needs");
+        assertThatThrownBy(() -> mapping.testSet(1, 0, 1)).isInstanceOf(LmrBoundsException.class);
+    }
+
+    @Test
+    void nothingIsTransferredForALengthOfZeroUpToAndIncludingTheEnd() {
+        for (Mapping mapping : List.of(oneExtent(8192, ALL), chunked(8192))) {
+            mapping.read(0, new byte[0]);
+            mapping.write(8192, new byte[0]);
+            mapping.read(8192, MemorySegment.NULL);
+            assertThatThrownBy(() -> mapping.read(8193, new byte[0])).isInstanceOf(LmrBoundsException.class);
+        }
+    }
+
+    @Test
+    void anOperationWithoutItsPermissionIsRefusedNamingWhatIsThereAndWhatIsNeeded() {
+        Mapping readOnly = oneExtent(64, Permission.READ.bit());
+        readOnly.read(0, new byte[8]);
+        assertThatExceptionOfType(LmrPermissionException.class)
+                .isThrownBy(() -> readOnly.write(0, new byte[8]))
+                .withMessage("LMR \"counts\": the handle was mapped for [READ]; this needs [WRITE]");
+        assertThatThrownBy(() -> readOnly.fetchAdd(0, 1))
+                .isInstanceOf(LmrPermissionException.class)
+                .hasMessageContaining("[ATOMIC]");
+        assertThatThrownBy(() -> readOnly.testSet(0, 0, 1)).isInstanceOf(LmrPermissionException.class);
+        assertThatThrownBy(readOnly::extents)
+                .isInstanceOf(LmrPermissionException.class)
+                .hasMessageContaining("[MASTER]");
+        assertThatThrownBy(readOnly::free).isInstanceOf(LmrPermissionException.class);
+        Mapping writeOnly = oneExtent(64, Permission.WRITE.bit(), null);
+        assertThatThrownBy(() -> writeOnly.read(0, new byte[8]))
+                .isInstanceOf(LmrPermissionException.class)
+                .hasMessage("anonymous LMR 77: the handle was mapped for [WRITE]; this needs [READ]");
+        assertThat(readOnly.permissions()).isEqualTo(Set.of(Permission.READ));
+    }
+
+    @Test
+    void anUnmappedHandleSaysSoAndUnmappingAgainDoesNothing() {
+        Mapping mapping = oneExtent(64, ALL);
+        mapping.unmap();
+        mapping.unmap();
+        mapping.close();
+        assertThat(owner.unmapped).hasValue(1);
+        for (org.assertj.core.api.ThrowableAssert.ThrowingCallable use : uses(mapping)) {
+            assertThatThrownBy(use)
+                    .isInstanceOf(LmrFreedException.class)
+                    .hasMessage("LMR \"counts\": the handle was unmapped");
+        }
+        assertThat(mapping.size()).isEqualTo(64);
+        assertThat(mapping.id()).isEqualTo(77);
+    }
+
+    private static List<org.assertj.core.api.ThrowableAssert.ThrowingCallable> uses(Mapping mapping) {
+        return List.of(
+                () -> mapping.read(0, new byte[1]),
+                () -> mapping.write(0, new byte[1]),
+                () -> mapping.fetchAdd(0, 1),
+                () -> mapping.testSet(0, 0, 1),
+                mapping::extents,
+                mapping::free,
+                () -> mapping.read(99, new byte[1]));
+    }
+
+    @Test
+    void aFreedOrLostHandleTellsTheReasonOfTheFirstEnd() {
+        Mapping freed = oneExtent(64, ALL);
+        freed.free();
+        assertThat(freed.end(new LmrUnavailableException("later"))).isFalse();
+        assertThatThrownBy(() -> freed.read(0, new byte[1]))
+                .isInstanceOf(LmrFreedException.class)
+                .hasMessage("LMR \"counts\": the LMR was freed by a master");
+        Mapping lost = oneExtent(64, ALL);
+        lost.end(new LmrUnavailableException("node n2 came back with a new arena"));
+        assertThatThrownBy(() -> lost.fetchAdd(0, 1))
+                .isInstanceOf(LmrUnavailableException.class)
+                .hasMessage("LMR \"counts\": node n2 came back with a new arena");
+    }
+
+    /** An application that maps and gets freed for ever must not run into a limit: the books are told exactly once. */
+    @Test
+    void aHandleThatAMasterEndedIsTakenOutOfTheBooksByItsUnmapOnce() {
+        Mapping mapping = oneExtent(64, ALL);
+        mapping.end(new LmrFreedException("the LMR was freed by a master"));
+        mapping.unmap();
+        mapping.unmap();
+        assertThat(owner.unmapped).hasValue(1);
+    }
+
+    @Test
+    void aReadOnlyOrClosedOrForeignSegmentIsRefusedAndTheHandleGoesOn() throws Exception {
+        for (Mapping mapping : List.of(oneExtent(8192, ALL), chunked(8192))) {
+            MemorySegment readOnly = MemorySegment.ofArray(new byte[16]).asReadOnly();
+            assertThatThrownBy(() -> mapping.read(0, readOnly)).isInstanceOf(IllegalArgumentException.class);
+            mapping.write(0, readOnly);
+            MemorySegment gone;
+            try (Arena own = Arena.ofConfined()) {
+                gone = own.allocate(16);
+            }
+            assertThatThrownBy(() -> mapping.read(0, gone)).isInstanceOf(IllegalStateException.class);
+            try (Arena mine = Arena.ofConfined()) {
+                MemorySegment confined = mine.allocate(16);
+                ConcurrentLinkedQueue<Throwable> thrown = new ConcurrentLinkedQueue<>();
+                Waits.join(Thread.ofPlatform().start(() -> {
+                    try {
+                        mapping.read(0, confined);
+                    } catch (WrongThreadException e) {
+                        thrown.add(e);
+                    }
+                }));
+                assertThat(thrown).hasSize(1);
+            }
+            // No slot is left taken by those: this would hang otherwise.
+            mapping.unmap();
+        }
+    }
+
+    @Test
+    void atomicsReturnTheFormerValueAndWrapAround() {
+        Mapping mapping = chunked(8192);
+        assertThat(mapping.fetchAdd(4096, 5)).isZero();
+        assertThat(mapping.fetchAdd(4096, Long.MAX_VALUE)).isEqualTo(5);
+        assertThat(mapping.fetchAdd(4096, 0)).isEqualTo(Long.MIN_VALUE + 4);
+        assertThat(mapping.testSet(8184, 0, 9)).isZero();
+        assertThat(mapping.testSet(8184, 0, 10)).isEqualTo(9);
+        assertThat(mapping.testSet(8184, 9, 10)).isEqualTo(9);
+        assertThat(mapping.fetchAdd(8184, 0)).isEqualTo(10);
+    }
+
+    @Test
+    void concurrentAdditionsGiveUniqueFormerValues() {
+        Mapping mapping = oneExtent(64, ALL);
+        Set<Long> former = java.util.concurrent.ConcurrentHashMap.newKeySet();
+        List<Thread> threads = new ArrayList<>();
+        for (int index = 0; index < 4; index++) {
+            threads.add(Thread.ofPlatform().start(() -> {
+                for (int count = 0; count < 5_000; count++) {
+                    former.add(mapping.fetchAdd(8, 1));
+                }
+            }));
+        }
+        threads.forEach(Waits::join);
+        assertThat(former).hasSize(20_000);
+        assertThat(mapping.fetchAdd(8, 0)).isEqualTo(20_000);
+    }
+
+    @Test
+    void theExtentsNameTheNodesInOrder() {
+        List<Extent> extents = chunked(10_000).extents();
+        assertThat(extents)
+                .containsExactly(
+                        new Extent("n0", 0, 4096), new Extent("n1", 4096, 4096), new Extent("n2", 8192, 10_000 - 8192));
+    }
+
+    @Test
+    void noOperationAllocatesOnTheHeap() {
+        try (Arena own = Arena.ofConfined()) {
+            MemorySegment nativeMemory = own.allocate(10_000, 8);
+            MemorySegment heap = MemorySegment.ofArray(new byte[10_000]);
+            MemorySegment heapLongs = MemorySegment.ofArray(new long[1250]);
+            for (Mapping mapping : List.of(oneExtent(20_000, ALL), chunked(20_000))) {
+                assertNoAllocation("read native", () -> mapping.read(100, nativeMemory));
+                assertNoAllocation("write native", () -> mapping.write(100, nativeMemory));
+                assertNoAllocation("read heap", () -> mapping.read(100, heap));
+                assertNoAllocation("write heap", () -> mapping.write(100, heap));
+                assertNoAllocation("read long[]", () -> mapping.read(100, heapLongs));
+                assertNoAllocation("read raw", () -> mapping.read(100, nativeMemory.address(), 64));
+                assertNoAllocation("write raw", () -> mapping.write(100, nativeMemory.address(), 64));
+                assertNoAllocation("fetchAdd", () -> mapping.fetchAdd(8, 3));
+                assertNoAllocation("testSet", () -> mapping.testSet(8, 0, 1));
+            }
+        }
+    }
+
+    private static void assertNoAllocation(String what, Runnable operation) {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long id = Thread.currentThread().threadId();
+        long allocated = Long.MAX_VALUE;
+        // Until it is compiled; the compiler's own thread decides when.
+        for (int round = 0; round < 200 && allocated >= 1000; round++) {
+            long before = threads.getThreadAllocatedBytes(id);
+            for (int count = 0; count < 1000; count++) {
+                operation.run();
+            }
+            allocated = threads.getThreadAllocatedBytes(id) - before;
+        }
+        assertThat(allocated).as("bytes allocated by 1000 of %s", what).isLessThan(1000);
+    }
+
+    /**
+     * The reclamation rule under load: as soon as the wait for a handle's end is over its memory is the next owner's, and
+     * never may a byte of the former one appear in it.
+     */
+    @Test
+    void noLateWriteEverReachesMemoryThatWasHandedOutAgain() {
+        int bytes = 64 << 10;
+        MemorySegment memory = arena.allocate(bytes, 4096);
+        AtomicLong generation = new AtomicLong(1);
+        AtomicBoolean over = new AtomicBoolean();
+        class Current {
+            volatile Mapping mapping = fresh(memory, 1);
+            volatile long owner = 1;
+        }
+        Current current = new Current();
+        List<Thread> writers = new ArrayList<>();
+        AtomicLong writes = new AtomicLong();
+        for (int index = 0; index < 3; index++) {
+            boolean word = index == 2;
+            writers.add(Thread.ofPlatform().start(() -> {
+                MemorySegment data = Arena.ofAuto().allocate(bytes, 8);
+                long filled = 0;
+                while (!over.get()) {
+                    Mapping mapping = current.mapping;
+                    long owner = mapping.id();
+                    try {
+                        if (word) {
+                            mapping.testSet(bytes / 2, owner, owner);
+                            continue;
+                        }
+                        if (filled != owner) {
+                            fillWith(data, owner);
+                            filled = owner;
+                        }
+                        mapping.write(0, data);
+                        writes.incrementAndGet();
+                    } catch (LmrFreedException e) {
+                        Thread.onSpinWait();
+                    }
+                }
+            }));
+        }
+        long foreign = 0;
+        long endNs = System.nanoTime() + 2_000_000_000L;
+        while (System.nanoTime() < endNs) {
+            Mapping ended = current.mapping;
+            Waits.aMoment(Duration.ofNanos(20_000));
+            ended.end(new LmrFreedException("freed"));
+            Mapping.awaitEnd(List.of(ended));
+            // The memory is handed out again: the next owner's bytes, which nobody else may change any more.
+            long next = generation.incrementAndGet();
+            fillWith(memory, next);
+            for (int look = 0; look < 3; look++) {
+                foreign += othersIn(memory, next);
+            }
+            current.mapping = fresh(memory, next);
+        }
+        over.set(true);
+        writers.forEach(Waits::join);
+        assertThat(writes.get()).isGreaterThan(100);
+        assertThat(foreign)
+                .as("words of former owners, in %d generations", generation.get())
+                .isZero();
+    }
+
+    private Mapping fresh(MemorySegment memory, long id) {
+        LmrRecord lmr = new LmrRecord(
+                id,
+                LmrRecord.State.LIVE,
+                memory.byteSize(),
+                62,
+                0,
+                Map.of(),
+                List.of(new Share(0, ARENA, List.of(new Run(0, memory.byteSize(), 0)))));
+        return new Mapping(lmr, null, ALL, Layout.places(lmr, node -> memory.address()), owner);
+    }
+
+    private static void fillWith(MemorySegment memory, long value) {
+        for (long at = 0; at < memory.byteSize(); at += 8) {
+            memory.set(ValueLayout.JAVA_LONG, at, value);
+        }
+    }
+
+    private static long othersIn(MemorySegment memory, long value) {
+        long others = 0;
+        for (long at = 0; at < memory.byteSize(); at += 8) {
+            if (RawMemory.getLongOpaque(memory.address() + at) != value) {
+                others++;
+            }
+        }
+        return others;
+    }
+}

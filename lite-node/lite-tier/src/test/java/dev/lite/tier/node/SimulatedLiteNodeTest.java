@@ -1,0 +1,155 @@
+package dev.lite.tier.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.fabric.FabricProvider;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.tier.testing.Waits;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.TestWatcher;
+
+/** A node over the simulated network: nothing is mapped, everything is posted, delayed and reordered. */
+@ExtendWith(SimulatedLiteNodeTest.TellSeed.class)
+class SimulatedLiteNodeTest extends LiteNodeContract {
+    private static final Permission[] DATA = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
+
+    private final SimulatedNetwork network =
+            new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
+
+    /** Prints the seed of a test that failed. */
+    static final class TellSeed implements TestWatcher {
+        @Override
+        @SuppressWarnings("SystemOut")
+        public void testFailed(ExtensionContext context, Throwable cause) {
+            context.getTestInstance()
+                    .ifPresent(test -> System.err.println(
+                            context.getDisplayName() + ": " + ((SimulatedLiteNodeTest) test).network));
+        }
+    }
+
+    @Override
+    FabricProvider provider() {
+        return network.provider();
+    }
+
+    private static LmrSpec on(String node, String name) {
+        return LmrSpec.of(200_000)
+                .withName(name)
+                .withPlacement(Placement.on(node))
+                .withDefaultPermissions(DATA);
+    }
+
+    @Test
+    void freeWhileAMapperIsPausedReturnsAtItsDeadlineAndIsFinishedInTheBackground() {
+        TestCluster cluster = cluster(2);
+        LiteNode master = cluster.start(cluster.withDeadline("n2", Waits.seconds(0.3)));
+        cluster.awaitConnections();
+        long rest = cluster.node(0).usage().allocatedBytes();
+        LmrHandle handle = master.attach("app").memory().malloc(on("n0", "x"));
+        LmrHandle paused = cluster.attach(1).memory().map("x", DATA[0], DATA);
+        network.pause("n1");
+        handle.free();
+        assertThatThrownBy(() -> handle.read(0, new byte[1])).isInstanceOf(LmrFreedException.class);
+        // The paused one may still write: the memory must not go to anybody else.
+        assertThat(cluster.node(0).usage().allocatedBytes()).isGreaterThan(rest);
+        assertThat(master.usage().reclaiming()).isEqualTo(1);
+        network.resume("n1");
+        Waits.until("the memory is free", () -> cluster.node(0).usage().allocatedBytes() == rest);
+        assertThatThrownBy(() -> paused.write(0, new byte[1])).isInstanceOf(LmrFreedException.class);
+        Waits.until("nothing waits", () -> master.usage().reclaiming() == 0);
+    }
+
+    @Test
+    void anOperationOnAPausedNodesConnectionEndsAtItsDeadline() {
+        TestCluster cluster = cluster(1);
+        LiteNode caller = cluster.start(cluster.withDeadline("n1", Waits.seconds(0.2)));
+        cluster.awaitConnections();
+        LmrHandle handle = caller.attach("app").memory().malloc(on("n0", "x"));
+        network.pause("n1");
+        for (int count = 0; count < 10; count++) {
+            assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(LiteTimeoutException.class);
+        }
+        assertThatThrownBy(() -> handle.read(0, new byte[200_000])).isInstanceOf(LiteTimeoutException.class);
+        network.resume("n1");
+        handle.write(0, new byte[200_000]);
+        handle.free();
+    }
+
+    /** More posts given up than there are buffers: every further one waits for a buffer up to its deadline, none is lost. */
+    @Test
+    void buffersOfGivenUpOperationsComeBack() {
+        TestCluster cluster = cluster(1);
+        LiteNode caller = cluster.start(cluster.withDeadline("n1", Waits.seconds(0.05)));
+        cluster.awaitConnections();
+        LmrHandle handle = caller.attach("app").memory().malloc(on("n0", "x"), Waits.seconds(5));
+        network.pause("n1");
+        for (int count = 0; count < 40; count++) {
+            assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(LiteTimeoutException.class);
+        }
+        network.resume("n1");
+        Waits.until("it works again", () -> {
+            try {
+                handle.fetchAdd(8, 1);
+                return true;
+            } catch (LiteTimeoutException e) {
+                return false;
+            }
+        });
+        byte[] data = new byte[200_000];
+        new Random(1).nextBytes(data);
+        LmrHandle patient = cluster.attach(0).memory().map("x", DATA[0], DATA);
+        patient.write(0, data);
+        byte[] back = new byte[200_000];
+        patient.read(0, back);
+        assertThat(Arrays.equals(back, data)).isTrue();
+    }
+
+    @Test
+    void aLostConnectionEndsItsOperationsAndTheNextOnesUseTheNewOne() {
+        TestCluster cluster = cluster(3);
+        LmrHandle handle = cluster.attach(0).memory().malloc(on("n2", "x"));
+        byte[] data = new byte[200_000];
+        new Random(2).nextBytes(data);
+        int lost = 0;
+        for (int count = 0; count < 20; count++) {
+            network.drop("n0", "n2");
+            try {
+                handle.write(0, data);
+            } catch (LmrUnavailableException e) {
+                assertThat(e).hasMessageContaining("n2");
+                lost++;
+            } catch (LiteException e) {
+                throw new AssertionError("another error than the lost connection", e);
+            }
+        }
+        assertThat(lost).isPositive();
+        Waits.until("it works again", () -> {
+            try {
+                handle.write(0, data);
+                return true;
+            } catch (LmrUnavailableException e) {
+                return false;
+            }
+        });
+        byte[] back = new byte[200_000];
+        handle.read(0, back);
+        assertThat(Arrays.equals(back, data)).isTrue();
+        handle.free();
+    }
+}

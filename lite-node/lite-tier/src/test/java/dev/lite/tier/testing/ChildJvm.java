@@ -1,0 +1,70 @@
+package dev.lite.tier.testing;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** A second JVM with the class path of this one. Killed by close, if it has not ended before. */
+public final class ChildJvm implements AutoCloseable {
+    private final Process process;
+    private final BufferedReader output;
+
+    private ChildJvm(Process process) {
+        this.process = process;
+        output = process.inputReader(StandardCharsets.UTF_8);
+    }
+
+    public static ChildJvm start(Class<?> main, String... arguments) {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                "-Xmx64m",
+                "-cp",
+                System.getProperty("java.class.path"),
+                main.getName()));
+        command.addAll(List.of(arguments));
+        try {
+            return new ChildJvm(new ProcessBuilder(command)
+                    .redirectError(ProcessBuilder.Redirect.INHERIT)
+                    .start());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** The next line of its standard output; null at its end. */
+    public @Nullable String line() {
+        try {
+            return output.readLine();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Sends SIGKILL and waits for the end. What it wrote before can still be read. */
+    public void kill() {
+        process.toHandle().destroyForcibly();
+        try {
+            if (!process.waitFor(Waits.seconds(20).toNanos(), TimeUnit.NANOSECONDS)) {
+                throw new AssertionError("the child did not end");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted", e);
+        }
+    }
+
+    @Override
+    public void close() {
+        kill();
+        process.destroyForcibly(); // closes the pipes
+    }
+}

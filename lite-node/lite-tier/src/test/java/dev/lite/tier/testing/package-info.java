@@ -1,0 +1,5 @@
+/** What the tests of the tier share: deadlines, temporary directories in memory, seeds, a second JVM. */
+@NullMarked
+package dev.lite.tier.testing;
+
+import org.jspecify.annotations.NullMarked;
