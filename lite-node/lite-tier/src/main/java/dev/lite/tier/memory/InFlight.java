@@ -5,7 +5,7 @@ import dev.lite.os.RawMemory;
 import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -39,13 +39,18 @@ final class InFlight {
             .allocate((long) (OWNED_SLOTS + SHARED_SLOTS) << SLOT_SHIFT, 1 << SLOT_SHIFT)
             .address();
     private static final @Nullable Thread[] OWNERS = new @Nullable Thread[OWNED_SLOTS];
-    private static final AtomicLong NUMBERS = new AtomicLong();
+    private static final int NUMBER_MASK = (1 << 28) - 1;
+    private static final AtomicInteger NUMBERS = new AtomicInteger();
 
     private InFlight() {}
 
-    /** A number for a new mapping; never 0, never given twice in this process. */
-    static long newNumber() {
-        return NUMBERS.incrementAndGet();
+    /** A number of 28 bits for a new mapping, never 0. It comes again after very many; then a wait may be for both. */
+    static int newNumber() {
+        int number;
+        do {
+            number = NUMBERS.incrementAndGet() & NUMBER_MASK;
+        } while (number == 0);
+        return number;
     }
 
     /**

@@ -4,11 +4,10 @@ import dev.lite.api.Extent;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrFreedException;
-import dev.lite.api.LmrPermissionException;
 import dev.lite.api.Permission;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.RawMemory;
-import dev.lite.tier.Deadline;
+import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.TierHandle;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
@@ -17,25 +16,24 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.UUID;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A handle of this process on an LMR: the mapping and the permission are here, at the node that accesses, and a local check
- * is all that stands before the copy (paper §4.1).
+ * is all that stands before the copy (paper §4.1). For the protocol of that check see {@link InFlight}.
  *
- * <p>The hot fields are in this one object, so that an operation on one LMR of very many misses the cache once before it
- * reaches the data. {@code rights} says in one word whether the operation is allowed: it becomes 0 when the handle is
- * unmapped, or the LMR freed or lost, and {@link #refusal} finds the words for it. For the protocol see {@link InFlight}.
+ * <p>This object has what every operation needs and nothing else, so that it is small (40 bytes), and {@link BlankMappings}
+ * makes many of them side by side: an operation on one LMR of very many then misses the cache once before it reaches the
+ * data. The rest is in {@link MappedLmr}.
  */
 public final class Mapping implements TierHandle {
     /** What a handle needs of its node and session beyond its own data. */
     public interface Owner {
         /** The LMR's memory on nodes that are not mapped. */
-        dev.lite.tier.RemoteMemory remoteMemory();
+        RemoteMemory remoteMemory();
 
         /** How long an operation may wait. */
         Duration deadline();
@@ -50,64 +48,57 @@ public final class Mapping implements TierHandle {
         void free(Mapping mapping);
     }
 
-    private static final VarHandle RIGHTS;
+    private static final VarHandle TAG;
     private static final MemorySegment ALL = RawMemory.all();
     private static final int READ = Permission.READ.bit();
     private static final int WRITE = Permission.WRITE.bit();
     private static final int ATOMIC = Permission.ATOMIC.bit();
+    private static final int RIGHTS_BITS = 4;
+    private static final int RIGHTS_MASK = (1 << RIGHTS_BITS) - 1;
 
     static {
         try {
-            RIGHTS = MethodHandles.lookup().findVarHandle(Mapping.class, "rights", int.class);
+            TAG = MethodHandles.lookup().findVarHandle(Mapping.class, "tag", int.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
     }
 
-    private final long number = InFlight.newNumber();
-    private final long size;
+    // Set once, before anybody else sees the handle, and fenced like final fields: see open(). Only the rights in the
+    // tag
+    // change, to none.
+
+    /** The number in {@link InFlight}, and in the lowest bits the rights: none when the handle has ended. */
+    private int tag;
+
+    private long size;
 
     /** The address of byte 0 when the LMR is one extent in mapped memory, else 0. */
-    private final long base;
+    private long base;
 
-    @SuppressWarnings("UnusedVariable") // through RIGHTS
-    private int rights;
+    private @Nullable MappedLmr rest;
 
-    private final int chunkShift;
-    private final boolean direct;
-    private final long[] places;
-
-    private final LmrRecord lmr;
-    private final @Nullable String name;
-    private final int granted;
-    private final Owner owner;
-
-    /** Operations that wait for a fabric, counted from inside their in-flight slot. */
-    private final AtomicInteger posted = new AtomicInteger();
-
-    private volatile @Nullable LiteException ended;
-
-    private boolean released; // guarded by posted
+    Mapping() {}
 
     /**
+     * A new handle.
+     *
      * @param granted the permission bits it is good for
      * @param places from {@link Layout#places}; the mapping's own from now on
      */
-    public Mapping(LmrRecord lmr, @Nullable String name, int granted, long[] places, Owner owner) {
-        this.lmr = lmr;
-        this.name = name;
-        this.granted = granted;
-        this.owner = owner;
-        this.size = lmr.size();
-        this.chunkShift = lmr.chunkShift();
-        this.places = places;
-        boolean allMapped = true;
-        for (long place : places) {
-            allMapped &= !Layout.isRemote(place);
-        }
-        this.direct = allMapped;
-        this.base = allMapped && places.length == 1 ? places[0] : 0;
-        RIGHTS.setRelease(this, granted);
+    public static Mapping open(LmrRecord lmr, @Nullable String name, int granted, long[] places, Owner owner) {
+        Mapping mapping = BlankMappings.take();
+        MappedLmr rest = new MappedLmr(lmr, name, granted, places, owner);
+        mapping.rest = rest;
+        mapping.size = lmr.size();
+        mapping.base = rest.onlyAddress();
+        mapping.tag = InFlight.newNumber() << RIGHTS_BITS | granted;
+        VarHandle.storeStoreFence();
+        return mapping;
+    }
+
+    private MappedLmr rest() {
+        return Objects.requireNonNull(rest, "a blank handle");
     }
 
     @Override
@@ -131,91 +122,77 @@ public final class Mapping implements TierHandle {
     }
 
     private void read(long offset, MemorySegment destination, long at, long length) {
-        long slot = InFlight.enter(number);
+        long slot = InFlight.enter(number());
         try {
             check(READ, offset, length);
             if (base != 0) {
                 MemorySegment.copy(ALL, base + offset, destination, at, length);
                 return;
             }
-            if (direct) {
-                readPieces(offset, destination, at, length);
+            if (rest().readMapped(offset, destination, at, length)) {
                 return;
             }
-            posted.incrementAndGet();
         } finally {
             InFlight.exit(slot);
         }
-        readPosted(offset, destination, at, length);
+        rest().readPosted(offset, destination, at, length);
     }
 
     private void write(long offset, MemorySegment source, long at, long length) {
-        long slot = InFlight.enter(number);
+        long slot = InFlight.enter(number());
         try {
             check(WRITE, offset, length);
             if (base != 0) {
                 MemorySegment.copy(source, at, ALL, base + offset, length);
                 return;
             }
-            if (direct) {
-                writePieces(offset, source, at, length);
+            if (rest().writeMapped(offset, source, at, length)) {
                 return;
             }
-            posted.incrementAndGet();
         } finally {
             InFlight.exit(slot);
         }
-        writePosted(offset, source, at, length);
+        rest().writePosted(offset, source, at, length);
     }
 
     @Override
     public long fetchAdd(long offset, long delta) {
         long place;
-        long slot = InFlight.enter(number);
+        long slot = InFlight.enter(number());
         try {
             checkWord(offset);
-            place = place(offset);
+            place = base != 0 ? base + offset : rest().place(offset);
             if (!Layout.isRemote(place)) {
                 return RawMemory.getAndAddLong(place, delta);
             }
-            posted.incrementAndGet();
+            rest().beginPosted();
         } finally {
             InFlight.exit(slot);
         }
-        try {
-            return owner.remoteMemory()
-                    .fetchAdd(Layout.nodeOf(place), arenaOf(place), Layout.offsetOf(place), delta, deadline());
-        } finally {
-            posted.decrementAndGet();
-        }
+        return rest().fetchAddPosted(place, delta);
     }
 
     @Override
     public long testSet(long offset, long expected, long value) {
         long place;
-        long slot = InFlight.enter(number);
+        long slot = InFlight.enter(number());
         try {
             checkWord(offset);
-            place = place(offset);
+            place = base != 0 ? base + offset : rest().place(offset);
             if (!Layout.isRemote(place)) {
                 return RawMemory.compareAndExchangeLong(place, expected, value);
             }
-            posted.incrementAndGet();
+            rest().beginPosted();
         } finally {
             InFlight.exit(slot);
         }
-        try {
-            return owner.remoteMemory()
-                    .testSet(Layout.nodeOf(place), arenaOf(place), Layout.offsetOf(place), expected, value, deadline());
-        } finally {
-            posted.decrementAndGet();
-        }
+        return rest().testSetPosted(place, expected, value);
     }
 
     /** The one check of every operation: rights and bounds. Must run between enter and exit. */
     private void check(int needed, long offset, long length) {
-        if (((int) RIGHTS.getAcquire(this) & needed) == 0 || (offset | length) < 0 || offset > size - length) {
-            throw refusal(needed, offset, length);
+        if (((int) TAG.getAcquire(this) & needed) == 0 || (offset | length) < 0 || offset > size - length) {
+            throw rest().refusal(needed, offset, length);
         }
     }
 
@@ -227,118 +204,25 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    private LiteException refusal(int needed, long offset, long length) {
-        LiteException why = ended;
-        if (why != null) {
-            return why.code().exception("%s: %s".formatted(this, why.getMessage()));
-        }
-        if ((granted & needed) != needed) {
-            return new LmrPermissionException("%s: the handle was mapped for %s; this needs %s"
-                    .formatted(this, Permission.fromBits(granted), Permission.fromBits(needed)));
-        }
-        return new LmrBoundsException(
-                "%s: offset %d, length %d lies outside of its %d bytes".formatted(this, offset, length, size));
-    }
-
-    private long place(long offset) {
-        long place = places[(int) (offset >>> chunkShift)];
-        return place + (offset & ((1L << chunkShift) - 1));
-    }
-
-    private long pieceLength(long offset, long length) {
-        return Math.min(length, (1L << chunkShift) - (offset & ((1L << chunkShift) - 1)));
-    }
-
-    private void readPieces(long offset, MemorySegment destination, long at, long length) {
-        for (long done = 0; done < length; ) {
-            long piece = pieceLength(offset + done, length - done);
-            MemorySegment.copy(ALL, place(offset + done), destination, at + done, piece);
-            done += piece;
+    private void checkMaster() {
+        int needed = Permission.MASTER.bit();
+        if (((int) TAG.getAcquire(this) & needed) == 0) {
+            throw rest().refusal(needed, 0, 0);
         }
     }
 
-    private void writePieces(long offset, MemorySegment source, long at, long length) {
-        for (long done = 0; done < length; ) {
-            long piece = pieceLength(offset + done, length - done);
-            MemorySegment.copy(source, at + done, ALL, place(offset + done), piece);
-            done += piece;
-        }
-    }
-
-    private void readPosted(long offset, MemorySegment destination, long at, long length) {
-        try {
-            Deadline deadline = deadline();
-            for (long done = 0; done < length; ) {
-                long place = place(offset + done);
-                long piece = pieceLength(offset + done, length - done);
-                if (Layout.isRemote(place)) {
-                    owner.remoteMemory()
-                            .read(
-                                    Layout.nodeOf(place),
-                                    arenaOf(place),
-                                    Layout.offsetOf(place),
-                                    destination,
-                                    at + done,
-                                    piece,
-                                    deadline);
-                } else {
-                    MemorySegment.copy(ALL, place, destination, at + done, piece);
-                }
-                done += piece;
-            }
-        } finally {
-            posted.decrementAndGet();
-        }
-    }
-
-    private void writePosted(long offset, MemorySegment source, long at, long length) {
-        try {
-            Deadline deadline = deadline();
-            for (long done = 0; done < length; ) {
-                long place = place(offset + done);
-                long piece = pieceLength(offset + done, length - done);
-                if (Layout.isRemote(place)) {
-                    owner.remoteMemory()
-                            .write(
-                                    Layout.nodeOf(place),
-                                    arenaOf(place),
-                                    Layout.offsetOf(place),
-                                    source,
-                                    at + done,
-                                    piece,
-                                    deadline);
-                } else {
-                    MemorySegment.copy(source, at + done, ALL, place, piece);
-                }
-                done += piece;
-            }
-        } finally {
-            posted.decrementAndGet();
-        }
-    }
-
-    private UUID arenaOf(long place) {
-        int node = Layout.nodeOf(place);
-        for (int index = 0; index < lmr.shares().size(); index++) {
-            if (lmr.shares().get(index).node() == node) {
-                return lmr.shares().get(index).arena();
-            }
-        }
-        throw new IllegalStateException("%s has no share on node %d".formatted(this, node));
-    }
-
-    private Deadline deadline() {
-        return Deadline.in(owner.deadline());
+    private int number() {
+        return tag >>> RIGHTS_BITS;
     }
 
     @Override
     public long id() {
-        return lmr.id();
+        return rest().lmr().id();
     }
 
     @Override
     public Optional<String> name() {
-        return Optional.ofNullable(name);
+        return rest().name();
     }
 
     @Override
@@ -348,20 +232,13 @@ public final class Mapping implements TierHandle {
 
     @Override
     public Set<Permission> permissions() {
-        return Permission.fromBits(granted);
+        return rest().permissions();
     }
 
     @Override
     public List<Extent> extents() {
         checkMaster();
-        return Layout.extents(lmr, owner::nodeName);
-    }
-
-    private void checkMaster() {
-        int needed = Permission.MASTER.bit();
-        if (((int) RIGHTS.getAcquire(this) & needed) == 0) {
-            throw refusal(needed, 0, 0);
-        }
+        return Layout.extents(rest().lmr(), owner()::nodeName);
     }
 
     @Override
@@ -371,31 +248,20 @@ public final class Mapping implements TierHandle {
         release();
     }
 
-    /** Takes a handle that has ended, and that nobody is in any more, out of its owner's books. A second call does nothing. */
-    public void release() {
-        synchronized (posted) {
-            if (released) {
-                return;
-            }
-            released = true;
-        }
-        owner.unmapped(this);
-    }
-
     @Override
     public void free() {
         checkMaster();
-        owner.free(this);
+        owner().free(this);
     }
 
     /** What the directory said of the LMR when it was mapped. */
     public LmrRecord lmr() {
-        return lmr;
+        return rest().lmr();
     }
 
     /** Whose it is. */
     public Owner owner() {
-        return owner;
+        return rest().owner();
     }
 
     /**
@@ -406,35 +272,35 @@ public final class Mapping implements TierHandle {
      * @return false when it had ended before
      */
     public boolean end(LiteException why) {
-        synchronized (posted) {
-            if (ended != null) {
-                return false;
-            }
-            ended = why;
+        if (!rest().end(why)) {
+            return false;
         }
-        RIGHTS.setVolatile(this, 0);
+        TAG.setVolatile(this, tag & ~RIGHTS_MASK);
         return true;
     }
 
     /** Waits for the operations on these mappings that were under way when they ended; each has a deadline. */
     public static void awaitEnd(Collection<Mapping> mappings) {
         if (mappings.size() == 1) {
-            long only = mappings.iterator().next().number;
+            long only = mappings.iterator().next().number();
             InFlight.awaitEnd(number -> number == only);
         } else {
             Set<Long> numbers = new HashSet<>();
-            mappings.forEach(mapping -> numbers.add(mapping.number));
+            mappings.forEach(mapping -> numbers.add((long) mapping.number()));
             InFlight.awaitEnd(numbers::contains);
         }
-        for (Mapping mapping : mappings) {
-            for (int spins = 0; mapping.posted.get() > 0; spins++) {
-                Waiting.pause(spins);
-            }
+        mappings.forEach(mapping -> mapping.rest().awaitPosted());
+    }
+
+    /** Takes a handle that has ended, and that nobody is in any more, out of its owner's books. A second call does nothing. */
+    public void release() {
+        if (rest().release()) {
+            owner().unmapped(this);
         }
     }
 
     @Override
     public String toString() {
-        return name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR %d".formatted(lmr.id());
+        return rest().toString();
     }
 }

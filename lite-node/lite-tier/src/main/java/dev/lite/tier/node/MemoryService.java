@@ -289,7 +289,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
             }
             return links.awaitPeer(node, deadline).endpoint().mappedAddress();
         });
-        return new Mapping(lmr, name, granted, places, owner);
+        return Mapping.open(lmr, name, granted, places, owner);
     }
 
     /** A handle was given back. */

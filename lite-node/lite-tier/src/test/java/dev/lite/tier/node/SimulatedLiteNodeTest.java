@@ -1,7 +1,6 @@
 package dev.lite.tier.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.LiteException;
@@ -18,7 +17,6 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.tier.testing.Waits;
 import java.util.Arrays;
 import java.util.Random;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
