@@ -1,7 +1,6 @@
 package dev.lite.tier.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.LiteException;
@@ -18,7 +17,7 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.tier.testing.Waits;
 import java.util.Arrays;
 import java.util.Random;
-import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -36,7 +35,7 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
     static final class TellSeed implements TestWatcher {
         @Override
         @SuppressWarnings("SystemOut")
-        public void testFailed(ExtensionContext context, Throwable cause) {
+        public void testFailed(ExtensionContext context, @Nullable Throwable cause) {
             context.getTestInstance()
                     .ifPresent(test -> System.err.println(
                             context.getDisplayName() + ": " + ((SimulatedLiteNodeTest) test).network));
