@@ -150,8 +150,11 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     @Override
     public void close() {
         arenaInUse.writeLock().lock();
-        closed = true;
-        arenaInUse.writeLock().unlock();
+        try {
+            closed = true;
+        } finally {
+            arenaInUse.writeLock().unlock();
+        }
     }
 
     private Post post(Peer peer, long quarter, long local, int length, int kind, int slot, Deadline deadline) {

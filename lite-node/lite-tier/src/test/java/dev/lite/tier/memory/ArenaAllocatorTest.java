@@ -13,6 +13,7 @@ import dev.lite.tier.testing.Waits;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.NavigableMap;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -100,7 +101,7 @@ class ArenaAllocatorTest {
         });
     }
 
-    private void randomStep(Random random, TreeMap<Long, Owned> owned, long lmr) {
+    private void randomStep(Random random, NavigableMap<Long, Owned> owned, long lmr) {
         int choice = random.nextInt(10);
         if (choice < 1) {
             allocator.clean();
@@ -124,7 +125,7 @@ class ArenaAllocatorTest {
         }
     }
 
-    private void enter(TreeMap<Long, Owned> owned, long lmr, long unit, ExtentRun run) {
+    private void enter(NavigableMap<Long, Owned> owned, long lmr, long unit, ExtentRun run) {
         assertThat(run.offset() % (unit >= 4096 ? 4096 : 64)).isZero();
         assertThat(run.length()).isGreaterThanOrEqualTo(unit);
         assertThat(run.offset()).isGreaterThanOrEqualTo(arena.dataOffset());
@@ -141,7 +142,7 @@ class ArenaAllocatorTest {
         owned.put(run.offset(), new Owned(lmr, run));
     }
 
-    private void checkTotals(TreeMap<Long, Owned> owned) {
+    private void checkTotals(NavigableMap<Long, Owned> owned) {
         long sum = owned.values().stream().mapToLong(one -> one.run().length()).sum();
         assertThat(allocator.allocatedBytes()).isEqualTo(sum);
         assertThat(allocator.allocatedExtents()).isEqualTo(owned.size());

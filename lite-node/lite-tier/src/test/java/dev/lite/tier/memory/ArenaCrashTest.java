@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -84,7 +85,7 @@ class ArenaCrashTest {
         try (NodeArena arena = NodeArena.open(TestArena.config(root, BYTES, EXTENTS))) {
             assertThat(arena.isAdopted()).isTrue();
             ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
-            TreeMap<Long, Long> inTable = allocatedInTable(arena);
+            NavigableMap<Long, Long> inTable = allocatedInTable(arena);
             said.forEach((lmr, last) -> {
                 Long length = inTable.get(last.run().offset());
                 if (last.beingFreed()) {
@@ -114,7 +115,7 @@ class ArenaCrashTest {
         }
     }
 
-    private static TreeMap<Long, Long> allocatedInTable(NodeArena arena) {
+    private static NavigableMap<Long, Long> allocatedInTable(NodeArena arena) {
         ExtentTable table = arena.table();
         TreeMap<Long, Long> allocated = new TreeMap<>();
         for (int entry = 0; entry < table.capacity(); entry++) {
@@ -126,7 +127,7 @@ class ArenaCrashTest {
         return allocated;
     }
 
-    private static void noOverlap(TreeMap<Long, Long> allocated, NodeArena arena) {
+    private static void noOverlap(NavigableMap<Long, Long> allocated, NodeArena arena) {
         long end = arena.dataOffset();
         for (Map.Entry<Long, Long> extent : allocated.entrySet()) {
             assertThat(extent.getKey()).isGreaterThanOrEqualTo(end);

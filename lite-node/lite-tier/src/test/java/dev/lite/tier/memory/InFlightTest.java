@@ -56,7 +56,7 @@ class InFlightTest {
         for (int index = 0; index < 4; index++) {
             threads.add(Thread.ofPlatform().start(() -> {
                 for (int count = 0; count < 10_000; count++) {
-                    given.add(InFlight.newNumber());
+                    given.add((long) InFlight.newNumber());
                 }
             }));
         }

@@ -393,11 +393,10 @@ class MappingTest {
     void noLateWriteEverReachesMemoryThatWasHandedOutAgain() {
         int bytes = 64 << 10;
         MemorySegment memory = arena.allocate(bytes, 4096);
-        AtomicLong generation = new AtomicLong(1);
+        long generation = 1;
         AtomicBoolean over = new AtomicBoolean();
         class Current {
             volatile Mapping mapping = fresh(memory, 1);
-            volatile long owner = 1;
         }
         Current current = new Current();
         List<Thread> writers = new ArrayList<>();
@@ -435,7 +434,7 @@ class MappingTest {
             ended.end(new LmrFreedException("freed"));
             Mapping.awaitEnd(List.of(ended));
             // The memory is handed out again: the next owner's bytes, which nobody else may change any more.
-            long next = generation.incrementAndGet();
+            long next = ++generation;
             fillWith(memory, next);
             for (int look = 0; look < 3; look++) {
                 foreign += othersIn(memory, next);
@@ -446,7 +445,7 @@ class MappingTest {
         writers.forEach(Waits::join);
         assertThat(writes.get()).isGreaterThan(100);
         assertThat(foreign)
-                .as("words of former owners, in %d generations", generation.get())
+                .as("words of former owners, in %d generations", generation)
                 .isZero();
     }
 

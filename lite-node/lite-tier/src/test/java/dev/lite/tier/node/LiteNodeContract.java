@@ -42,6 +42,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -53,17 +54,18 @@ abstract class LiteNodeContract {
     @TempDir(factory = InDevShm.class)
     Path root;
 
-    private TestCluster opened;
+    private @Nullable TestCluster opened;
 
     abstract FabricProvider provider();
 
     final TestCluster cluster(int nodes) {
-        opened = new TestCluster(root, provider());
-        return opened.start(nodes);
+        TestCluster cluster = new TestCluster(root, provider());
+        opened = cluster;
+        return cluster.start(nodes);
     }
 
     @AfterEach
-    void close() throws IOException {
+    void close() {
         if (opened != null) {
             opened.close();
         }

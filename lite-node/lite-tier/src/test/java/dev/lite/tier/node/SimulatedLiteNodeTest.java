@@ -17,6 +17,7 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.tier.testing.Waits;
 import java.util.Arrays;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -34,7 +35,7 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
     static final class TellSeed implements TestWatcher {
         @Override
         @SuppressWarnings("SystemOut")
-        public void testFailed(ExtensionContext context, Throwable cause) {
+        public void testFailed(ExtensionContext context, @Nullable Throwable cause) {
             context.getTestInstance()
                     .ifPresent(test -> System.err.println(
                             context.getDisplayName() + ": " + ((SimulatedLiteNodeTest) test).network));
