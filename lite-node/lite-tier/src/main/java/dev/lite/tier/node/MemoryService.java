@@ -123,15 +123,19 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         List<Integer> nodes = nodesFor(spec.placement());
         LmrRecord lmr = allocateAll(newId(), spec, principal, nodes, deadline);
         boolean kept = false;
+        mappings.begin(); // as soon as it has a name, another session may map and free it
         try {
             if (spec.name() != null && !directory.create(spec.name(), lmr.encode(), deadline.remaining())) {
                 throw nameTaken(spec.name());
             }
             Mapping mapping = newMapping(lmr, spec.name(), ALL_PERMISSIONS, owner, deadline);
-            mappings.add(mapping);
-            kept = true;
+            kept = mappings.add(mapping);
+            if (!kept) {
+                throw freedAlready(String.valueOf(spec.name()));
+            }
             return mapping;
         } finally {
+            mappings.finish();
             if (!kept) {
                 // Also when the directory did not answer: it may have the record, so the reclaimer removes that first.
                 reclaimer().reclaimLater(spec.name(), lmr);

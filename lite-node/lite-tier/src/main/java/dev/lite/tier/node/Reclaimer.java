@@ -197,6 +197,9 @@ final class Reclaimer implements AutoCloseable {
         private Set<Integer> mappers() {
             Set<Integer> nodes = new TreeSet<>();
             nodes.add(self);
+            if (name == null) {
+                return nodes; // without a name it can be mapped at its creator's node only
+            }
             directory.nodes().stream().map(NodeRecord::id).forEach(nodes::add);
             links.peers().stream().map(Peer::id).forEach(nodes::add);
             return nodes;

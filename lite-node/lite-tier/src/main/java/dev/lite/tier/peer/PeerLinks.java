@@ -195,7 +195,7 @@ public final class PeerLinks implements AutoCloseable {
             String address = node.fabrics().get(candidate.getKey());
             boolean reachable = !candidate.getKey().equals("shm") || node.host().equals(host);
             if (address != null && reachable) {
-                connecting.put(id, candidate.getValue().connect(address));
+                connect(node, candidate.getValue(), address);
                 return;
             }
         }
@@ -203,6 +203,16 @@ public final class PeerLinks implements AutoCloseable {
                 id,
                 "node %s offers %s at host %s; this node has %s at host %s"
                         .formatted(node.name(), node.fabrics().keySet(), node.host(), fabrics.keySet(), host));
+    }
+
+    private void connect(NodeRecord node, Fabric fabric, String address) {
+        try {
+            connecting.put(node.id(), fabric.connect(address));
+        } catch (RuntimeException e) {
+            // A driver's defect must not end the attempts to reach the other nodes.
+            log.error("connecting to node {} over {} failed", node.name(), fabric.name(), e);
+            troubles.put(node.id(), e.toString());
+        }
     }
 
     /** Cuts every connection and closes the fabrics. */
@@ -242,7 +252,7 @@ public final class PeerLinks implements AutoCloseable {
             String objection = objection(hello);
             if (objection != null) {
                 log.warn("refused node {} over {}: {}", hello.node(), fabric, objection);
-                noteTrouble(hello.nodeId(), objection);
+                noteObjection(endpoint, hello.nodeId(), objection);
                 endpoint.close();
                 return;
             }
@@ -307,6 +317,17 @@ public final class PeerLinks implements AutoCloseable {
                     return same;
                 });
                 // No signal: the next attempt is the timer's, so that a refusing peer is not stormed.
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        /** The reason stays: that this node then closes the connection itself is not worth telling. */
+        private void noteObjection(FabricEndpoint endpoint, int node, String objection) {
+            lock.lock();
+            try {
+                connecting.values().remove(endpoint);
+                troubles.put(node, objection);
             } finally {
                 lock.unlock();
             }
