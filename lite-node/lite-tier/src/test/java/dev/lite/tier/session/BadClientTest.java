@@ -34,8 +34,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** Applications that break the rules lose their own session, with a reason; a good neighbour notices nothing. */
+@Isolated("it looks at the threads or the memory of its process")
 class BadClientTest {
     private static final int NEIGHBOUR_BYTES = 100_000;
 

@@ -14,8 +14,10 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** An application in a process of its own. */
+@Isolated("it looks at the threads or the memory of its process")
 class KilledClientTest {
     @TempDir
     Path directory;

@@ -30,8 +30,10 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** Limits, deadlines, and every way in which a session begins badly or ends. */
+@Isolated("it looks at the threads or the memory of its process")
 class SessionEndTest {
     private static final Duration SHORT = TestWaits.scaled(Duration.ofMillis(300));
 
