@@ -434,7 +434,8 @@ class ArenaAllocatorTest {
                     mine.add(new Owned(lmr, run));
                 }
             } catch (LimitExceededException e) {
-                assertThat(mine).isNotEmpty();
+                // The other threads may hold all of it, whatever this one has.
+                assertThat(e).hasMessageContaining("bytes");
             }
         }
         mine.forEach(one -> allocator.free(one.lmr(), one.run()));
