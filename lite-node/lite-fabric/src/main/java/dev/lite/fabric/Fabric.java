@@ -43,7 +43,37 @@ public interface Fabric extends AutoCloseable {
      */
     void await(long timeoutNs);
 
-    /** Makes the current, or else the next, {@link #await} return. Any thread. */
+    /**
+     * Arms {@link #standBy}: from now on, until {@link #disarm}, what may be polled ends it. Whoever gives the poll role up,
+     * and nobody takes it over, arms first. Poll role; never blocks.
+     *
+     * @return false when there may be something to poll already; the fabric is armed all the same
+     */
+    default boolean arm() {
+        throw new UnsupportedOperationException("arm");
+    }
+
+    /**
+     * Ends {@link #arm}: whoever takes the poll role over disarms first, so that what arrives while it polls wakes nobody
+     * else. {@link #standBy} goes on. Poll role; never blocks, and costs little.
+     */
+    default void disarm() {
+        throw new UnsupportedOperationException("disarm");
+    }
+
+    /**
+     * Blocks until something may be polled while the fabric is armed, or was since the last {@link #arm}; until
+     * {@link #wakeup}; or until the time is over. One thread at a time, which does <b>not</b> hold the poll role: another
+     * thread may hold it, poll and even {@link #await} meanwhile. May return without a reason, but not again and again
+     * while the fabric is disarmed.
+     *
+     * @param timeoutNs nanoseconds, at least 0
+     */
+    default void standBy(long timeoutNs) {
+        throw new UnsupportedOperationException("standBy");
+    }
+
+    /** Makes the current, or else the next, {@link #await} return, and {@link #standBy} likewise. Any thread. */
     void wakeup();
 
     /**

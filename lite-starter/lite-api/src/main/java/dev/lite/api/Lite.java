@@ -16,6 +16,16 @@ public interface Lite extends AutoCloseable {
     /** Memory: malloc, map and the handles. */
     LtMemory memory();
 
+    /** Calls and messages. */
+    default LtRpc rpc() {
+        throw new UnsupportedOperationException("this session has no calls yet");
+    }
+
+    /** Locks and barriers. */
+    default LtSync sync() {
+        throw new UnsupportedOperationException("this session has no locks yet");
+    }
+
     /** The name of the node this session is attached to. */
     String nodeName();
 

@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
  * <p>{@link Code} is the one table that maps an error to its number on the wire and back.
  */
 public abstract sealed class LiteException extends RuntimeException
-        permits ClusterUnavailableException,
+        permits BarrierBrokenException,
+                ClusterUnavailableException,
                 LimitExceededException,
                 LiteTimeoutException,
                 LmrBoundsException,
@@ -61,7 +62,9 @@ public abstract sealed class LiteException extends RuntimeException
         /** {@link SessionLostException}. */
         SESSION_LOST(11),
         /** {@link RpcFailedException}. */
-        RPC_FAILED(12);
+        RPC_FAILED(12),
+        /** {@link BarrierBrokenException}. */
+        BARRIER_BROKEN(13);
 
         private final int number;
 
@@ -89,6 +92,7 @@ public abstract sealed class LiteException extends RuntimeException
                 case LIMIT_EXCEEDED -> new LimitExceededException(message);
                 case SESSION_LOST -> new SessionLostException(message);
                 case RPC_FAILED -> new RpcFailedException(message);
+                case BARRIER_BROKEN -> new BarrierBrokenException(message);
             };
         }
 

@@ -4,6 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A mapped LMR: the paper's {@code lh} (§4.1). It is good in this process only, and only until it is unmapped, freed or
@@ -51,6 +53,52 @@ public interface LmrHandle extends AutoCloseable {
     }
 
     /**
+     * Vectored {@link #read}: fills every slice's segment from its offset. All are checked before the first is begun, and
+     * all are there when it returns.
+     */
+    default void read(List<LmrSlice> slices) {
+        throw new UnsupportedOperationException("vectored read");
+    }
+
+    /** Vectored {@link #write}: all slices are checked before the first is begun, and all are placed when it returns. */
+    default void write(List<LmrSlice> slices) {
+        throw new UnsupportedOperationException("vectored write");
+    }
+
+    /**
+     * Begins a {@link #read(long, MemorySegment)} and returns. The segment is LITE's until the future is completed, which
+     * happens exactly once: with null when the bytes are there, or with the exception that {@code read} throws. Cancelling
+     * the future does not end the operation. What is refused at once (bounds, permission) is an exception of this call.
+     * When as many operations are under way as the session may have, the call waits for one of them to end.
+     */
+    default CompletableFuture<@Nullable Void> readAsync(long offset, MemorySegment destination) {
+        throw new UnsupportedOperationException("asynchronous read");
+    }
+
+    /** Begins a {@link #write(long, MemorySegment)}; see {@link #readAsync(long, MemorySegment)}. */
+    default CompletableFuture<@Nullable Void> writeAsync(long offset, MemorySegment source) {
+        throw new UnsupportedOperationException("asynchronous write");
+    }
+
+    /** Vectored {@link #readAsync(long, MemorySegment)}: one completion for all slices. */
+    default CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
+        throw new UnsupportedOperationException("asynchronous vectored read");
+    }
+
+    /** Vectored {@link #writeAsync(long, MemorySegment)}: one completion for all slices. */
+    default CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
+        throw new UnsupportedOperationException("asynchronous vectored write");
+    }
+
+    /**
+     * {@code LT_memset}: sets {@code length} bytes from {@code offset} on to {@code value}, on every node that holds some of
+     * them by that node itself. Needs {@link Permission#WRITE}.
+     */
+    default void memset(long offset, long length, byte value) {
+        throw new UnsupportedOperationException("memset");
+    }
+
+    /**
      * {@code LT_fetch-add}: adds {@code delta} to the 64-bit word at {@code offset} (native byte order, wrapping) in one
      * atomic step across the cluster. Needs {@link Permission#ATOMIC}.
      *
@@ -73,6 +121,34 @@ public interface LmrHandle extends AutoCloseable {
      * {@link Permission#MASTER}: only a master knows the places of an LMR (paper §4.1).
      */
     List<Extent> extents();
+
+    /**
+     * Says what a principal may do with the LMR from now on; it replaces what was granted to it before. Handles that it has
+     * mapped already lose what it may not do any more before this returns. Several principals may be masters. Needs
+     * {@link Permission#MASTER}.
+     *
+     * @throws LmrPermissionException when this is not a master's handle, or the LMR would be left without a master
+     */
+    default void grant(String principal, Set<Permission> permissions) {
+        throw new UnsupportedOperationException("grant");
+    }
+
+    /** {@link #grant} of nothing at all, whatever the LMR's default permissions are. */
+    default void revoke(String principal) {
+        grant(principal, Set.of());
+    }
+
+    /**
+     * Moves all bytes to one node. Every mapper goes on at the new place: operations that meet the move wait for its end,
+     * up to their deadline, and no byte written before or during it is lost. Needs {@link Permission#MASTER}.
+     *
+     * @param node the node's name
+     * @throws LimitExceededException when that node has not enough free memory; the LMR stays where it is
+     * @throws NodeUnreachableException when it is not a live node, or does not answer
+     */
+    default void moveTo(String node) {
+        throw new UnsupportedOperationException("moveTo");
+    }
 
     /**
      * {@code LT_unmap}: gives the handle back. The LMR stays. Operations of other threads that are under way end first.

@@ -1,5 +1,6 @@
 package dev.lite.api;
 
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;
 
@@ -39,5 +40,71 @@ public interface LtMemory {
     default LmrHandle map(String name, Permission first, Permission... more) {
         java.util.EnumSet<Permission> all = java.util.EnumSet.of(first, more);
         return map(name, all);
+    }
+
+    /**
+     * {@code LT_map} of an LMR without a name: a new handle on the LMR of this id, which somebody who knows it passed on.
+     * The directory is not asked, so there may be millions of such LMRs; the node that made it answers.
+     *
+     * @param id of {@link LmrHandle#id}
+     * @param permissions what the handle shall be good for, at least one
+     * @throws LmrNotFoundException when there is no LMR of this id (any more)
+     * @throws LmrPermissionException when the caller's principal may not do all of it
+     * @throws NodeUnreachableException when the node that made it cannot be reached
+     * @throws LiteTimeoutException when the deadline passed first
+     */
+    default LmrHandle map(long id, Set<Permission> permissions, Duration deadline) {
+        throw new UnsupportedOperationException("map by id");
+    }
+
+    /** {@link #map(long, Set, Duration)} with the session's deadline. */
+    default LmrHandle map(long id, Set<Permission> permissions) {
+        throw new UnsupportedOperationException("map by id");
+    }
+
+    /** {@link #map(long, Set)} for these permissions. */
+    default LmrHandle map(long id, Permission first, Permission... more) {
+        java.util.EnumSet<Permission> all = java.util.EnumSet.of(first, more);
+        return map(id, all);
+    }
+
+    /**
+     * Memory that is already there becomes an LMR: {@link #malloc} of {@code spec}, with the segment's bytes as its first
+     * content. Nobody sees the LMR before its content is whole. A node's memory is registered with the fabric once and as
+     * one piece, so the bytes move into it; the segment stays the caller's, and what is written to it afterwards is not seen
+     * through the LMR.
+     *
+     * @param spec its size is the segment's
+     * @throws IllegalArgumentException when it is not
+     */
+    default LmrHandle register(LmrSpec spec, MemorySegment segment) {
+        throw new UnsupportedOperationException("register");
+    }
+
+    /**
+     * {@code LT_memcpy}: copies between two LMRs, or within one when the ranges do not overlap. The bytes do not pass through
+     * the caller: the node that holds the source copies, within itself or by writing to the other node. {@code source} needs
+     * {@link Permission#READ}, {@code destination} {@link Permission#WRITE}; both are handles of this session.
+     *
+     * @throws IllegalArgumentException when the ranges overlap, or a handle is not of this session
+     */
+    default void memcpy(
+            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+        throw new UnsupportedOperationException("memcpy");
+    }
+
+    /** {@code LT_memmove}: {@link #memcpy} of ranges that may overlap; the destination gets what the source held before. */
+    default void memmove(
+            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+        throw new UnsupportedOperationException("memmove");
+    }
+
+    /**
+     * Waits until every asynchronous operation that this session began before the call has ended, well or not.
+     *
+     * @throws LiteTimeoutException when some have not at the deadline
+     */
+    default void fence(Duration deadline) {
+        throw new UnsupportedOperationException("fence");
     }
 }

@@ -1,0 +1,25 @@
+package dev.lite.api;
+
+import java.time.Duration;
+import java.util.Optional;
+
+/**
+ * A lock across the cluster: first come, first served. It is owned by what {@link #acquire} returns, and so by the session,
+ * not by a thread: another thread may release it, and acquiring it twice waits. When the session ends, or its node is gone,
+ * the lock passes on. Any thread.
+ */
+public interface LtLock {
+    /** The lock's name. */
+    String name();
+
+    /**
+     * {@code LT_lock}. One atomic addition when it is free.
+     *
+     * @throws LiteTimeoutException when it was not acquired until the deadline; the caller is out of the queue then
+     * @throws LmrUnavailableException when the node that holds the lock's word is lost
+     */
+    HeldLock acquire(Duration deadline);
+
+    /** Acquires the lock if it is free now. */
+    Optional<HeldLock> tryAcquire();
+}
