@@ -8,14 +8,19 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 
 /** One run of the demo on a cluster of its own. */
 final class DemoRun {
 
-    private static final int NODES = 3;
+    private static final String STORE = "store";
+    private static final String COMPARE = "compare";
+    private static final List<String> ROLES = List.of(STORE, COMPARE, "serve");
+    private static final int NODES = ROLES.size();
     private static final String PREFIX = "[demo] ";
     /** How an application ends that did its work and found a difference; its results name it. */
     private static final int STATUS_DIFFERENT = 3;
@@ -24,13 +29,15 @@ final class DemoRun {
 
     private final DemoSettings settings;
     private final PrintStream out;
-    private final String storeToken = token();
-    private final String countToken = token();
+    private final Map<String, String> tokens = new LinkedHashMap<>(); // role → token; one at each node, in this order
     private volatile boolean interrupted;
 
     DemoRun(DemoSettings settings, PrintStream out) {
         this.settings = settings;
         this.out = out;
+        for (String role : ROLES) {
+            tokens.put(role, token());
+        }
     }
 
     /** Says nothing more of what the applications say: they are being ended, and will complain. Any thread. */
@@ -44,17 +51,18 @@ final class DemoRun {
         ArenaSpace.check(settings.file(), arenaBytes * NODES);
         say("LITE: a real file in remote memory");
         say("  file      %s, %s".formatted(settings.file(), Sizes.of(settings.bytes())));
-        try (LocalCluster cluster = LocalCluster.builder()
+        LocalCluster.Builder builder = LocalCluster.builder()
                 .name("demo-" + ProcessHandle.current().pid())
                 .jars(settings.managerJar(), settings.nodeJar())
                 .nodes(NODES)
                 .arenaBytes(arenaBytes)
-                .principal("demo-store", storeToken)
-                .principal("demo-count", countToken)
-                .tied(!settings.keep())
-                .build()) {
-            say("  cluster   %s: a manager with ZooKeeper, %d nodes with arenas of %s in %s"
-                    .formatted(cluster.name(), NODES, Sizes.of(arenaBytes), cluster.arenaDirectory()));
+                .fabric(settings.fabric())
+                .tied(!settings.keep());
+        tokens.forEach((role, token) -> builder.principal("demo-" + role, token));
+        try (LocalCluster cluster = builder.build()) {
+            say("  cluster   %s: a manager with ZooKeeper, %d nodes with arenas of %s in %s, joined by %s"
+                    .formatted(
+                            cluster.name(), NODES, Sizes.of(arenaBytes), cluster.arenaDirectory(), settings.fabric()));
             start(cluster);
             Report report = report(cluster);
             out.print(report.text());
@@ -81,28 +89,33 @@ final class DemoRun {
     }
 
     private Report report(LocalCluster cluster) {
-        Path storeResult = cluster.workDirectory().resolve("store.properties");
-        Path countResult = cluster.workDirectory().resolve("count.properties");
         String words = WordCount.rule();
         say("Starting the applications");
-        LocalProcess store = startApplication(cluster, "store", 1, storeToken, storeResult, words);
-        LocalProcess count = startApplication(cluster, "count", 2, countToken, countResult, words);
-        awaitBoth(store, count);
+        List<LocalProcess> applications = new ArrayList<>();
+        int node = 1;
+        for (String role : tokens.keySet()) {
+            applications.add(startApplication(cluster, role, node++, words));
+        }
+        awaitAll(applications);
         say("wc -w");
         OptionalLong wordsOfWc = WordCount.of(settings.file(), settings.bytes());
-        return new Report(settings, Findings.read(storeResult), Findings.read(countResult), wordsOfWc);
+        return new Report(
+                settings, Findings.read(result(cluster, STORE)), Findings.read(result(cluster, COMPARE)), wordsOfWc);
     }
 
-    private LocalProcess startApplication(
-            LocalCluster cluster, String role, int node, String token, Path result, String words) {
+    private static Path result(LocalCluster cluster, String role) {
+        return cluster.workDirectory().resolve(role + ".properties");
+    }
+
+    private LocalProcess startApplication(LocalCluster cluster, String role, int node, String words) {
         List<String> arguments = new ArrayList<>(List.of(
                 "--spring.application.name=demo-" + role,
                 "--lite.client.socket=" + cluster.socket(node),
-                "--lite.client.token=" + token,
+                "--lite.client.token=" + tokens.get(role),
                 "--lite.client.deadline=30s",
                 "--lite.demo.role=" + role,
                 "--lite.demo.file=" + settings.file(),
-                "--lite.demo.result=" + result,
+                "--lite.demo.result=" + result(cluster, role),
                 "--lite.demo.words=" + words,
                 "--lite.demo.keep=" + settings.keep()));
         LocalProcess started = cluster.startApplication(role, settings.appJar(), arguments, this::relay);
@@ -110,13 +123,11 @@ final class DemoRun {
         return started;
     }
 
-    /** The applications watch each other's progress; here it is only watched that neither ends badly. */
-    private static void awaitBoth(LocalProcess store, LocalProcess count) {
-        boolean storeEnded = false;
-        boolean countEnded = false;
-        while (!storeEnded || !countEnded) {
-            storeEnded = storeEnded || endedWell(store);
-            countEnded = countEnded || endedWell(count);
+    /** The applications notice by themselves when one of them dies; here it is only watched that none ends badly. */
+    private static void awaitAll(List<LocalProcess> applications) {
+        List<LocalProcess> running = new ArrayList<>(applications);
+        while (!running.isEmpty()) {
+            running.removeIf(DemoRun::endedWell);
         }
     }
 
@@ -156,7 +167,7 @@ final class DemoRun {
         say("  logs      %s".formatted(cluster.workDirectory().resolve("logs")));
         say("  arenas    %s".formatted(cluster.arenaDirectory()));
         say("To attach an application of yours: --lite.client.socket=%s --lite.client.token=%s"
-                .formatted(cluster.socket(1), storeToken));
+                .formatted(cluster.socket(1), tokens.get(STORE)));
         say("To stop it and remove everything:");
         say("  sh %s".formatted(stop));
     }

@@ -3,6 +3,7 @@ package dev.lite.demo;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Properties;
 
 /**
@@ -11,11 +12,14 @@ import java.util.Properties;
  * @param file the file to store: there, readable, not empty
  * @param bytes its size
  * @param keep whether the cluster stays up at the end
+ * @param fabric what joins the nodes: shm or tcp
  * @param managerJar the manager's executable jar
  * @param nodeJar the node's executable jar
  * @param appJar the applications' executable jar
  */
-record DemoSettings(Path file, long bytes, boolean keep, Path managerJar, Path nodeJar, Path appJar) {
+record DemoSettings(Path file, long bytes, boolean keep, String fabric, Path managerJar, Path nodeJar, Path appJar) {
+
+    private static final List<String> FABRICS = List.of("shm", "tcp");
 
     /** From {@code lite.demo.*}. */
     static DemoSettings of(Properties properties) {
@@ -25,6 +29,7 @@ record DemoSettings(Path file, long bytes, boolean keep, Path managerJar, Path n
                 file,
                 checkedSize(file),
                 keep(properties.getProperty("lite.demo.keep", "false")),
+                fabric(properties.getProperty("lite.demo.fabric", "shm")),
                 Path.of(required(properties, "lite.demo.manager-jar")).normalize(),
                 Path.of(required(properties, "lite.demo.node-jar")).normalize(),
                 Path.of(required(properties, "lite.demo.app-jar")).normalize());
@@ -62,6 +67,13 @@ record DemoSettings(Path file, long bytes, boolean keep, Path managerJar, Path n
             default ->
                 throw new DemoFailedException("lite.demo.keep is \"%s\"; it must be true or false".formatted(value));
         };
+    }
+
+    private static String fabric(String value) {
+        if (!FABRICS.contains(value)) {
+            throw new DemoFailedException("lite.demo.fabric is \"%s\"; it must be one of %s".formatted(value, FABRICS));
+        }
+        return value;
     }
 
     private static String required(Properties properties, String key) {

@@ -27,6 +27,9 @@ final class Findings {
     /** A run of the file's bytes on one node. */
     record Extent(String node, long offset, long length) {}
 
+    /** What the calls to one node counted. */
+    record Counted(String node, long extents, long words) {}
+
     private final Properties values;
 
     Findings(Properties values) {
@@ -95,6 +98,15 @@ final class Findings {
         for (int i = 0; i < number("extents"); i++) {
             String key = "extent." + i;
             found.add(new Extent(text(key + ".node"), number(key + ".offset"), number(key + ".length")));
+        }
+        return found;
+    }
+
+    List<Counted> counted() {
+        List<Counted> found = new ArrayList<>();
+        for (int i = 0; i < number("counted"); i++) {
+            String key = "counted." + i;
+            found.add(new Counted(text(key + ".node"), number(key + ".extents"), number(key + ".words")));
         }
         return found;
     }

@@ -1,6 +1,7 @@
 package dev.lite.demo;
 
 import dev.lite.demo.Findings.Comparison;
+import dev.lite.demo.Findings.Counted;
 import dev.lite.demo.Findings.Extent;
 import dev.lite.demo.Findings.Latency;
 import dev.lite.demo.Findings.Node;
@@ -18,30 +19,32 @@ final class Report {
 
     private final DemoSettings settings;
     private final Findings store;
-    private final Findings count;
+    private final Findings compare;
     private final OptionalLong wordsOfWc;
     private final StringBuilder out = new StringBuilder();
 
     /** @param wordsOfWc empty when there is no {@code wc} */
-    Report(DemoSettings settings, Findings store, Findings count, OptionalLong wordsOfWc) {
+    Report(DemoSettings settings, Findings store, Findings compare, OptionalLong wordsOfWc) {
         this.settings = settings;
         this.store = store;
-        this.count = count;
+        this.compare = compare;
         this.wordsOfWc = wordsOfWc;
     }
 
     /** Every comparison, those of the applications and those between them. */
     List<Comparison> comparisons() {
-        List<Comparison> all = new ArrayList<>(count.comparisons());
-        all.add(new Comparison("SHA-256 stored and read back", store.text("sha256"), count.text("sha256")));
+        List<Comparison> all = new ArrayList<>(compare.comparisons());
+        all.add(new Comparison("SHA-256 stored and read back", store.text("sha256"), compare.text("sha256")));
         long extentBytes = store.extents().stream().mapToLong(Extent::length).sum();
         all.add(comparison("bytes of the file and of all extents", settings.bytes(), extentBytes));
-        long halves = store.number("words.own") + count.number("words.own");
-        all.add(comparison("words of both halves and the shared word", halves, count.number("words")));
-        wordsOfWc.ifPresent(
-                words -> all.add(comparison("words by wc -w and the shared word", words, count.number("words"))));
+        all.add(comparison("words of all replies and the shared word", store.number("words.replied"), words()));
+        wordsOfWc.ifPresent(words -> all.add(comparison("words by wc -w and the shared word", words, words())));
         all.addAll(store.comparisons());
         return all;
+    }
+
+    private long words() {
+        return compare.number("words");
     }
 
     boolean allHeld() {
@@ -91,13 +94,10 @@ final class Report {
         line("  path      %s", settings.file());
         line("  bytes     %,d", settings.bytes());
         line("  SHA-256   %s", store.text("sha256"));
-        line(
-                "  words     %,d = %,d counted on %s + %,d counted on %s",
-                count.number("words"),
-                store.number("words.own"),
-                store.text("node"),
-                count.number("words.own"),
-                count.text("node"));
+        line("  words     %,d, counted where they lie:", words());
+        for (Counted counted : store.counted()) {
+            line("    %,15d in %,d calls to %s", counted.words(), counted.extents(), counted.node());
+        }
         line(
                 "  wc -w     %s",
                 wordsOfWc.isPresent()

@@ -62,6 +62,17 @@ class DemoSettingsTest {
                 .hasMessageContaining("lite.demo.keep is \"perhaps\"");
     }
 
+    @Test
+    void aFabricThatTheDemoDoesNotHaveIsRefused() throws IOException {
+        Path file = Files.writeString(directory.resolve("text"), "x");
+        Properties properties = properties(file.toString(), "false");
+        assertThat(DemoSettings.of(properties).fabric()).isEqualTo("shm");
+        properties.setProperty("lite.demo.fabric", "pigeon");
+        assertThatThrownBy(() -> DemoSettings.of(properties))
+                .isInstanceOf(DemoFailedException.class)
+                .hasMessageContaining("lite.demo.fabric is \"pigeon\"; it must be one of [shm, tcp]");
+    }
+
     private static void refuses(Path file, String message) {
         assertThatThrownBy(() -> DemoSettings.of(properties(file.toString(), "false")))
                 .isInstanceOf(DemoFailedException.class)

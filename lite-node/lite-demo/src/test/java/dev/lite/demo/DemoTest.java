@@ -43,14 +43,18 @@ class DemoTest {
         }
     }
 
-    @Test
-    void aFileIsStoredReadBackComparedAndCountedAndNothingIsLeft() throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "tcp"})
+    void aFileIsStoredReadBackComparedAndCountedAndNothingIsLeft(String fabric) throws Exception {
         Path file = text(13_000_001);
-        start(file, false);
+        start(file, false, fabric);
         assertThat(exitStatus()).as(this::output).isZero();
         assertThat(output())
                 .contains("Every comparison held.")
                 .containsPattern("node-1 +[1-4] ")
+                .containsPattern("node-2 +\\d+ +[0-9.]+ MiB +" + fabric)
+                .containsPattern(" in [1-4] calls to node-3")
+                .contains("ok        extents, bytes and words of the replies and of the tally under the lock")
                 .contains("ok        SHA-256 read back on node-2 and of the file on disk")
                 .contains("ok        words by wc -w and the shared word")
                 .containsPattern("fetchAdd +8 +\\d")
@@ -94,6 +98,10 @@ class DemoTest {
     }
 
     private void start(Path file, boolean keep) throws IOException {
+        start(file, keep, "shm");
+    }
+
+    private void start(Path file, boolean keep, String fabric) throws IOException {
         started = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-Xmx128m",
@@ -102,6 +110,7 @@ class DemoTest {
                         System.getProperty("java.class.path"),
                         "-Dlite.demo.file=" + file,
                         "-Dlite.demo.keep=" + keep,
+                        "-Dlite.demo.fabric=" + fabric,
                         "-Dlite.demo.manager-jar=" + System.getProperty("lite.demo.manager-jar"),
                         "-Dlite.demo.node-jar=" + System.getProperty("lite.demo.node-jar"),
                         "-Dlite.demo.app-jar=" + System.getProperty("lite.demo.app-jar"),

@@ -14,7 +14,14 @@ class ReportTest {
     private static final String STORE = """
             node=node-1
             sha256=aa
-            words.own=3
+            words.replied=7
+            counted=2
+            counted.0.node=node-1
+            counted.0.extents=1
+            counted.0.words=3
+            counted.1.node=node-2
+            counted.1.extents=1
+            counted.1.words=4
             nodes=2
             node.0.name=node-1
             node.0.id=1
@@ -40,10 +47,9 @@ class ReportTest {
             latency.0.p99-ns=9000
             """;
 
-    private static final String COUNT = """
+    private static final String COMPARE = """
             node=node-2
             sha256=aa
-            words.own=4
             words=7
             comparisons=1
             comparison.0.what=SHA-256 of the disk
@@ -53,12 +59,14 @@ class ReportTest {
 
     @Test
     void saysWhereTheFileLiesAndThatEverythingHeld() throws IOException {
-        Report report = report(STORE, COUNT, OptionalLong.of(7));
+        Report report = report(STORE, COMPARE, OptionalLong.of(7));
         assertThat(report.allHeld()).isTrue();
         assertThat(report.text())
                 .contains("node-2        2     32.0 MiB   shm")
                 .contains("node-1            1     60 bytes   60.0 %")
-                .contains("words     7 = 3 counted on node-1 + 4 counted on node-2")
+                .contains("words     7, counted where they lie:")
+                .containsPattern(" 3 in 1 calls to node-1")
+                .containsPattern(" 4 in 1 calls to node-2")
                 .contains("wc -w     7")
                 .contains("1.50")
                 .contains("9.00")
@@ -67,33 +75,34 @@ class ReportTest {
 
     @Test
     void everyDifferenceIsFoundAndNamed() throws IOException {
-        assertThat(report(STORE, COUNT, OptionalLong.of(8)).text())
+        assertThat(report(STORE, COMPARE, OptionalLong.of(8)).text())
                 .contains("DIFFERENT words by wc -w and the shared word: expected 8, found 7");
-        assertThat(report(STORE, COUNT, OptionalLong.of(8)).allHeld()).isFalse();
-        assertThat(report(STORE.replace("sha256=aa", "sha256=ab"), COUNT, OptionalLong.of(7))
+        assertThat(report(STORE, COMPARE, OptionalLong.of(8)).allHeld()).isFalse();
+        assertThat(report(STORE.replace("sha256=aa", "sha256=ab"), COMPARE, OptionalLong.of(7))
                         .allHeld())
                 .isFalse();
-        assertThat(report(STORE, COUNT.replace("found=aa", "found=bb"), OptionalLong.of(7))
+        assertThat(report(STORE, COMPARE.replace("found=aa", "found=bb"), OptionalLong.of(7))
                         .allHeld())
                 .isFalse();
-        assertThat(report(STORE.replace("length=40", "length=39"), COUNT, OptionalLong.of(7))
+        assertThat(report(STORE.replace("length=40", "length=39"), COMPARE, OptionalLong.of(7))
                         .allHeld())
                 .isFalse();
-        assertThat(report(STORE, COUNT.replace("words.own=4", "words.own=5"), OptionalLong.of(7))
+        assertThat(report(STORE.replace("words.replied=7", "words.replied=8"), COMPARE, OptionalLong.of(7))
                         .allHeld())
                 .isFalse();
     }
 
     @Test
     void withoutWcItSaysThatNothingWasCompared() throws IOException {
-        Report report = report(STORE, COUNT, OptionalLong.empty());
+        Report report = report(STORE, COMPARE, OptionalLong.empty());
         assertThat(report.allHeld()).isTrue();
         assertThat(report.text()).contains("not compared: this machine has no wc");
     }
 
-    private static Report report(String store, String count, OptionalLong words) throws IOException {
-        DemoSettings settings = new DemoSettings(Path.of("/x"), 100, false, Path.of("m"), Path.of("n"), Path.of("a"));
-        return new Report(settings, findings(store), findings(count), words);
+    private static Report report(String store, String compare, OptionalLong words) throws IOException {
+        DemoSettings settings =
+                new DemoSettings(Path.of("/x"), 100, false, "shm", Path.of("m"), Path.of("n"), Path.of("a"));
+        return new Report(settings, findings(store), findings(compare), words);
     }
 
     private static Findings findings(String text) throws IOException {

@@ -6,14 +6,14 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * How the two applications hand over to each other: words of a small named LMR, each of which only grows, changed and
- * looked at by atomic adds only. Waiting ends at the deadline without progress of the other side, so that a large file may
- * take as long as it takes.
+ * What the applications share beside the file: words of a small named LMR, changed and looked at by atomic adds only, and the
+ * {@link Tally}, which a lock guards.
  */
 final class Control implements AutoCloseable {
 
@@ -28,14 +28,12 @@ final class Control implements AutoCloseable {
     enum Word {
         /** Bytes of the file that are in remote memory. */
         STORED(0 * WORD_SPACING),
-        /** Bytes that were read back, by both together. */
+        /** Bytes that were read back. */
         READ(1 * WORD_SPACING),
-        /** Words that were counted, by both together: the shared word of the demo. */
+        /** Words that were counted, by all together: the shared word of the demo. */
         WORDS(2 * WORD_SPACING),
-        /** How many applications have added their words. */
-        COUNTED(3 * WORD_SPACING),
-        /** How many applications need the LMRs no more. */
-        LEFT(4 * WORD_SPACING);
+        /** How often the lock's fencing token had not grown since the last entry into the tally. */
+        STALE_TOKENS(3 * WORD_SPACING);
 
         private final long offset;
 
@@ -44,35 +42,36 @@ final class Control implements AutoCloseable {
         }
     }
 
-    private static final long BYTES = Word.values().length * WORD_SPACING;
+    // After the words: the tally's three numbers and the last fencing token, changed under the lock only.
+    private static final long TALLY = Word.values().length * WORD_SPACING;
+    private static final long TALLY_BYTES = 4 * Long.BYTES;
+    private static final long BYTES = TALLY + TALLY_BYTES;
 
     private final LmrHandle lmr;
-    private final long deadlineNs;
 
-    private Control(LmrHandle lmr, Duration deadline) {
+    private Control(LmrHandle lmr) {
         this.lmr = lmr;
-        this.deadlineNs = deadline.toNanos();
     }
 
     /** Makes the LMR; whoever has its name may use it. */
-    static Control create(LtMemory memory, Duration deadline) {
+    static Control create(LtMemory memory) {
         LmrSpec spec = LmrSpec.of(BYTES)
                 .withName(NAME)
                 .withPlacement(Placement.roundRobin())
                 .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC);
-        return new Control(memory.malloc(spec), deadline);
+        return new Control(memory.malloc(spec));
     }
 
-    /** Maps the LMR as soon as the other application has made it. */
+    /** Maps the LMR as soon as the application that stores the file has made it. */
     static Control await(LtMemory memory, Duration deadline) {
         long endNs = System.nanoTime() + deadline.toNanos();
         while (true) {
             try {
-                return new Control(memory.map(NAME, Permission.READ, Permission.WRITE, Permission.ATOMIC), deadline);
+                return new Control(memory.map(NAME, Permission.READ, Permission.WRITE, Permission.ATOMIC));
             } catch (LmrNotFoundException e) {
                 if (System.nanoTime() - endNs >= 0) {
                     throw new DemoException(
-                            "the other application has not made the LMR %s within %s".formatted(NAME, deadline), e);
+                            "no application has made the LMR %s within %s".formatted(NAME, deadline), e);
                 }
                 LockSupport.parkNanos(10 * POLL_NS);
             }
@@ -87,25 +86,37 @@ final class Control implements AutoCloseable {
         return lmr.fetchAdd(word.offset, 0);
     }
 
-    /** Waits until the word has reached {@code target}. */
-    void awaitAtLeast(Word word, long target) {
-        long progress = -1;
-        long endNs = 0;
-        while (get(word) < target) {
-            long progressNow = get(Word.STORED) + get(Word.READ) + get(Word.COUNTED);
-            long nowNs = System.nanoTime();
-            if (progressNow != progress) {
-                progress = progressNow;
-                endNs = nowNs + deadlineNs;
-            } else if (nowNs - endNs >= 0) {
-                throw new DemoException("the other application has made no progress for %s: %s is %,d of %,d"
-                        .formatted(Duration.ofNanos(deadlineNs), word, get(word), target));
-            }
-            LockSupport.parkNanos(POLL_NS);
+    /** Adds to the tally. The caller holds the lock. */
+    void enter(Tally part, long fencingToken) {
+        byte[] written = readTally();
+        ByteBuffer bytes = ByteBuffer.wrap(written);
+        Tally sum = decode(bytes).plus(part);
+        if (fencingToken <= bytes.getLong(3 * Long.BYTES)) {
+            add(Word.STALE_TOKENS, 1);
         }
+        bytes.putLong(0, sum.extents())
+                .putLong(Long.BYTES, sum.bytes())
+                .putLong(2 * Long.BYTES, sum.words())
+                .putLong(3 * Long.BYTES, fencingToken);
+        lmr.write(TALLY, written);
     }
 
-    /** Ends the LMR for both. */
+    /** The tally; nobody changes it just now. */
+    Tally tally() {
+        return decode(ByteBuffer.wrap(readTally()));
+    }
+
+    private byte[] readTally() {
+        byte[] bytes = new byte[(int) TALLY_BYTES];
+        lmr.read(TALLY, bytes);
+        return bytes;
+    }
+
+    private static Tally decode(ByteBuffer bytes) {
+        return new Tally(bytes.getLong(0), bytes.getLong(Long.BYTES), bytes.getLong(2 * Long.BYTES));
+    }
+
+    /** Ends the LMR for everybody. */
     void free() {
         lmr.free();
     }

@@ -15,10 +15,17 @@ final class Progress {
     private final long bytesTotal;
     private final long startNs = System.nanoTime();
     private long lastNs = startNs;
+    private long bytesAdded;
 
     Progress(String step, long bytesTotal) {
         this.step = step;
         this.bytesTotal = bytesTotal;
+    }
+
+    /** {@link #at} so many bytes further on. */
+    void add(long bytes) {
+        bytesAdded += bytes;
+        at(bytesAdded);
     }
 
     /** Prints a line, if the last one is long enough ago. */

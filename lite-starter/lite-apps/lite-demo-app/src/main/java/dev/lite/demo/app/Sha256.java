@@ -33,7 +33,7 @@ final class Sha256 {
     /** The checksum of a file on disk. */
     static String of(Path file, Progress progress) throws IOException {
         Sha256 sha = new Sha256();
-        byte[] piece = new byte[Halves.PIECE_BYTES];
+        byte[] piece = new byte[Pieces.PIECE_BYTES];
         long done = 0;
         try (InputStream in = Files.newInputStream(file)) {
             for (int length = in.read(piece); length >= 0; length = in.read(piece)) {

@@ -8,6 +8,7 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.api.RpcServer;
 import dev.lite.demo.app.Control.Word;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -17,21 +18,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.stereotype.Component;
 
-/** Stores the file in remote memory, counts the words of its first half, and measures. */
+/** Stores the file in remote memory, has its words counted where they lie, and measures. */
 @Component
 @ConditionalOnProperty(name = "lite.demo.role", havingValue = "store")
 final class StoreRole extends DemoRole {
 
-    private final Lite lite;
-    private final LtMemory memory;
-
-    StoreRole(DemoProperties properties, Lite lite, LtMemory memory) {
-        super(properties);
-        this.lite = lite;
-        this.memory = memory;
+    StoreRole(DemoProperties properties, Lite lite) {
+        super(properties, lite);
     }
 
     @Override
@@ -46,13 +43,15 @@ final class StoreRole extends DemoRole {
                 .withName(Control.FILE)
                 .withPlacement(Placement.spread())
                 .withDefaultPermissions(Permission.READ);
+        LtMemory memory = lite().memory();
         try (LmrHandle file = memory.malloc(spec);
-                Control control = Control.create(memory, properties().deadline())) {
+                Control control = Control.create(memory)) {
             results.put("sha256", store(source, bytes, file, control));
-            describe(results, file.extents());
-            countFirstHalf(results, bytes, file, control);
-            control.awaitAtLeast(Word.LEFT, 1);
+            List<Extent> extents = file.extents();
+            describe(results, extents);
+            count(results, bytes, file, extents, control);
             new Latencies(properties().latencyTime(), results).measure(memory, otherNode());
+            meet(Meeting.DONE, 0);
             if (!properties().keep()) {
                 file.free();
                 control.free();
@@ -60,10 +59,38 @@ final class StoreRole extends DemoRole {
         }
     }
 
+    private void count(Results results, long bytes, LmrHandle file, List<Extent> extents, Control control) {
+        CountCalls calls = calls(file, control);
+        Map<String, CountCalls.OfNode> counted;
+        try (RpcServer server = calls.serve()) {
+            meet(Meeting.STORED, bytes);
+            Progress progress = new Progress("store: calls of %s".formatted(server.function()), bytes);
+            counted = calls.call(extents, progress);
+            progress.done();
+            meet(Meeting.COUNTED, bytes);
+        }
+        int index = 0;
+        for (Map.Entry<String, CountCalls.OfNode> node : counted.entrySet()) {
+            results.put("counted." + index + ".node", node.getKey());
+            results.put("counted." + index + ".extents", node.getValue().extents());
+            results.put("counted." + index + ".words", node.getValue().words());
+            index++;
+        }
+        results.put("counted", counted.size());
+        long words =
+                counted.values().stream().mapToLong(CountCalls.OfNode::words).sum();
+        results.put("words.replied", words);
+        results.compare(
+                "extents, bytes and words of the replies and of the tally under the lock",
+                new Tally(extents.size(), bytes, words),
+                control.tally());
+        results.compare("every fencing token grew", 0L, control.get(Word.STALE_TOKENS));
+    }
+
     private String store(Path source, long bytes, LmrHandle file, Control control) throws IOException {
         Sha256 sha = new Sha256();
         Progress progress = new Progress("store: disk to remote memory", bytes);
-        byte[] piece = new byte[(int) Math.min(Halves.PIECE_BYTES, bytes)];
+        byte[] piece = new byte[(int) Math.min(Pieces.PIECE_BYTES, bytes)];
         try (FileChannel channel = FileChannel.open(source)) {
             for (long offset = 0; offset < bytes; ) {
                 int length = channel.read(ByteBuffer.wrap(piece, 0, (int) Math.min(piece.length, bytes - offset)));
@@ -83,20 +110,10 @@ final class StoreRole extends DemoRole {
         return sha.hex();
     }
 
-    private void countFirstHalf(Results results, long bytes, LmrHandle file, Control control) {
-        long to = Halves.boundary(bytes);
-        Progress progress = new Progress("store: words of the first half", to);
-        long words = new Halves(file, control).count(properties().words(), 0, to, progress, (piece, length) -> {});
-        progress.done();
-        control.add(Word.WORDS, words);
-        control.add(Word.COUNTED, 1);
-        results.put("words.own", words);
-    }
-
     private void describe(Results results, long bytes) {
         results.put("bytes", bytes);
-        results.put("node", lite.nodeName());
-        List<NodeInfo> nodes = lite.nodes().stream()
+        results.put("node", lite().nodeName());
+        List<NodeInfo> nodes = lite().nodes().stream()
                 .sorted(Comparator.comparing(NodeInfo::name))
                 .toList();
         results.put("nodes", nodes.size());
@@ -120,11 +137,11 @@ final class StoreRole extends DemoRole {
     }
 
     private String otherNode() {
-        return lite.nodes().stream()
+        return lite().nodes().stream()
                 .map(NodeInfo::name)
-                .filter(name -> !name.equals(lite.nodeName()))
+                .filter(name -> !name.equals(lite().nodeName()))
                 .sorted()
                 .findFirst()
-                .orElse(lite.nodeName());
+                .orElse(lite().nodeName());
     }
 }

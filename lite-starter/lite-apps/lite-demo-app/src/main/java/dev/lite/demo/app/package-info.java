@@ -1,7 +1,8 @@
 /**
- * The demo's two applications in one jar: {@code lite.demo.role=store} puts a file into remote memory,
- * {@code lite.demo.role=count} reads it back on another node and compares; both count the words of one half. They meet only
- * in remote memory: by two named LMRs, {@code demo/file} and {@code demo/control}.
+ * The demo's applications in one jar. {@code lite.demo.role=store} puts a file into remote memory and calls for its words to
+ * be counted, {@code compare} reads it back on another node and compares it with the disk, {@code serve} only counts; all of
+ * them count the extents that lie at their node when they are called. They meet only through LITE: by two named LMRs, a
+ * function, a lock and barriers, all named {@code demo/…}.
  */
 @NullMarked
 package dev.lite.demo.app;

@@ -5,7 +5,7 @@ import dev.lite.demo.app.Control.Word;
 import java.lang.foreign.MemorySegment;
 
 /** Reads parts of the stored file from remote memory, in pieces, and counts their words. */
-final class Halves {
+final class Pieces {
 
     /** How much is moved at once. */
     static final int PIECE_BYTES = 4 << 20;
@@ -19,28 +19,20 @@ final class Halves {
     private final Control control;
     private final byte[] piece = new byte[PIECE_BYTES];
 
-    Halves(LmrHandle file, Control control) {
+    Pieces(LmrHandle file, Control control) {
         this.file = file;
         this.control = control;
     }
 
-    /** Where the second half begins. */
-    static long boundary(long bytes) {
-        return bytes / 2;
-    }
-
-    /**
-     * Reads {@code from} to {@code to} and counts the words that begin there.
-     *
-     * @param also gets each piece and its length, in order
-     */
-    long count(WordRule rule, long from, long to, Progress progress, PieceConsumer also) {
+    /** Reads {@code from} to {@code to} and counts the words that begin there. */
+    long count(WordRule rule, long from, long to) {
         WordCounter counter = new WordCounter(rule);
         lookBehind(counter, from);
-        read(from, to, progress, (bytes, length) -> {
-            counter.add(bytes, 0, length);
-            also.accept(bytes, length);
-        });
+        for (long offset = from; offset < to; ) {
+            int length = readPiece(offset, to);
+            counter.add(piece, 0, length);
+            offset += length;
+        }
         return counter.words();
     }
 
