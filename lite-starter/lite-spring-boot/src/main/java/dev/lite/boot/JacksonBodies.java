@@ -1,0 +1,30 @@
+package dev.lite.boot;
+
+import java.lang.reflect.Type;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.json.JsonMapper;
+
+/** {@link RpcBodies.Json} by Jackson. */
+final class JacksonBodies implements RpcBodies.Json {
+
+    private final JsonMapper mapper;
+
+    JacksonBodies(JsonMapper mapper) {
+        this.mapper = mapper;
+    }
+
+    @Override
+    public byte[] write(Object value) {
+        return mapper.writeValueAsBytes(value);
+    }
+
+    @Override
+    public Object read(byte[] bytes, Type type) {
+        try {
+            return mapper.readValue(bytes, mapper.constructType(type));
+        } catch (JacksonException e) {
+            throw new IllegalArgumentException(
+                    "%d bytes are no %s: %s".formatted(bytes.length, type.getTypeName(), e.getOriginalMessage()), e);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+package dev.lite.boot;
+
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcHandler;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Parameter;
+import java.lang.reflect.Type;
+import org.jspecify.annotations.Nullable;
+import org.springframework.util.ReflectionUtils;
+
+/** A method with {@link LtRpcHandler}, called as a handler. */
+final class RpcHandlerMethod implements RpcHandler {
+
+    private final Object bean;
+    private final Method method;
+    private final LtRpcHandler annotation;
+    private final RpcBodies bodies;
+    private final Parameter[] parameters;
+
+    /**
+     * Checks the method.
+     *
+     * @throws IllegalStateException when it cannot be a handler
+     */
+    RpcHandlerMethod(Object bean, Method method, LtRpcHandler annotation, RpcBodies bodies) {
+        this.bean = bean;
+        this.method = method;
+        this.annotation = annotation;
+        this.bodies = bodies;
+        parameters = method.getParameters();
+        int requests = 0;
+        for (Parameter parameter : parameters) {
+            if (parameter.getType() != RpcCall.class) {
+                requests++;
+                check(bodies.supports(parameter.getParameterizedType()), "Jackson is missing for its parameter");
+            }
+        }
+        check(requests <= 1 && parameters.length <= requests + 1, "it has more than a request and an RpcCall");
+        check(bodies.supports(method.getGenericReturnType()), "Jackson is missing for what it returns");
+        check(annotation.concurrency() >= 1, "its concurrency is " + annotation.concurrency() + ", less than 1");
+        ReflectionUtils.makeAccessible(method);
+    }
+
+    private void check(boolean held, String otherwise) {
+        if (!held) {
+            throw new IllegalStateException(
+                    "@LtRpcHandler(\"%s\") %s: %s".formatted(annotation.value(), method, otherwise));
+        }
+    }
+
+    String function() {
+        return annotation.value();
+    }
+
+    int concurrency() {
+        return annotation.concurrency();
+    }
+
+    @Override
+    public MemorySegment handle(RpcCall call) {
+        @Nullable Object[] arguments = new @Nullable Object[parameters.length];
+        for (int index = 0; index < arguments.length; index++) {
+            Type type = parameters[index].getParameterizedType();
+            arguments[index] =
+                    type == RpcCall.class ? call : bodies.decode(call.request().toArray(ValueLayout.JAVA_BYTE), type);
+        }
+        try {
+            return MemorySegment.ofArray(bodies.encode(method.invoke(bean, arguments)));
+        } catch (InvocationTargetException e) {
+            Throwable cause = e.getCause();
+            if (cause instanceof RuntimeException failure) {
+                throw failure;
+            }
+            if (cause instanceof Error error) {
+                throw error;
+            }
+            throw new RpcFailedException("%s failed: %s".formatted(annotation.value(), cause), cause);
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException("cannot call " + method, e);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package dev.lite.boot;
+
+import dev.lite.api.LtRpc;
+import dev.lite.api.RpcServer;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.context.SmartLifecycle;
+import org.springframework.core.MethodIntrospector;
+import org.springframework.core.annotation.AnnotatedElementUtils;
+
+/**
+ * Finds the methods with {@link LtRpcHandler}, and serves them while the context runs. Its own bean is made early, so what it
+ * needs is asked for late.
+ */
+final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
+
+    private final ObjectProvider<LtRpc> rpc;
+    private final ObjectProvider<RpcBodies> bodies;
+    private final List<Found> found = new ArrayList<>(); // guarded by this
+    private final List<RpcServer> servers = new ArrayList<>(); // guarded by this
+    private boolean running; // guarded by this
+
+    private record Found(Object bean, Method method, LtRpcHandler annotation) {}
+
+    RpcHandlerRegistrar(ObjectProvider<LtRpc> rpc, ObjectProvider<RpcBodies> bodies) {
+        this.rpc = rpc;
+        this.bodies = bodies;
+    }
+
+    @Override
+    public Object postProcessAfterInitialization(Object bean, String name) {
+        Map<Method, LtRpcHandler> methods = MethodIntrospector.selectMethods(
+                AopUtils.getTargetClass(bean), (MethodIntrospector.MetadataLookup<LtRpcHandler>)
+                        method -> AnnotatedElementUtils.findMergedAnnotation(method, LtRpcHandler.class));
+        synchronized (this) {
+            methods.forEach((method, annotation) ->
+                    found.add(new Found(bean, AopUtils.selectInvocableMethod(method, bean.getClass()), annotation)));
+        }
+        return bean;
+    }
+
+    @Override
+    public synchronized void start() {
+        running = true;
+        if (found.isEmpty()) {
+            return;
+        }
+        LtRpc served = rpc.getObject();
+        RpcBodies converters = bodies.getObject();
+        try {
+            for (Found one : found) {
+                RpcHandlerMethod handler = new RpcHandlerMethod(one.bean(), one.method(), one.annotation(), converters);
+                servers.add(served.register(handler.function(), handler.concurrency(), handler));
+            }
+        } catch (RuntimeException e) {
+            stop();
+            throw e;
+        }
+    }
+
+    @Override
+    public synchronized void stop() {
+        running = false;
+        servers.forEach(RpcServer::close);
+        servers.clear();
+    }
+
+    @Override
+    public synchronized boolean isRunning() {
+        return running;
+    }
+}

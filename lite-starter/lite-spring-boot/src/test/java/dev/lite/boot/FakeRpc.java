@@ -1,0 +1,140 @@
+package dev.lite.boot;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LtRpc;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcClient;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcHandler;
+import dev.lite.api.RpcMessages;
+import dev.lite.api.RpcOutcome;
+import dev.lite.api.RpcServer;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Functions of one node, called on the caller's thread. */
+final class FakeRpc implements LtRpc {
+
+    final Map<String, RpcHandler> handlers = new ConcurrentHashMap<>();
+    final Map<String, Integer> concurrencies = new ConcurrentHashMap<>();
+
+    @Override
+    public RpcServer register(String function, int concurrency, RpcHandler handler) {
+        handlers.put(function, handler);
+        concurrencies.put(function, concurrency);
+        return new RpcServer() {
+            @Override
+            public String function() {
+                return function;
+            }
+
+            @Override
+            public RpcCall receive(Duration deadline) {
+                throw new IllegalStateException("it has a handler");
+            }
+
+            @Override
+            public RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline) {
+                throw new IllegalStateException("it has a handler");
+            }
+
+            @Override
+            public void close() {
+                handlers.remove(function);
+            }
+        };
+    }
+
+    @Override
+    public RpcClient bind(String node, String function) {
+        return new RpcClient() {
+            @Override
+            public String node() {
+                return node;
+            }
+
+            @Override
+            public String function() {
+                return function;
+            }
+
+            @Override
+            public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
+                throw new UnsupportedOperationException("not used here");
+            }
+
+            @Override
+            public byte[] call(byte[] request, Duration deadline) {
+                RpcHandler handler = handlers.get(function);
+                if (handler == null) {
+                    throw new RpcFailedException("nobody serves " + function);
+                }
+                try {
+                    return handler.handle(new FakeCall(request)).toArray(ValueLayout.JAVA_BYTE);
+                } catch (LiteException e) {
+                    throw e;
+                } catch (RuntimeException e) {
+                    throw new RpcFailedException(String.valueOf(e.getMessage()), e);
+                }
+            }
+
+            @Override
+            public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
+                throw new UnsupportedOperationException("not used here");
+            }
+        };
+    }
+
+    @Override
+    public RpcServer serve(String function) {
+        throw new UnsupportedOperationException("not used here");
+    }
+
+    @Override
+    public Map<String, RpcOutcome> multicast(
+            Collection<String> nodes, String function, byte[] request, Duration deadline) {
+        throw new UnsupportedOperationException("not used here");
+    }
+
+    @Override
+    public void send(String node, String port, MemorySegment message, Duration deadline) {
+        throw new UnsupportedOperationException("not used here");
+    }
+
+    @Override
+    public RpcMessages messages(String port) {
+        throw new UnsupportedOperationException("not used here");
+    }
+
+    private record FakeCall(byte[] bytes) implements RpcCall {
+        @Override
+        public String callerNode() {
+            return "fake-2";
+        }
+
+        @Override
+        public String callerPrincipal() {
+            return "shop";
+        }
+
+        @Override
+        public MemorySegment request() {
+            return MemorySegment.ofArray(bytes).asReadOnly();
+        }
+
+        @Override
+        public void reply(MemorySegment reply) {
+            throw new UnsupportedOperationException("the handler returns it");
+        }
+
+        @Override
+        public void fail(String message) {
+            throw new UnsupportedOperationException("the handler throws it");
+        }
+    }
+}

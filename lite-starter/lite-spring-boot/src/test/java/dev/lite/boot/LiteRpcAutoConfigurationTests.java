@@ -1,0 +1,142 @@
+package dev.lite.boot;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcFailedException;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+class LiteRpcAutoConfigurationTests {
+
+    private final FakeRpc rpc = new FakeRpc();
+    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+            .withConfiguration(AutoConfigurations.of(
+                    ConfigurationPropertiesAutoConfiguration.class,
+                    LiteClientAutoConfiguration.class,
+                    LiteRpcAutoConfiguration.class))
+            .withBean("fakeRpc", FakeRpc.class, () -> rpc);
+
+    record Order(String article, int count) {}
+
+    record Receipt(String article, long cents, String customer) {}
+
+    static class Shop {
+        @LtRpcHandler(value = "order", concurrency = 3)
+        Receipt order(Order order, RpcCall call) {
+            if (order.count() < 1) {
+                throw new IllegalArgumentException("count is %d; it must be at least 1".formatted(order.count()));
+            }
+            return new Receipt(order.article(), 250L * order.count(), call.callerPrincipal());
+        }
+
+        @LtRpcHandler("shout")
+        String shout(String text) {
+            return text.toUpperCase(java.util.Locale.ROOT);
+        }
+
+        @LtRpcHandler("swap")
+        byte[] swap(byte[] bytes) {
+            return new byte[] {bytes[1], bytes[0]};
+        }
+
+        @LtRpcHandler("forget")
+        void forget() {}
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class ShopConfiguration {
+        @Bean
+        Shop shop() {
+            return new Shop();
+        }
+    }
+
+    @Test
+    void aHandlerMethodGetsARecordAndAnswersWithOne() {
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+            LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+            assertThat(template.call("fake-1", "order", new Order("tea", 4), Receipt.class))
+                    .isEqualTo(new Receipt("tea", 1000, "shop"));
+            assertThat(rpc.concurrencies).containsEntry("order", 3).containsEntry("shout", 16);
+        });
+    }
+
+    @Test
+    void bytesAndTextGoAsTheyAre() {
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+            LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+            assertThat(template.call("fake-1", "shout", "grüß", String.class)).isEqualTo("GRÜSS");
+            assertThat(template.call("fake-1", "swap", new byte[] {1, 2}, byte[].class))
+                    .containsExactly(2, 1);
+            assertThat(template.call("fake-1", "forget", null, Void.class)).isNull();
+        });
+    }
+
+    @Test
+    void whatAHandlerThrowsFailsTheCallWithItsMessage() {
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+            LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+            assertThatThrownBy(() -> template.call("fake-1", "order", new Order("tea", 0), Receipt.class))
+                    .isInstanceOf(RpcFailedException.class)
+                    .hasMessage("count is 0; it must be at least 1");
+            assertThatThrownBy(() -> template.call("fake-1", "order", "no json", Receipt.class))
+                    .isInstanceOf(RpcFailedException.class)
+                    .hasMessageContaining("7 bytes are no")
+                    .hasMessageContaining("Order");
+        });
+    }
+
+    @Test
+    void theFunctionsEndWithTheContext() {
+        runner.withUserConfiguration(ShopConfiguration.class)
+                .run(context -> assertThat(rpc.handlers).containsOnlyKeys("order", "shout", "swap", "forget"));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    @Test
+    void withoutJacksonOnlyRecordsAreRefused() {
+        ApplicationContextRunner bare =
+                runner.withClassLoader(new FilteredClassLoader("tools.jackson.databind", "tools.jackson.core"));
+        bare.run(context -> assertThat(context).hasNotFailed().hasSingleBean(LtRpcTemplate.class));
+        bare.withUserConfiguration(ShopConfiguration.class)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("@LtRpcHandler(\"order\")")
+                        .hasMessageContaining("Jackson is missing"));
+        assertThat(rpc.handlers).isEmpty();
+    }
+
+    @Test
+    void aMethodThatCannotBeAHandlerIsNamedAtTheStart() {
+        runner.withBean("odd", Odd.class, Odd::new)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("@LtRpcHandler(\"odd\")")
+                        .hasMessageContaining("more than a request and an RpcCall"));
+    }
+
+    static class Odd {
+        @LtRpcHandler("odd")
+        @Nullable
+        String odd(String one, String two) {
+            return one + two;
+        }
+    }
+
+    @Test
+    void isAwayWithoutCalls() {
+        new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(LiteRpcAutoConfiguration.class))
+                .run(context -> assertThat(context).hasNotFailed().doesNotHaveBean(LtRpcTemplate.class));
+    }
+}
