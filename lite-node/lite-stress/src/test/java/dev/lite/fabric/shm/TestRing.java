@@ -1,0 +1,46 @@
+package dev.lite.fabric.shm;
+
+import dev.lite.os.RawMemory;
+import java.lang.foreign.Arena;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Both ends of a cleared ring, and the data that goes with the immediates 1 and 2. */
+final class TestRing {
+    /** What is added to an immediate that came before its data. */
+    static final int NO_DATA = 10;
+
+    private static final int ENTRIES = 2;
+    // States are many and short: they use the same few rings in turn, far more than can be in use at once.
+    private static final int RINGS = 1 << 15;
+    private static final long RING_BYTES = RingLayout.bytes(ENTRIES);
+    private static final long ALL_RINGS =
+            Arena.global().allocate(RINGS * RING_BYTES, 128).address();
+    private static final AtomicInteger NEXT = new AtomicInteger();
+
+    private final SendRing send;
+    private final ReceiveRing receive;
+    private final int[] data = new int[3];
+
+    TestRing() {
+        long ring = ALL_RINGS + (NEXT.getAndIncrement() & (RINGS - 1)) * RING_BYTES;
+        RawMemory.fill(ring, RING_BYTES, (byte) 0);
+        send = new SendRing(ring, ENTRIES);
+        receive = new ReceiveRing(ring, ENTRIES);
+    }
+
+    void send(int immediate) {
+        data[immediate] = 1;
+        if (send.tryReserve()) {
+            send.publish(immediate);
+        }
+    }
+
+    /** The next immediate, or 0. */
+    int take() {
+        if (!receive.hasNext()) {
+            return 0;
+        }
+        int immediate = receive.next();
+        return data[immediate] == 1 ? immediate : NO_DATA + immediate;
+    }
+}
