@@ -31,7 +31,19 @@ class ArchitectureTest {
     @Test
     void everyModuleIsLookedAt() {
         for (String part : new String[] {
-            "api", "os", "client", "boot", "cluster", "manager", "fabric", "fabric.shm", "tier", "node", "local", "demo"
+            "api",
+            "os",
+            "client",
+            "boot",
+            "cluster",
+            "manager",
+            "fabric",
+            "fabric.shm",
+            "tier",
+            "embedded",
+            "node",
+            "local",
+            "demo"
         }) {
             assertThat(lite.containPackage("dev.lite." + part)).as(part).isTrue();
         }
@@ -127,7 +139,11 @@ class ArchitectureTest {
     void springIsOnlyInTheProcessesAndTheAutoConfiguration() {
         noClasses()
                 .that(resideOutsideOfPackages(
-                        "dev.lite.node..", "dev.lite.manager..", "dev.lite.boot..", "dev.lite.demo.."))
+                        "dev.lite.node..",
+                        "dev.lite.manager..",
+                        "dev.lite.boot..",
+                        "dev.lite.embedded..",
+                        "dev.lite.demo.."))
                 .should()
                 .dependOnClassesThat(resideInAnyPackage("org.springframework.."))
                 .check(lite);

@@ -74,6 +74,12 @@ public record LiteNodeConfig(
         return new LiteNodeConfig(cluster, name, root, arenaBytes, retained, runDirectory, limits, deadline, pollSpins);
     }
 
+    /** The same with another deadline. */
+    public LiteNodeConfig withDeadline(Duration newDeadline) {
+        return new LiteNodeConfig(
+                cluster, name, arenaRoot, arenaBytes, arenaRetained, runDirectory, limits, newDeadline, pollSpins);
+    }
+
     /** The same with other limits. */
     public LiteNodeConfig withLimits(Limits newLimits) {
         return new LiteNodeConfig(

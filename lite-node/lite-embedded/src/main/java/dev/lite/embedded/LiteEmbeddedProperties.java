@@ -1,0 +1,42 @@
+package dev.lite.embedded;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.util.unit.DataSize;
+
+/**
+ * A node inside this application.
+ *
+ * @param enabled Whether to start one, instead of attaching to this host's node.
+ * @param cluster Name of the cluster. Default: one of this process alone.
+ * @param name Name of the node, unique in the cluster.
+ * @param zookeeper ZooKeeper of the cluster to join, as host:port[,host:port...]. Default: none, a cluster of one.
+ * @param arenaDirectory Directory of all arenas, on a memory file system.
+ * @param arenaSize Memory that the node contributes; it is gone when the application ends.
+ * @param principal Who the application is in permissions. Default: the value of spring.application.name.
+ * @param deadline How long an operation may wait when the call itself names no deadline.
+ */
+@ConfigurationProperties("lite.embedded")
+record LiteEmbeddedProperties(
+        @DefaultValue("true") boolean enabled,
+        @Nullable String cluster,
+        @DefaultValue("embedded") String name,
+        @Nullable String zookeeper,
+        @DefaultValue("/dev/shm/lite") Path arenaDirectory,
+        @DefaultValue("64MB") DataSize arenaSize,
+        @Nullable String principal,
+        @DefaultValue("10s") Duration deadline) {
+
+    EmbeddedNodeConfig toConfig() {
+        return new EmbeddedNodeConfig(
+                cluster == null ? EmbeddedNodeConfig.alone().cluster() : cluster,
+                name,
+                zookeeper,
+                arenaDirectory,
+                arenaSize.toBytes(),
+                deadline);
+    }
+}
