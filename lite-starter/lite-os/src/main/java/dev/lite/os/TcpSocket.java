@@ -146,6 +146,11 @@ public final class TcpSocket extends Pollable {
         return await(POLLRDHUP, timeoutNs);
     }
 
+    /** Whether the peer reset the connection, or both sides ended it; what came before may still be there to be received. */
+    public boolean isReset() {
+        return await(0, 0);
+    }
+
     private boolean await(int events, long timeoutNs) {
         long start = System.nanoTime();
         int number = descriptor.acquire("ppoll");
