@@ -2,6 +2,7 @@ package dev.lite.os;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
@@ -19,6 +20,8 @@ final class CallState {
     private static final VarHandle ERRNO = CAPTURE.varHandle(PathElement.groupElement("errno"));
     private static final int TIMESPEC_BYTES = 16;
     private static final int POLLFD_BYTES = 8;
+    private static final int EPOLL_EVENT_BYTES_MAX = 16;
+    private static final int INET_HEADER_BYTES = 56;
     private static final long NS_PER_SECOND = 1_000_000_000;
     private static final ThreadLocal<CallState> LOCAL = ThreadLocal.withInitial(CallState::new);
 
@@ -30,6 +33,8 @@ final class CallState {
 
     private final MemorySegment timespec;
     private final MemorySegment pollfd;
+    private final MemorySegment epollEvent;
+    private final MemorySegment inetHeader;
 
     private CallState() {
         // The garbage collector frees it some time after the thread ended; nothing refers to it by then.
@@ -38,6 +43,8 @@ final class CallState {
         message = new MessageHeader(arena);
         timespec = arena.allocate(TIMESPEC_BYTES, Long.BYTES);
         pollfd = arena.allocate(POLLFD_BYTES, Long.BYTES);
+        epollEvent = arena.allocate(EPOLL_EVENT_BYTES_MAX, Long.BYTES);
+        inetHeader = arena.allocate(INET_HEADER_BYTES, Long.BYTES);
     }
 
     /** The calling thread's. */
@@ -62,5 +69,17 @@ final class CallState {
         pollfd.set(JAVA_INT, 0, descriptor);
         pollfd.set(JAVA_INT, Integer.BYTES, events);
         return pollfd.address();
+    }
+
+    /** The address of this thread's {@code epoll_event}; valid until the next call of this method. */
+    long epollEvent(int events, long keyOffset, long key) {
+        epollEvent.set(JAVA_INT, 0, events);
+        epollEvent.set(JAVA_LONG_UNALIGNED, keyOffset, key);
+        return epollEvent.address();
+    }
+
+    /** The address of this thread's {@code msghdr} of TCP sockets, of which everything but its list of buffers is 0. */
+    long inetHeader() {
+        return inetHeader.address();
     }
 }

@@ -34,6 +34,10 @@ public final class Errno {
     public static final int EMSGSIZE = 90;
     /** The address is in use. */
     public static final int EADDRINUSE = 98;
+    /** Not an address of this host. */
+    public static final int EADDRNOTAVAIL = 99;
+    /** The other end went away before it was accepted. */
+    public static final int ECONNABORTED = 103;
     /** The other end went away. */
     public static final int ECONNRESET = 104;
     /** Not connected. */
@@ -42,6 +46,8 @@ public final class Errno {
     public static final int ETIMEDOUT = 110;
     /** Nobody listens. */
     public static final int ECONNREFUSED = 111;
+    /** A connection is being made. */
+    public static final int EINPROGRESS = 115;
 
     private static final Map<Integer, String> NAMES = Map.ofEntries(
             Map.entry(EPERM, "EPERM"),
@@ -79,6 +85,9 @@ public final class Errno {
             Map.entry(95, "EOPNOTSUPP"),
             Map.entry(97, "EAFNOSUPPORT"),
             Map.entry(EADDRINUSE, "EADDRINUSE"),
+            Map.entry(EADDRNOTAVAIL, "EADDRNOTAVAIL"),
+            Map.entry(101, "ENETUNREACH"),
+            Map.entry(ECONNABORTED, "ECONNABORTED"),
             Map.entry(ECONNRESET, "ECONNRESET"),
             Map.entry(105, "ENOBUFS"),
             Map.entry(106, "EISCONN"),
@@ -86,6 +95,8 @@ public final class Errno {
             Map.entry(109, "ETOOMANYREFS"),
             Map.entry(ETIMEDOUT, "ETIMEDOUT"),
             Map.entry(ECONNREFUSED, "ECONNREFUSED"),
+            Map.entry(113, "EHOSTUNREACH"),
+            Map.entry(EINPROGRESS, "EINPROGRESS"),
             Map.entry(122, "EDQUOT"));
 
     private Errno() {}

@@ -15,7 +15,6 @@ import org.jspecify.annotations.Nullable;
 public final class UnixServerSocket implements AutoCloseable {
     private static final int S_IFMT = 0170000;
     private static final int S_IFSOCK = 0140000;
-    private static final int ECONNABORTED = 103;
 
     private final Descriptor descriptor;
     private final Path path;
@@ -82,7 +81,7 @@ public final class UnixServerSocket implements AutoCloseable {
                     return new UnixSocket(accepted, descriptor.name());
                 }
                 int errno = state.errno();
-                if (errno != Errno.EINTR && errno != ECONNABORTED) {
+                if (errno != Errno.EINTR && errno != Errno.ECONNABORTED) {
                     throw new OsException("accept4(%s)".formatted(path), errno);
                 }
             }

@@ -1,6 +1,6 @@
 /**
  * The Linux calls that LITE needs, by {@code java.lang.foreign} alone: shared memory, futexes, Unix sockets that pass
- * descriptors, process descriptors, memory barriers.
+ * descriptors, TCP sockets that send from and receive into any memory, epoll, process descriptors, memory barriers.
  *
  * <p>Every entry point throws {@link java.lang.UnsupportedOperationException} with the reason of
  * {@link dev.lite.os.Linux#unsupported()} on other systems, and {@link dev.lite.os.OsException} when the kernel refuses.

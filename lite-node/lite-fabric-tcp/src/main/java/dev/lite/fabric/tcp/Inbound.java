@@ -1,0 +1,363 @@
+package dev.lite.fabric.tcp;
+
+import dev.lite.os.RawMemory;
+import java.lang.foreign.Arena;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * The receiving half of a lane: takes frames apart, carries the peer's operations out, and ends the own ones.
+ *
+ * <p>Poll role, a {@link #step} at a time, so that no handler is called while the lock is held that {@link #close} waits for.
+ * A header is checked before anything else happens. Payloads that fit into the buffer are placed when they are there whole,
+ * so that a word of 8 bytes is never seen half; the rest of a longer one is received where it belongs.
+ */
+final class Inbound {
+    /** What a step did. */
+    enum Step {
+        /** Nothing is left to be done. */
+        IDLE,
+        /** Something that nobody need be told of. */
+        PROGRESS,
+        /** An operation is done: {@link #context}. */
+        COMPLETED,
+        /** An operation was refused: {@link #context}. */
+        REFUSED,
+        /** An immediate: {@link #immediate}. */
+        IMMEDIATE
+    }
+
+    static final int BUFFER_BYTES = 16 << 10;
+    /** Payloads up to here are placed whole. */
+    private static final int WHOLE_MAX = BUFFER_BYTES - Frame.HEADER_BYTES - Frame.ALIGNMENT;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Wire wire;
+    private final Outbound outbound;
+    private final Memory memory;
+    private final long buffer;
+
+    // Guarded by the lock.
+    private boolean closed;
+
+    /** What is in the buffer lies from here; a multiple of 8 where a frame begins. */
+    private int position;
+
+    private int limit;
+
+    /** Whether the frame at the position had its count of what is done looked at. */
+    private boolean counted;
+
+    /** Up to where the own operations are done. */
+    private int acknowledged;
+
+    /** Of a long payload: how much is missing, and where it goes; 0 to drop it. */
+    private long payloadLeft;
+
+    private long payloadAddress;
+    private int paddingLeft;
+    private int payloadKind;
+    private int payloadNumber;
+    private boolean payloadRefused;
+
+    private boolean promptly;
+    private boolean pinged;
+    private long received;
+    private long context;
+    private int immediate;
+
+    Inbound(Wire wire, Outbound outbound, Memory memory, Arena arena) {
+        this.wire = wire;
+        this.outbound = outbound;
+        this.memory = memory;
+        buffer = arena.allocate(BUFFER_BYTES, Frame.ALIGNMENT).address();
+    }
+
+    /** The context of the operation that a step ended. */
+    long context() {
+        return context;
+    }
+
+    /** The immediate that a step brought. */
+    int immediate() {
+        return immediate;
+    }
+
+    /** Bytes received since ever. Poll role. */
+    long received() {
+        return received;
+    }
+
+    /** Whether the peer waits for an acknowledgement, since the last call. Poll role. */
+    boolean takePromptly() {
+        boolean was = promptly;
+        promptly = false;
+        return was;
+    }
+
+    /** Whether the peer asked for a sign of life, since the last call. Poll role. */
+    boolean takePinged() {
+        boolean was = pinged;
+        pinged = false;
+        return was;
+    }
+
+    /** Drops what it was sent from now on; returns when no step is under way. Any thread, outside of steps. */
+    void close() {
+        lock.lock();
+        try {
+            closed = true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Does the next thing. Poll role.
+     *
+     * @throws WireException when the peer's bytes make no sense, or it ended
+     * @throws dev.lite.os.OsException when the connection broke
+     */
+    Step step() {
+        lock.lock();
+        try {
+            if (closed) {
+                return Step.IDLE;
+            }
+            if (acknowledged != outbound.ended()) {
+                return endAcknowledged();
+            }
+            if (payloadLeft > 0 || paddingLeft > 0) {
+                return continuePayload();
+            }
+            if (limit - position < Frame.HEADER_BYTES) {
+                return fill(Frame.HEADER_BYTES);
+            }
+            return frame(buffer + position);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private Step endAcknowledged() {
+        int kind = outbound.oldestKind();
+        if (kind != Frame.WRITE && kind != Frame.WRITE_IMM) {
+            throw new WireException(
+                    "it acknowledged operation %d of kind %d, which wants an answer".formatted(outbound.ended(), kind));
+        }
+        context = outbound.end();
+        return Step.COMPLETED;
+    }
+
+    /** Receives until so many bytes are in the buffer, or none are left. */
+    private Step fill(int wanted) {
+        if (position == limit) {
+            position = 0;
+            limit = 0;
+        } else if (position + wanted > BUFFER_BYTES) {
+            RawMemory.copy(buffer + position, buffer, limit - position);
+            limit -= position;
+            position = 0;
+        }
+        long got = wire.receive(buffer + limit, BUFFER_BYTES - limit);
+        if (got == Wire.END) {
+            throw new WireException(
+                    position == limit ? "it closed the connection, or ended" : "it ended in the middle of a frame");
+        }
+        limit += (int) got;
+        received += got;
+        return got == 0 ? Step.IDLE : Step.PROGRESS;
+    }
+
+    private Step frame(long header) {
+        if (!counted) {
+            var objection = Frame.objection(header);
+            if (objection != null) {
+                throw new WireException(objection);
+            }
+            int peerDone = Frame.acknowledged(header);
+            if (!outbound.isPossible(peerDone)) {
+                throw new WireException("it acknowledged operation %d, which it cannot have done".formatted(peerDone));
+            }
+            acknowledged = peerDone;
+            counted = true;
+            if (acknowledged != outbound.ended()) {
+                return Step.PROGRESS;
+            }
+        }
+        int kind = Frame.kind(header);
+        int length = Frame.length(header);
+        int payload = Frame.payload(kind, length);
+        int padded = payload + Frame.padding(payload);
+        if (payload <= WHOLE_MAX && limit - position - Frame.HEADER_BYTES < padded) {
+            return fill(Frame.HEADER_BYTES + padded);
+        }
+        requireExpected(kind, length, Frame.number(header));
+        counted = false;
+        position += Frame.HEADER_BYTES;
+        return switch (kind) {
+            case Frame.WRITE, Frame.WRITE_IMM, Frame.DATA -> beginPayload(header, kind, payload);
+            case Frame.READ -> read(Frame.offset(header), length);
+            case Frame.FETCH_ADD, Frame.COMPARE_AND_SWAP -> atomic(header, kind);
+            case Frame.RESULT -> {
+                RawMemory.putLong(outbound.oldestLocal(), Frame.first(header));
+                yield end(Step.COMPLETED);
+            }
+            case Frame.REFUSED -> end(Step.REFUSED);
+            case Frame.PING -> {
+                pinged = true;
+                yield Step.PROGRESS;
+            }
+            default -> Step.PROGRESS;
+        };
+    }
+
+    /** An answer must be one to the oldest operation, and of its kind. */
+    private void requireExpected(int kind, int length, int number) {
+        if (kind != Frame.DATA && kind != Frame.RESULT && kind != Frame.REFUSED) {
+            return;
+        }
+        int asked = outbound.hasOperation() && number == outbound.ended() ? outbound.oldestKind() : 0;
+        boolean fits = switch (kind) {
+            case Frame.DATA -> asked == Frame.READ && length == outbound.oldestLength();
+            case Frame.RESULT -> asked == Frame.FETCH_ADD || asked == Frame.COMPARE_AND_SWAP;
+            default -> asked != 0;
+        };
+        if (!fits) {
+            throw new WireException(
+                    "it answered operation %d by a frame of kind %d with %d bytes; nobody asked for that"
+                            .formatted(number, kind, length));
+        }
+    }
+
+    private Step end(Step how) {
+        context = outbound.end();
+        acknowledged = outbound.ended();
+        return how;
+    }
+
+    private Step read(long offset, int length) {
+        if (memory.has(offset, length)) {
+            requireRoom(outbound.answer(Frame.DATA, length, 0, memory.address() + offset));
+        } else {
+            refuse();
+        }
+        return Step.PROGRESS;
+    }
+
+    private Step atomic(long header, int kind) {
+        long offset = Frame.offset(header);
+        if (!memory.hasWord(offset)) {
+            refuse();
+            return Step.PROGRESS;
+        }
+        long word = memory.address() + offset;
+        long before = kind == Frame.FETCH_ADD
+                ? RawMemory.getAndAddLong(word, Frame.first(header))
+                : RawMemory.compareAndExchangeLong(word, Frame.first(header), Frame.second(header));
+        requireRoom(outbound.answer(Frame.RESULT, 0, before, 0));
+        return Step.PROGRESS;
+    }
+
+    private void refuse() {
+        requireRoom(outbound.answer(Frame.REFUSED, 0, 0, 0));
+    }
+
+    private static void requireRoom(boolean answered) {
+        if (!answered) {
+            throw new WireException("it asked for more than %d operations at once".formatted(Outbound.OPERATIONS_MAX));
+        }
+    }
+
+    /** The header is taken; now its payload. */
+    private Step beginPayload(long header, int kind, int payload) {
+        payloadKind = kind;
+        payloadNumber = Frame.number(header);
+        if (kind == Frame.DATA) {
+            payloadRefused = false;
+            payloadAddress = outbound.oldestLocal();
+        } else {
+            payloadRefused = !memory.has(Frame.offset(header), payload);
+            payloadAddress = payloadRefused ? 0 : memory.address() + Frame.offset(header);
+        }
+        payloadLeft = payload;
+        paddingLeft = Frame.padding(payload);
+        return payloadLeft == 0 ? endPayload() : continuePayload();
+    }
+
+    private Step continuePayload() {
+        if (payloadLeft > 0) {
+            if (position == limit) {
+                return receivePayload();
+            }
+            int there = (int) Math.min(payloadLeft, limit - position);
+            if (!payloadRefused) {
+                RawMemory.copy(buffer + position, payloadAddress, there);
+            }
+            position += there;
+            payloadTaken(there);
+            if (payloadLeft > 0) {
+                return Step.PROGRESS;
+            }
+        }
+        int there = Math.min(paddingLeft, limit - position);
+        position += there;
+        paddingLeft -= there;
+        if (paddingLeft > 0) {
+            return fillPadding();
+        }
+        return endPayload();
+    }
+
+    /** Straight to its place. */
+    private Step receivePayload() {
+        long address = payloadRefused ? buffer : payloadAddress;
+        long wanted = payloadRefused ? Math.min(payloadLeft, BUFFER_BYTES) : payloadLeft;
+        long got = wire.receive(address, wanted);
+        if (got == Wire.END) {
+            throw new WireException("it ended in the middle of a frame");
+        }
+        if (got == 0) {
+            return Step.IDLE;
+        }
+        received += got;
+        payloadTaken(got);
+        return payloadLeft == 0 && paddingLeft == 0 ? endPayload() : Step.PROGRESS;
+    }
+
+    private Step fillPadding() {
+        if (position == limit) {
+            // So that the next frame begins at a multiple of 8.
+            position = Frame.ALIGNMENT - paddingLeft;
+            limit = position;
+        }
+        long got = wire.receive(buffer + limit, BUFFER_BYTES - limit);
+        if (got == Wire.END) {
+            throw new WireException("it ended in the middle of a frame");
+        }
+        limit += (int) got;
+        received += got;
+        return got == 0 ? Step.IDLE : Step.PROGRESS;
+    }
+
+    private void payloadTaken(long bytes) {
+        payloadAddress += payloadRefused ? 0 : bytes;
+        payloadLeft -= bytes;
+    }
+
+    private Step endPayload() {
+        if (payloadKind == Frame.DATA) {
+            return end(Step.COMPLETED);
+        }
+        if (payloadRefused) {
+            refuse();
+            return Step.PROGRESS;
+        }
+        outbound.countDone();
+        if (payloadKind == Frame.WRITE_IMM) {
+            immediate = payloadNumber;
+            return Step.IMMEDIATE;
+        }
+        promptly = true;
+        return Step.PROGRESS;
+    }
+}

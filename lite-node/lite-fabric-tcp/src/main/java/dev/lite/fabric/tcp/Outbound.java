@@ -1,0 +1,452 @@
+package dev.lite.fabric.tcp;
+
+import dev.lite.fabric.Post;
+import dev.lite.os.OsException;
+import dev.lite.os.RawMemory;
+import java.lang.foreign.Arena;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * The sending half of a lane: what goes out, and the operations that wait for their end.
+ *
+ * <p>Any thread enters frames, under a lock that is held only for that. Whoever finds nobody sending sends what there is, its
+ * own and that of others, without the lock; when the socket is full, the poll role goes on once there is room. Small
+ * payloads are copied when they are entered, so that a word of 8 bytes is never sent in two states; larger ones are sent from where they lie:
+ * the poster's memory, which is the driver's until the end of the post, or the registered memory.
+ *
+ * <p>Bounds: at most {@value #OPERATIONS_MAX} operations without an end in each direction, so at most as many operations and
+ * as many answers wait here, and beside them one acknowledgement and one ping: {@value #FRAMES_MAX} places, of
+ * {@value #PLACE_BYTES} bytes each, are enough. A peer that asks for more than it may is cut off.
+ */
+final class Outbound {
+    /** How many operations of a lane may be without an end. */
+    static final int OPERATIONS_MAX = 256;
+    /** Places for frames; more than twice {@link #OPERATIONS_MAX}. */
+    static final int FRAMES_MAX = 1024;
+    /** Bytes of a place: a header and a small payload. */
+    static final int PLACE_BYTES = 256;
+
+    private static final int INLINE_MAX = PLACE_BYTES - Frame.HEADER_BYTES;
+    private static final int FRAME_MASK = FRAMES_MAX - 1;
+    private static final int OPERATION_MASK = OPERATIONS_MAX - 1;
+    /** A frame takes up to three ranges. */
+    private static final int RANGES_MAX = 60;
+
+    private static final int RANGES_OF_FRAME = 3;
+    private static final int RANGE_BYTES = 16;
+    /** Enough to fill a socket; other lanes wait meanwhile when it is the poll role that sends. */
+    private static final long BATCH_BYTES = 1 << 20;
+
+    /** How the lane's watcher learns that there is no room, or that the connection is gone. */
+    interface Trouble {
+        /** Whether to be told by the poll role when there is room again. Called under the lock. */
+        void full(boolean full);
+
+        /** The connection cannot be used any more. */
+        void broken(String reason);
+    }
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition sent = lock.newCondition();
+    private final Wire wire;
+    private final Trouble trouble;
+    private final long places;
+    private final long zeroes;
+    private final long ranges;
+
+    // Guarded by the lock. Counters only grow; places are counters modulo the size.
+    private final long[] payloadAddress = new long[FRAMES_MAX];
+    private final int[] payloadBytes = new int[FRAMES_MAX];
+    private final int[] placeBytes = new int[FRAMES_MAX];
+    private int frameHead;
+    private int frameTail;
+    private boolean sending;
+    private boolean full;
+    private boolean closed;
+    private boolean acknowledgementQueued;
+    /** Another one was asked for while one was queued. */
+    private boolean acknowledgementWanted;
+
+    private int acknowledgementPlace;
+    private int acknowledgedSaid;
+
+    private final int[] kinds = new int[OPERATIONS_MAX];
+    private final long[] contexts = new long[OPERATIONS_MAX];
+    private final long[] localAddresses = new long[OPERATIONS_MAX];
+    private final int[] lengths = new int[OPERATIONS_MAX];
+    private int operationHead;
+    private int operationTail;
+
+    /** Of the head frame: how much is sent already. Whoever sends. */
+    private long headSent;
+
+    /** How many of the peer's operations are done. Written by the poll role. */
+    private volatile int done;
+
+    /**
+     * @param memory outlives this
+     */
+    Outbound(Wire wire, Trouble trouble, Arena memory) {
+        this.wire = wire;
+        this.trouble = trouble;
+        places = memory.allocate((long) FRAMES_MAX * PLACE_BYTES, PLACE_BYTES).address();
+        zeroes = memory.allocate(Frame.ALIGNMENT, Frame.ALIGNMENT).address();
+        ranges = memory.allocate((long) RANGES_MAX * RANGE_BYTES, RANGE_BYTES).address();
+    }
+
+    /** Enters an operation, and sends it if nobody else does. Any thread. */
+    Post post(int kind, long offset, long local, int length, int number, long first, long second, long context) {
+        boolean send;
+        lock.lock();
+        try {
+            if (closed) {
+                return Post.CLOSED;
+            }
+            if (operationTail - operationHead >= OPERATIONS_MAX) {
+                return Post.BUSY;
+            }
+            int place = operationTail & OPERATION_MASK;
+            kinds[place] = kind;
+            contexts[place] = context;
+            localAddresses[place] = local;
+            lengths[place] = length;
+            operationTail++;
+            enter(kind, length, number, offset, first, second, local);
+            send = startSending();
+        } finally {
+            lock.unlock();
+        }
+        if (send) {
+            drain();
+        }
+        return Post.ACCEPTED;
+    }
+
+    /** Answers the peer's next operation and counts it as done. Poll role; false when the peer asked for too many. */
+    boolean answer(int kind, int length, long first, long payload) {
+        boolean send;
+        lock.lock();
+        try {
+            if (closed) {
+                return true;
+            }
+            if (frameTail - frameHead >= FRAMES_MAX - OPERATIONS_MAX - 2) {
+                return false;
+            }
+            int number = done;
+            enter(kind, length, number, 0, first, 0, payload);
+            done = number + 1;
+            // The answer says so by itself.
+            acknowledgedSaid = number + 1;
+            send = startSending();
+        } finally {
+            lock.unlock();
+        }
+        if (send) {
+            drain();
+        }
+        return true;
+    }
+
+    /** Counts the peer's next operation as done; the next frame says so, whichever it is. Poll role. */
+    void countDone() {
+        int before = done;
+        // The poll role alone writes it.
+        done = before + 1;
+    }
+
+    /** Whether something is done that no frame said yet. Poll role. */
+    boolean owesAcknowledgement() {
+        lock.lock();
+        try {
+            return done != acknowledgedSaid;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Says what is done, unless a frame did already. Any thread. */
+    void acknowledge(boolean always) {
+        boolean send;
+        lock.lock();
+        try {
+            if (closed || (!always && done == acknowledgedSaid)) {
+                return;
+            }
+            if (acknowledgementQueued) {
+                acknowledgementWanted = true;
+                return;
+            }
+            enterAcknowledgement();
+            send = startSending();
+        } finally {
+            lock.unlock();
+        }
+        if (send) {
+            drain();
+        }
+    }
+
+    /** Asks the peer for a sign of life. */
+    void ping() {
+        boolean send;
+        lock.lock();
+        try {
+            if (closed || frameTail != frameHead) {
+                // What waits already is as good a question.
+                return;
+            }
+            enter(Frame.PING, 0, 0, 0, 0, 0, 0);
+            send = startSending();
+        } finally {
+            lock.unlock();
+        }
+        if (send) {
+            drain();
+        }
+    }
+
+    private void enterAcknowledgement() {
+        acknowledgementWanted = false;
+        acknowledgementQueued = true;
+        acknowledgementPlace = frameTail;
+        enter(Frame.ACKNOWLEDGEMENT, 0, 0, 0, 0, 0, 0);
+    }
+
+    private void enter(int kind, int length, int number, long offset, long first, long second, long payload) {
+        int place = frameTail & FRAME_MASK;
+        long header = places + (long) place * PLACE_BYTES;
+        int said = done;
+        Frame.encode(header, kind, said, length, number, offset, first, second);
+        acknowledgedSaid = said;
+        int bytes = Frame.payload(kind, length);
+        if (bytes <= INLINE_MAX) {
+            RawMemory.copy(payload, header + Frame.HEADER_BYTES, bytes);
+            placeBytes[place] = Frame.HEADER_BYTES + bytes + Frame.padding(bytes);
+            payloadBytes[place] = 0;
+        } else {
+            placeBytes[place] = Frame.HEADER_BYTES;
+            payloadBytes[place] = bytes;
+            payloadAddress[place] = payload;
+        }
+        frameTail++;
+    }
+
+    private boolean startSending() {
+        if (sending || full) {
+            return false;
+        }
+        sending = true;
+        return true;
+    }
+
+    /** There is room again, perhaps. Poll role. */
+    void writable() {
+        lock.lock();
+        try {
+            if (!full || sending || closed) {
+                return;
+            }
+            full = false;
+            trouble.full(false);
+            sending = true;
+        } finally {
+            lock.unlock();
+        }
+        drain();
+    }
+
+    /** Sends what there is. The caller has set {@link #sending}; it is over when this returns. */
+    private void drain() {
+        try {
+            long taken = 0;
+            long asked = 0;
+            while (true) {
+                int count;
+                lock.lock();
+                try {
+                    advance(taken);
+                    if (closed || frameHead == frameTail) {
+                        stopSending();
+                        return;
+                    }
+                    if (taken < asked) {
+                        full = true;
+                        trouble.full(true);
+                        stopSending();
+                        return;
+                    }
+                    count = gather();
+                } finally {
+                    lock.unlock();
+                }
+                asked = asked(count);
+                taken = count == 1 ? wire.send(RawMemory.getLong(ranges), asked) : wire.sendVector(ranges, count);
+            }
+        } catch (OsException | WireException e) {
+            lock.lock();
+            try {
+                stopSending();
+            } finally {
+                lock.unlock();
+            }
+            trouble.broken(String.valueOf(e.getMessage()));
+        }
+    }
+
+    private void stopSending() {
+        sending = false;
+        sent.signalAll();
+    }
+
+    /** Drops the frames that were sent whole. */
+    private void advance(long taken) {
+        headSent += taken;
+        while (frameHead != frameTail) {
+            int place = frameHead & FRAME_MASK;
+            long bytes = frameBytes(place);
+            if (headSent < bytes) {
+                return;
+            }
+            headSent -= bytes;
+            if (acknowledgementQueued && acknowledgementPlace == frameHead) {
+                acknowledgementQueued = false;
+            }
+            frameHead++;
+        }
+        if (acknowledgementWanted && !acknowledgementQueued && done != acknowledgedSaid) {
+            enterAcknowledgement();
+        }
+    }
+
+    private long frameBytes(int place) {
+        int payload = payloadBytes[place];
+        return placeBytes[place] + (long) payload + Frame.padding(payload);
+    }
+
+    /** Fills {@link #ranges} with what is to be sent next; how many ranges. */
+    private int gather() {
+        int count = 0;
+        long bytes = 0;
+        long skip = headSent;
+        for (int frame = frameHead;
+                frame != frameTail && count <= RANGES_MAX - RANGES_OF_FRAME && bytes < BATCH_BYTES;
+                frame++) {
+            int place = frame & FRAME_MASK;
+            int payload = payloadBytes[place];
+            long before = skip;
+            count = range(count, places + (long) place * PLACE_BYTES, placeBytes[place], before);
+            before = Math.max(0, before - placeBytes[place]);
+            if (payload > 0) {
+                count = range(count, payloadAddress[place], payload, before);
+                before = Math.max(0, before - payload);
+                count = range(count, zeroes, Frame.padding(payload), before);
+            }
+            bytes += frameBytes(place) - skip;
+            skip = 0;
+        }
+        return count;
+    }
+
+    /** Adds a range without the {@code skip} first bytes of it, unless nothing is left; how many ranges there are. */
+    private int range(int count, long address, long length, long skip) {
+        if (skip >= length) {
+            return count;
+        }
+        long range = ranges + (long) count * RANGE_BYTES;
+        RawMemory.putLong(range, address + skip);
+        RawMemory.putLong(range + Long.BYTES, length - skip);
+        return count + 1;
+    }
+
+    private long asked(int count) {
+        long bytes = 0;
+        for (int i = 0; i < count; i++) {
+            bytes += RawMemory.getLong(ranges + (long) i * RANGE_BYTES + Long.BYTES);
+        }
+        return bytes;
+    }
+
+    /** Whether the peer's count of what is done can be true: nothing before what ended, nothing after what was posted. */
+    boolean isPossible(int acknowledged) {
+        lock.lock();
+        try {
+            return acknowledged - operationHead >= 0 && acknowledged - operationTail <= 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** How many operations have an end, modulo 2^32. Poll role. */
+    int ended() {
+        // Changed by the poll role only.
+        return operationHead;
+    }
+
+    /** Whether an operation is without an end. */
+    boolean hasOperation() {
+        lock.lock();
+        try {
+            return operationHead != operationTail;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Whether an operation is without an end that may change the peer's memory. */
+    boolean hasChange() {
+        lock.lock();
+        try {
+            for (int operation = operationHead; operation != operationTail; operation++) {
+                if (Frame.changes(kinds[operation & OPERATION_MASK])) {
+                    return true;
+                }
+            }
+            return false;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Of the oldest operation without an end, which there is. Poll role. */
+    int oldestKind() {
+        return kinds[operationHead & OPERATION_MASK];
+    }
+
+    /** Where its result goes. */
+    long oldestLocal() {
+        return localAddresses[operationHead & OPERATION_MASK];
+    }
+
+    /** How long it is. */
+    int oldestLength() {
+        return lengths[operationHead & OPERATION_MASK];
+    }
+
+    /** Ends the oldest operation without an end; its context. Poll role. */
+    long end() {
+        lock.lock();
+        try {
+            long context = contexts[operationHead & OPERATION_MASK];
+            operationHead++;
+            return context;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Takes no more, and returns when nobody sends any more; what was not sent never is. Any thread. */
+    void close() {
+        lock.lock();
+        try {
+            closed = true;
+            while (sending) {
+                // Sending never blocks.
+                sent.awaitUninterruptibly();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,62 @@
+package dev.lite.fabric.tcp;
+
+import dev.lite.os.TcpSocket;
+
+/** The socket itself. */
+final class PlainWire implements Wire {
+    private final TcpSocket socket;
+
+    PlainWire(TcpSocket socket) {
+        this.socket = socket;
+    }
+
+    @Override
+    public long send(long address, long length) {
+        return socket.send(address, length);
+    }
+
+    @Override
+    public long sendVector(long iovec, int count) {
+        return socket.sendVector(iovec, count);
+    }
+
+    @Override
+    public long receive(long address, long length) {
+        return socket.receive(address, length);
+    }
+
+    @Override
+    public boolean awaitReadable(long timeoutNs) {
+        return socket.awaitReadable(timeoutNs);
+    }
+
+    @Override
+    public boolean awaitWritable(long timeoutNs) {
+        return socket.awaitWritable(timeoutNs);
+    }
+
+    @Override
+    public void endOutput() {
+        socket.shutdownOutput();
+    }
+
+    @Override
+    public boolean awaitPeerEnd(long timeoutNs) {
+        return socket.awaitPeerEnd(timeoutNs);
+    }
+
+    @Override
+    public boolean isReset() {
+        return socket.isReset();
+    }
+
+    @Override
+    public void shutdown() {
+        socket.shutdown();
+    }
+
+    @Override
+    public void abort() {
+        socket.abort();
+    }
+}

@@ -1,0 +1,546 @@
+package dev.lite.fabric.tcp;
+
+import dev.lite.fabric.Fabric;
+import dev.lite.fabric.FabricCapabilities;
+import dev.lite.fabric.FabricConfig;
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricException;
+import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.FabricMemory;
+import dev.lite.os.OsException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** The TCP fabric of one node; see the package for how it works. */
+final class TcpFabric implements Fabric {
+    private static final FabricCapabilities CAPABILITIES = new FabricCapabilities(Frame.LENGTH_MAX, false, false);
+
+    /** For how many polls after its last byte a lane is looked at without asking the system first. */
+    private static final int WARM_POLLS = 64;
+    /** While lanes are warm, the system is asked about the cold ones at every so manieth poll. */
+    private static final int COLD_EVERY = 8;
+    /** What a lane may bring in one turn, in bytes; then it is another one's. */
+    private static final long TURN_BYTES = 256 << 10;
+    /** How long acknowledgements of immediates may wait for a frame to ride on, while somebody polls. */
+    private static final long RIDE_NS = 20_000;
+    /** A poll this long after the one before looks for resets first: closers wait twice as long for an answer. */
+    private static final long STALL_NS = TcpEndpoint.CLOSE_WAIT_NS / 2;
+    /** A peer is asked for a sign of life after one silent part of its time, and given up after all of them. */
+    private static final int TICKS = 3;
+
+    private final FabricConfig config;
+    private final TcpOptions options;
+    private final FabricHandler handler;
+    private final Waiting waiting;
+    private final long tickNs;
+
+    /** At most two for each connection, and one for each connect over the limit. */
+    private final Queue<Event> events = new ConcurrentLinkedQueue<>();
+
+    /** Guarded by {@link #events}: nothing is added any more. */
+    private boolean eventsClosed;
+
+    private volatile boolean closed;
+    private volatile @Nullable Connections connections;
+    private volatile String address = "";
+
+    // Poll role, as all that follows.
+    /** The connected endpoints' lanes; replaced, never changed, so that a handler may close what is being polled. */
+    private Watched[] watched = {};
+
+    /** By key. */
+    private final List<@Nullable Watched> byKey = new ArrayList<>();
+
+    private final ArrayDeque<Integer> freeKeys = new ArrayDeque<>();
+    /** Ended endpoints whose operations are not all failed yet. */
+    private final ArrayDeque<TcpEndpoint> ending = new ArrayDeque<>();
+
+    private int first;
+    private int polls;
+    private boolean more;
+    private long lastPollNs = System.nanoTime();
+    private long lastTickNs = lastPollNs;
+    /** Since when an acknowledgement waits for a frame to ride on; 0 for none. */
+    private long ridingSinceNs;
+
+    /** A lane and whose it is. */
+    private record Watched(TcpEndpoint endpoint, Lane lane, String peer) {}
+
+    TcpFabric(FabricConfig config, TcpOptions options, FabricHandler handler) {
+        this.config = config;
+        this.options = options;
+        this.handler = handler;
+        if (!options.bind().isLoopbackAddress() && options.secret() == null) {
+            throw new FabricException(
+                    "the TCP fabric listens at %s, where others than this host reach it: set %s, or %s to a loopback address"
+                            .formatted(options.bind().getHostAddress(), TcpOptions.SECRET, TcpOptions.BIND),
+                    null);
+        }
+        tickNs = TimeUnit.MILLISECONDS.toNanos(options.peerTimeoutMs()) / TICKS;
+        try {
+            waiting = Waiting.open(tickNs);
+        } catch (OsException | UnsupportedOperationException e) {
+            throw new FabricException("the TCP fabric cannot be opened: " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public String name() {
+        return TcpFabricProvider.NAME;
+    }
+
+    @Override
+    public String localAddress() {
+        return address;
+    }
+
+    @Override
+    public FabricCapabilities capabilities() {
+        return CAPABILITIES;
+    }
+
+    @Override
+    public synchronized void register(FabricMemory memory) {
+        if (connections != null || closed) {
+            throw new IllegalStateException("memory is registered once, with an open fabric");
+        }
+        var own = new Memory(memory.segment().address(), memory.segment().byteSize());
+        var handshake = new Handshake(options.secret(), config.hello(), own.bytes());
+        Connections started;
+        try {
+            started = new Connections(
+                    config.node(), options, handshake, own, waiting.sockets(), this::offer, this::ended);
+        } catch (OsException e) {
+            throw new FabricException(
+                    "node %s cannot listen for peers: %s".formatted(config.node(), e.getMessage()), e);
+        }
+        connections = started;
+        address = advertised(started);
+        started.start();
+    }
+
+    private String advertised(Connections started) {
+        var bound = started.address();
+        var host = options.advertisedHost();
+        var name = host == null ? bound.getAddress().getHostAddress() : host;
+        return (name.contains(":") ? "[%s]:%d" : "%s:%d").formatted(name, bound.getPort());
+    }
+
+    @Override
+    public FabricEndpoint connect(String peerAddress) {
+        var current = connections;
+        if (current == null || closed) {
+            throw new IllegalStateException("to connect, the fabric must be open and have memory registered");
+        }
+        return current.connect(peerAddress);
+    }
+
+    @Override
+    public int poll(int limit) {
+        if (closed) {
+            return 0;
+        }
+        long now = System.nanoTime();
+        if (now - lastPollNs > STALL_NS) {
+            dropReset();
+        }
+        int handed = 0;
+        while (handed < limit && !closed) {
+            var event = events.poll();
+            if (event == null) {
+                break;
+            }
+            handed += handle(event);
+        }
+        if (!ending.isEmpty()) {
+            handed += failEnded(limit - handed);
+        }
+        more = false;
+        handed += pollLanes(limit - handed);
+        acknowledge(now);
+        if (now - lastTickNs > tickNs) {
+            tick(now);
+        }
+        lastPollNs = now;
+        return handed;
+    }
+
+    private int handle(Event event) {
+        var endpoint = event.endpoint();
+        switch (event) {
+            case Event.Connected connected -> {
+                var link = connected.link();
+                if (endpoint.isFinished()) {
+                    // Closed here while the handshake was still under way.
+                    release(link);
+                    return 0;
+                }
+                watch(endpoint, link);
+                if (endpoint.connected(link)) {
+                    handler.connected(endpoint, endpoint.accepted());
+                    return 1;
+                }
+                return 0;
+            }
+            case Event.Ended ended -> {
+                ending.add(ended.endpoint());
+                return 0;
+            }
+        }
+    }
+
+    private static void release(Link link) {
+        for (var lane : link.lanes()) {
+            lane.cut();
+            lane.release();
+        }
+    }
+
+    private void watch(TcpEndpoint endpoint, Link link) {
+        var lanes = link.lanes();
+        var now = java.util.Arrays.copyOf(watched, watched.length + lanes.length);
+        for (int i = 0; i < lanes.length; i++) {
+            var one = new Watched(endpoint, lanes[i], link.peer());
+            now[watched.length + i] = one;
+            var free = freeKeys.poll();
+            int key = free == null ? byKey.size() : free;
+            if (free == null) {
+                byKey.add(one);
+            } else {
+                byKey.set(key, one);
+            }
+            lanes[i].warm = WARM_POLLS;
+            lanes[i].watch(key);
+        }
+        watched = now;
+    }
+
+    private void unwatch(TcpEndpoint endpoint) {
+        var left = new ArrayList<Watched>(watched.length);
+        for (var one : watched) {
+            if (one.endpoint() != endpoint) {
+                left.add(one);
+            } else {
+                byKey.set(one.lane().key(), null);
+                freeKeys.add(one.lane().key());
+            }
+        }
+        watched = left.toArray(Watched[]::new);
+    }
+
+    private int pollLanes(int limit) {
+        int handed = 0;
+        // Not the field: a handler may change it.
+        var lanes = watched;
+        boolean warm = false;
+        first = first + 1 < lanes.length ? first + 1 : 0;
+        for (int i = 0; i < lanes.length; i++) {
+            int turn = first + i;
+            var one = lanes[turn < lanes.length ? turn : turn - lanes.length];
+            if (one.lane().warm > 0) {
+                warm = true;
+                one.lane().outbound.writable();
+                handed += poll(one, limit - handed);
+            }
+        }
+        if (!warm || ++polls % COLD_EVERY == 0) {
+            handed += pollCold(limit - handed);
+        }
+        return handed;
+    }
+
+    /** Asks the system what there is. */
+    private int pollCold(int limit) {
+        int handed = 0;
+        var sockets = waiting.sockets();
+        int ready = sockets.await(0);
+        for (int i = 0; i < ready; i++) {
+            int key = (int) sockets.key(i);
+            var one = key < byKey.size() ? byKey.get(key) : null;
+            if (one == null) {
+                continue;
+            }
+            if (sockets.isWritable(i)) {
+                one.lane().outbound.writable();
+            }
+            if (sockets.isReadable(i) && one.lane().warm == 0) {
+                one.lane().warm = WARM_POLLS;
+                handed += poll(one, limit - handed);
+            }
+        }
+        return handed;
+    }
+
+    private int poll(Watched one, int limit) {
+        var lane = one.lane();
+        var endpoint = one.endpoint();
+        var inbound = lane.inbound;
+        if (endpoint.end() != null) {
+            // Nothing more is told; its end is on its way.
+            lane.more = false;
+            lane.warm = 0;
+            return 0;
+        }
+        long before = inbound.received();
+        int handed = 0;
+        try {
+            lane.more = true;
+            while (handed < limit && inbound.received() - before < TURN_BYTES) {
+                switch (inbound.step()) {
+                    case IDLE -> {
+                        lane.more = false;
+                        limit = 0;
+                    }
+                    case PROGRESS -> {}
+                    case COMPLETED -> {
+                        handed++;
+                        handler.completed(endpoint, inbound.context());
+                    }
+                    case REFUSED -> {
+                        handed++;
+                        handler.failed(endpoint, inbound.context(), FabricError.REFUSED);
+                    }
+                    case IMMEDIATE -> {
+                        handed++;
+                        handler.immediate(endpoint, inbound.immediate());
+                    }
+                }
+            }
+        } catch (OsException | WireException e) {
+            lane.more = false;
+            endpoint.lost("peer %s: %s".formatted(one.peer(), e.getMessage()), FabricError.FLUSHED);
+        }
+        more |= lane.more;
+        if (lane.more || inbound.received() != before) {
+            lane.warm = WARM_POLLS;
+        } else {
+            lane.warm--;
+        }
+        return handed;
+    }
+
+    /**
+     * Says what was done: of writes at once, of immediates a little later, since an answer will probably go the same way and says it,
+     * too.
+     */
+    private void acknowledge(long now) {
+        boolean late = ridingSinceNs != 0 && now - ridingSinceNs > RIDE_NS;
+        boolean riding = false;
+        for (var one : watched) {
+            var lane = one.lane();
+            if (lane.warm == 0) {
+                continue;
+            }
+            if (lane.inbound.takePinged()) {
+                lane.outbound.acknowledge(true);
+            } else if (lane.inbound.takePromptly() || late) {
+                lane.outbound.acknowledge(false);
+            } else {
+                riding |= lane.outbound.owesAcknowledgement();
+            }
+        }
+        if (!riding) {
+            ridingSinceNs = 0;
+        } else if (ridingSinceNs == 0) {
+            ridingSinceNs = now == 0 ? 1 : now;
+        }
+    }
+
+    /** Before nobody polls for a while. */
+    private void acknowledgeAll() {
+        for (var one : watched) {
+            one.lane().outbound.acknowledge(false);
+        }
+        ridingSinceNs = 0;
+    }
+
+    /** After a pause: what a peer sent and then took back by a reset is not carried out. */
+    private void dropReset() {
+        for (var one : watched) {
+            if (one.lane().isReset()) {
+                one.endpoint().lost("peer %s: it reset the connection".formatted(one.peer()), FabricError.FLUSHED);
+                one.lane().inbound.close();
+            }
+        }
+    }
+
+    /** Looks for peers that are silent for too long. */
+    private void tick(long now) {
+        lastTickNs = now;
+        for (var one : watched) {
+            int silent = one.lane().tick();
+            if (silent >= TICKS) {
+                one.endpoint()
+                        .lost(
+                                "peer %s was silent for %d ms (%s)"
+                                        .formatted(one.peer(), options.peerTimeoutMs(), TcpOptions.PEER_TIMEOUT_MS),
+                                FabricError.TIMED_OUT);
+            } else if (silent > 0) {
+                one.lane().outbound.ping();
+            }
+        }
+    }
+
+    /** Fails what ended endpoints still had under way, and then tells their end. */
+    private int failEnded(int limit) {
+        int handed = 0;
+        while (!ending.isEmpty() && handed < limit) {
+            var endpoint = ending.peek();
+            int failed = failOperations(endpoint, limit - handed);
+            handed += failed;
+            if (handed < limit) {
+                ending.remove(endpoint);
+                handed += finish(endpoint);
+            }
+        }
+        return handed;
+    }
+
+    private int failOperations(TcpEndpoint endpoint, int limit) {
+        var link = endpoint.link();
+        var end = endpoint.end();
+        if (link == null || end == null || endpoint.isFinished()) {
+            return 0;
+        }
+        int handed = 0;
+        for (var lane : link.lanes()) {
+            // Nobody looks at local memory any more from here on.
+            lane.cut();
+            while (handed < limit && lane.outbound.hasOperation()) {
+                handed++;
+                handler.failed(endpoint, lane.outbound.end(), end.error());
+            }
+        }
+        return handed;
+    }
+
+    private int finish(TcpEndpoint endpoint) {
+        var end = endpoint.end();
+        unwatch(endpoint);
+        var current = connections;
+        if (current != null) {
+            current.remove(endpoint);
+        }
+        if (!endpoint.finish()) {
+            return 0;
+        }
+        handler.disconnected(endpoint, end == null ? "this node closed the fabric" : end.reason());
+        return 1;
+    }
+
+    @Override
+    public void await(long timeoutNs) {
+        if (timeoutNs < 0) {
+            throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
+        }
+        if (closed) {
+            return;
+        }
+        acknowledgeAll();
+        if (!hasWork()) {
+            waiting.await(timeoutNs);
+        }
+        lastPollNs = System.nanoTime();
+    }
+
+    /** Whether there is something that the sockets do not show. */
+    private boolean hasWork() {
+        return more || !events.isEmpty() || !ending.isEmpty();
+    }
+
+    @Override
+    public boolean arm() {
+        if (closed) {
+            return true;
+        }
+        acknowledgeAll();
+        waiting.arm();
+        boolean idle = !hasWork() && waiting.sockets().await(0) == 0;
+        if (!idle) {
+            // The sockets may not show it to whoever stands by.
+            waiting.wakeStandBy();
+        }
+        return idle;
+    }
+
+    @Override
+    public void disarm() {
+        if (!closed) {
+            waiting.disarm();
+        }
+        lastPollNs = System.nanoTime();
+    }
+
+    @Override
+    public void standBy(long timeoutNs) {
+        if (timeoutNs < 0) {
+            throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
+        }
+        if (!closed) {
+            waiting.standBy(timeoutNs);
+        }
+    }
+
+    @Override
+    public void wakeup() {
+        waiting.wakeAll();
+    }
+
+    private void ended(TcpEndpoint endpoint) {
+        // Refused when the fabric is closed, which tells the handler itself.
+        boolean unused = offer(new Event.Ended(endpoint));
+    }
+
+    private boolean offer(Event event) {
+        synchronized (events) {
+            if (eventsClosed) {
+                return false;
+            }
+            events.add(event);
+        }
+        waiting.wakeAll();
+        return true;
+    }
+
+    @Override
+    public synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        synchronized (events) {
+            eventsClosed = true;
+        }
+        var current = connections;
+        if (current != null) {
+            close(current);
+        }
+        waiting.wakeAll();
+        waiting.close();
+    }
+
+    private void close(Connections current) {
+        var left = current.stop();
+        for (var endpoint : left) {
+            endpoint.lost("this node closed the fabric", FabricError.FLUSHED);
+        }
+        // What was queued is not announced any more, but its lanes are released.
+        for (var event = events.poll(); event != null; event = events.poll()) {
+            if (event instanceof Event.Connected connected) {
+                release(connected.link());
+            }
+        }
+        for (var endpoint : left) {
+            int failed = failOperations(endpoint, Integer.MAX_VALUE);
+            int told = finish(endpoint);
+            assert failed + told >= 0;
+        }
+        current.close();
+    }
+}

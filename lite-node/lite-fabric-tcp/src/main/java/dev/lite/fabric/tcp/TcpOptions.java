@@ -1,0 +1,138 @@
+package dev.lite.fabric.tcp;
+
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The driver's settings. Sizes of queues are the protocol's and no settings.
+ *
+ * @param bind {@value #BIND}: the address to listen at, a name or a literal, IPv4 or IPv6; 127.0.0.1 unless set. Anything but
+ *     a loopback address needs a secret or TLS.
+ * @param port {@value #PORT}: 0 to 65535; 0, unless set: any free one
+ * @param advertisedHost {@value #ADVERTISED_HOST}: what peers connect to, instead of the address that is listened at; needed
+ *     when that is the wildcard address
+ * @param lanes {@value #LANES}: TCP connections to a peer, 1 to {@value #LANES_MAX}, 2 unless set. The smaller number of the
+ *     two sides counts.
+ * @param secret {@value #SECRET}: what all nodes of the cluster know, at least {@value #SECRET_BYTES_MIN} bytes; never sent
+ * @param connectionsMax {@value #CONNECTIONS_MAX}: peers at a time, 1 to 4096, 256 unless set
+ * @param handshakeTimeoutMs {@value #HANDSHAKE_TIMEOUT_MS}: how long a peer may take when a connection is made, 1 to 60000
+ *     milliseconds, 5000 unless set
+ * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: how long a peer may be silent, asked for a sign of life, until it counts as gone,
+ *     300 to 600000 milliseconds, 15000 unless set
+ */
+public record TcpOptions(
+        InetAddress bind,
+        int port,
+        @Nullable String advertisedHost,
+        int lanes,
+        @Nullable String secret,
+        int connectionsMax,
+        int handshakeTimeoutMs,
+        int peerTimeoutMs) {
+    static final String BIND = "bind";
+    static final String PORT = "port";
+    static final String ADVERTISED_HOST = "advertised-host";
+    static final String LANES = "lanes";
+    static final String SECRET = "secret";
+    static final String CONNECTIONS_MAX = "connections-max";
+    static final String HANDSHAKE_TIMEOUT_MS = "handshake-timeout-ms";
+    static final String PEER_TIMEOUT_MS = "peer-timeout-ms";
+
+    /** The most lanes a connection has. */
+    static final int LANES_MAX = 4;
+
+    static final int SECRET_BYTES_MIN = 16;
+    private static final int SECRET_BYTES_LIMIT = 1024;
+
+    private static final TreeSet<String> NAMES = new TreeSet<>(java.util.Set.of(
+            BIND, PORT, ADVERTISED_HOST, LANES, SECRET, CONNECTIONS_MAX, HANDSHAKE_TIMEOUT_MS, PEER_TIMEOUT_MS));
+    private static final int PORT_LIMIT = 65_535;
+    private static final int CONNECTIONS_LIMIT = 4096;
+    private static final int HANDSHAKE_TIMEOUT_MS_LIMIT = 60_000;
+    private static final int PEER_TIMEOUT_MS_MIN = 300;
+    private static final int PEER_TIMEOUT_MS_LIMIT = 600_000;
+
+    /** Checks the ranges. */
+    public TcpOptions {
+        requireRange(PORT, port, 0, PORT_LIMIT);
+        requireRange(LANES, lanes, 1, LANES_MAX);
+        requireRange(CONNECTIONS_MAX, connectionsMax, 1, CONNECTIONS_LIMIT);
+        requireRange(HANDSHAKE_TIMEOUT_MS, handshakeTimeoutMs, 1, HANDSHAKE_TIMEOUT_MS_LIMIT);
+        requireRange(PEER_TIMEOUT_MS, peerTimeoutMs, PEER_TIMEOUT_MS_MIN, PEER_TIMEOUT_MS_LIMIT);
+        if (secret != null) {
+            int bytes = secret.getBytes(StandardCharsets.UTF_8).length;
+            if (bytes < SECRET_BYTES_MIN || bytes > SECRET_BYTES_LIMIT) {
+                throw new IllegalArgumentException("%s must have %d to %d bytes; this one has %d"
+                        .formatted(SECRET, SECRET_BYTES_MIN, SECRET_BYTES_LIMIT, bytes));
+            }
+        }
+        if (bind.isAnyLocalAddress() && advertisedHost == null) {
+            throw new IllegalArgumentException(
+                    "%s is %s, which peers cannot connect to: set %s to a name or address of this host"
+                            .formatted(BIND, bind.getHostAddress(), ADVERTISED_HOST));
+        }
+    }
+
+    /**
+     * From a fabric's options.
+     *
+     * @throws IllegalArgumentException when one is unknown, not a number or out of its range, or names no address
+     */
+    static TcpOptions of(Map<String, String> options) {
+        for (var name : options.keySet()) {
+            if (!NAMES.contains(name)) {
+                throw new IllegalArgumentException(
+                        "the TCP fabric has no option '%s'; it has %s".formatted(name, NAMES));
+            }
+        }
+        return new TcpOptions(
+                address(options.getOrDefault(BIND, "127.0.0.1")),
+                number(options, PORT, 0),
+                options.get(ADVERTISED_HOST),
+                number(options, LANES, 2),
+                options.get(SECRET),
+                number(options, CONNECTIONS_MAX, 256),
+                number(options, HANDSHAKE_TIMEOUT_MS, 5_000),
+                number(options, PEER_TIMEOUT_MS, 15_000));
+    }
+
+    private static InetAddress address(String text) {
+        try {
+            if (text.isBlank()) {
+                throw new UnknownHostException("it is empty");
+            }
+            return InetAddress.getByName(text);
+        } catch (UnknownHostException e) {
+            throw new IllegalArgumentException(
+                    "%s is '%s', which is no address: %s".formatted(BIND, text, e.getMessage()), e);
+        }
+    }
+
+    private static int number(Map<String, String> options, String name, int otherwise) {
+        var text = options.get(name);
+        if (text == null) {
+            return otherwise;
+        }
+        try {
+            return Integer.parseInt(text);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException("%s must be a number, not '%s'".formatted(name, text), e);
+        }
+    }
+
+    private static void requireRange(String name, int value, int min, int max) {
+        if (value < min || value > max) {
+            throw new IllegalArgumentException("%s must be %d to %d, not %d".formatted(name, min, max, value));
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "TcpOptions[bind=%s, port=%d, advertisedHost=%s, lanes=%d, secret=%s]"
+                .formatted(bind.getHostAddress(), port, advertisedHost, lanes, secret == null ? "none" : "given");
+    }
+}

@@ -1,0 +1,43 @@
+package dev.lite.fabric.tcp;
+
+/**
+ * Bytes to and from a peer, as they are or encrypted. Never blocks, except where it says so. One thread at a time sends, one
+ * receives; any thread ends it. Failures are {@link dev.lite.os.OsException}s or {@link WireException}s.
+ */
+interface Wire {
+    /** What {@link #receive} answers when nothing comes any more. */
+    long END = -1;
+
+    /** How many bytes of this range were taken; 0 when there is no room. */
+    long send(long address, long length);
+
+    /** How many bytes were taken of {@code count} ranges, each an address and a length of 8 bytes at {@code iovec}. */
+    long sendVector(long iovec, int count);
+
+    /**
+     * How many bytes were put at the address; 0 when there are none now, {@link #END} when none will come. Less than
+     * asked for does not mean that there is no more.
+     */
+    long receive(long address, long length);
+
+    /** Blocks, bounded, until {@link #receive} may bring something. Nanoseconds. */
+    boolean awaitReadable(long timeoutNs);
+
+    /** Blocks, bounded, until {@link #send} may take something. Nanoseconds. */
+    boolean awaitWritable(long timeoutNs);
+
+    /** Tells the peer that no more comes. */
+    void endOutput();
+
+    /** Blocks, bounded, until the peer ended its output or is gone. Nanoseconds. */
+    boolean awaitPeerEnd(long timeoutNs);
+
+    /** Whether the connection was reset, whatever there is still to be received. */
+    boolean isReset();
+
+    /** Ends it in both directions; blocked calls return. */
+    void shutdown();
+
+    /** Ends it so that the peer learns it at once, and gives up what it holds. */
+    void abort();
+}

@@ -1,0 +1,19 @@
+package dev.lite.fabric.tcp;
+
+import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.FabricProvider;
+import dev.lite.fabric.conformance.FabricConformanceTest;
+import java.lang.foreign.Arena;
+
+/** The TCP driver keeps the SPI's promises. */
+class TcpFabricConformanceTest extends FabricConformanceTest {
+    @Override
+    protected FabricProvider provider() {
+        return new TcpFabricProvider();
+    }
+
+    @Override
+    protected FabricMemory memory(long bytes) {
+        return new FabricMemory(Arena.ofAuto().allocate(bytes, 4096), FabricMemory.NO_DESCRIPTOR);
+    }
+}
