@@ -49,17 +49,13 @@ public interface Fabric extends AutoCloseable {
      *
      * @return false when there may be something to poll already; the fabric is armed all the same
      */
-    default boolean arm() {
-        throw new UnsupportedOperationException("arm");
-    }
+    boolean arm();
 
     /**
      * Ends {@link #arm}: whoever takes the poll role over disarms first, so that what arrives while it polls wakes nobody
      * else. {@link #standBy} goes on. Poll role; never blocks, and costs little.
      */
-    default void disarm() {
-        throw new UnsupportedOperationException("disarm");
-    }
+    void disarm();
 
     /**
      * Blocks until something may be polled while the fabric is armed, or was since the last {@link #arm}; until
@@ -69,9 +65,7 @@ public interface Fabric extends AutoCloseable {
      *
      * @param timeoutNs nanoseconds, at least 0
      */
-    default void standBy(long timeoutNs) {
-        throw new UnsupportedOperationException("standBy");
-    }
+    void standBy(long timeoutNs);
 
     /** Makes the current, or else the next, {@link #await} return, and {@link #standBy} likewise. Any thread. */
     void wakeup();

@@ -27,6 +27,11 @@ public final class Deadline {
         return Math.max(0, endNs - System.nanoTime());
     }
 
+    /** The instant, of {@link System#nanoTime}. */
+    public long endNs() {
+        return endNs;
+    }
+
     /** The time until then; zero when it is over. */
     public Duration remaining() {
         return Duration.ofNanos(remainingNs());

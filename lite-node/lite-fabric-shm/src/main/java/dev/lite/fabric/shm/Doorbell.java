@@ -6,23 +6,45 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 
 /**
- * Tells whether the poller of one node sleeps, and wakes it. A page of shared memory, mapped by the node and by all its peers,
- * with one word in it.
+ * Tells whether somebody of one node is to be woken, and wakes it. A page of shared memory, mapped by the node and by all its
+ * peers: a word that says who sleeps, and a bell for each of the two who may. A bell is a count that only grows, and the
+ * futex that its owner sleeps on.
  *
- * <p>Nothing is lost: the poller stores {@link #ASLEEP} and then looks for work; a sender stores work and then looks for
- * {@code ASLEEP}. All four are sequentially consistent, so one of the two sees the other. Whoever takes the word back
- * to {@link #AWAKE} makes the one system call. When it dies in between, the end of its connection rings again.
+ * <pre>
+ *   0    state     int   {@link #AWAKE}: nobody; {@link #STANDING_BY}: ring for the stand-by; {@link #ASLEEP}: for the poller
+ *   128  poller    int   rung for the holder of the poll role
+ *   256  stand-by  int   rung for the thread that stands by
+ * </pre>
+ *
+ * <p>Nothing is lost: the holder of the poll role stores the state and then looks for work; a sender stores work and then
+ * looks at the state. All four are sequentially consistent, so one of the two sees the other. Whoever takes the state back to
+ * {@link #AWAKE} rings: it counts the bell up and makes the one system call. A bell that was rung before its owner sleeps
+ * does not let it sleep. When the ringer dies in between, the end of its connection {@linkplain #ringBoth rings} again.
  */
 final class Doorbell implements AutoCloseable {
     private static final int AWAKE = 0;
-    private static final int ASLEEP = 1;
+    private static final int STANDING_BY = 1;
+    private static final int ASLEEP = 2;
+
+    /** Two cache lines: processors fetch them in pairs. */
+    private static final int LINE_BYTES = 128;
 
     private final SharedMemory memory;
-    private final long word;
+    private final long state;
+    private final long pollerBell;
+    private final long standByBell;
+
+    /** Poll role: how often the poller's bell had rung when it was last looked at. */
+    private int pollerHeard;
+
+    /** The thread that stands by: likewise. */
+    private int standByHeard;
 
     private Doorbell(SharedMemory memory) {
         this.memory = memory;
-        word = memory.address();
+        state = memory.address();
+        pollerBell = state + LINE_BYTES;
+        standByBell = state + 2 * LINE_BYTES;
     }
 
     /** This node's own. */
@@ -39,26 +61,56 @@ final class Doorbell implements AutoCloseable {
         return memory.descriptor();
     }
 
-    /** Any thread of any process that has it mapped: wakes the poller when it sleeps. Comes after the work was stored. */
+    /** Any thread of any process that has it mapped: wakes who sleeps. Comes after the work was stored. */
     void ring() {
-        if (RawMemory.getIntVolatile(word) == ASLEEP && RawMemory.compareAndSetInt(word, ASLEEP, AWAKE)) {
-            Futex.wake(word, 1);
+        int seen = RawMemory.getIntVolatile(state);
+        if (seen != AWAKE && RawMemory.compareAndSetInt(state, seen, AWAKE)) {
+            ring(seen == ASLEEP ? pollerBell : standByBell);
         }
     }
 
-    /** The poller: from now on it is to be woken. It looks for work once more after this. */
+    /** Any thread: wakes both, now or when they are about to sleep next. */
+    void ringBoth() {
+        RawMemory.putIntVolatile(state, AWAKE);
+        ring(pollerBell);
+        ring(standByBell);
+    }
+
+    private static void ring(long bell) {
+        RawMemory.getAndAddInt(bell, 1);
+        Futex.wake(bell, 1);
+    }
+
+    /** Poll role: from now on the stand-by is to be woken. Who calls looks for work once more after this. */
+    void arm() {
+        RawMemory.putIntVolatile(state, STANDING_BY);
+    }
+
+    /** Poll role: nobody need be woken any more. A sender that does not see it yet rings in vain. */
+    void disarm() {
+        RawMemory.putIntRelease(state, AWAKE);
+    }
+
+    /** Poll role: from now on the poller is to be woken. It looks for work once more after this. */
     void announceSleep() {
-        RawMemory.putIntVolatile(word, ASLEEP);
+        RawMemory.putIntVolatile(state, ASLEEP);
     }
 
-    /** The poller: sleeps until somebody rings, or rang since {@link #announceSleep}. */
+    /** Poll role: sleeps until its bell rings, or did since it was last heard. */
     void sleep(long timeoutNs) {
-        Futex.await(word, ASLEEP, timeoutNs);
+        pollerHeard = await(pollerBell, pollerHeard, timeoutNs);
     }
 
-    /** The poller: need not be woken any more. */
-    void announceAwake() {
-        RawMemory.putIntVolatile(word, AWAKE);
+    /** The thread that stands by: sleeps until its bell rings, or did since it was last heard. */
+    void standBy(long timeoutNs) {
+        standByHeard = await(standByBell, standByHeard, timeoutNs);
+    }
+
+    private static int await(long bell, int heard, long timeoutNs) {
+        if (RawMemory.getIntVolatile(bell) == heard) {
+            Futex.await(bell, heard, timeoutNs);
+        }
+        return RawMemory.getIntVolatile(bell);
     }
 
     @Override

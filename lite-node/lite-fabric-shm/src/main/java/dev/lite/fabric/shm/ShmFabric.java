@@ -41,7 +41,6 @@ final class ShmFabric implements Fabric {
     /** Guarded by {@link #events}: nothing is added any more. */
     private boolean eventsClosed;
 
-    private volatile boolean wakeupAsked;
     private volatile boolean closed;
     private volatile @Nullable Connections connections;
     private @Nullable Handshake handshake;
@@ -215,12 +214,46 @@ final class ShmFabric implements Fabric {
         doorbell.announceSleep();
         try {
             // After the announcement: whoever came before it is found here, whoever comes after it rings.
-            if (timeoutNs > 0 && !wakeupAsked && !hasWork()) {
+            if (timeoutNs > 0 && !hasWork()) {
                 doorbell.sleep(timeoutNs);
             }
         } finally {
-            doorbell.announceAwake();
-            wakeupAsked = false;
+            doorbell.disarm();
+        }
+    }
+
+    @Override
+    public boolean arm() {
+        if (closed) {
+            return true;
+        }
+        doorbell.arm();
+        return !hasWork();
+    }
+
+    @Override
+    public void disarm() {
+        if (!closed) {
+            doorbell.disarm();
+        }
+    }
+
+    @Override
+    public void standBy(long timeoutNs) {
+        if (timeoutNs < 0) {
+            throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
+        }
+        long stamp = doorbellGate.enter();
+        if (stamp != Gate.REFUSED) {
+            try {
+                // Set before close rings: who comes after that ring does not sleep.
+                if (closed) {
+                    return;
+                }
+                doorbell.standBy(timeoutNs);
+            } finally {
+                doorbellGate.exit(stamp);
+            }
         }
     }
 
@@ -238,15 +271,14 @@ final class ShmFabric implements Fabric {
 
     @Override
     public void wakeup() {
-        wakeupAsked = true;
-        ring();
+        ringBoth();
     }
 
-    private void ring() {
+    private void ringBoth() {
         long stamp = doorbellGate.enter();
         if (stamp != Gate.REFUSED) {
             try {
-                doorbell.ring();
+                doorbell.ringBoth();
             } finally {
                 doorbellGate.exit(stamp);
             }
@@ -260,7 +292,7 @@ final class ShmFabric implements Fabric {
             }
             events.add(event);
         }
-        ring();
+        ringBoth(); // rare, and it also stands in for a peer that died before it rang
         return true;
     }
 
@@ -281,6 +313,7 @@ final class ShmFabric implements Fabric {
             handshake.close();
         }
         peers.close();
+        ringBoth(); // who stands by is inside the gate
         doorbellGate.close();
         doorbell.close();
     }

@@ -38,7 +38,8 @@ public abstract class FabricConformanceTest
                 AtomicCases,
                 BoundsCases,
                 ClosingCases,
-                WaitingCases {
+                WaitingCases,
+                StandByCases {
 
     @TempDir
     private Path runDirectory;

@@ -120,6 +120,20 @@ final class TestNode {
         });
     }
 
+    /** A poll thread that stands by, armed, whenever there is nothing to poll: a ring that is missing shows. */
+    void startStandingBy() {
+        stopping = false;
+        poller = Thread.ofPlatform().daemon().name("poll-" + name).start(() -> {
+            while (!stopping) {
+                fabric.disarm();
+                while (poll(4) > 0 || !fabric.arm()) {
+                    fabric.disarm();
+                }
+                fabric.standBy(WaitingCases.FOREVER_NS);
+            }
+        });
+    }
+
     /** Gives the poll role back to the test thread. */
     void stopPolling() {
         Thread thread = poller;

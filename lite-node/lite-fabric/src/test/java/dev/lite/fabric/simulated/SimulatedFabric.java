@@ -36,6 +36,10 @@ final class SimulatedFabric implements Fabric {
 
     private boolean closed;
     private boolean woken;
+    private boolean armed;
+
+    /** What ends {@link #standBy}: something may be polled since it was armed, or a wakeup. */
+    private boolean standByCalled;
 
     /** Counts pauses, so that the end of an old one does not end a newer one. */
     private int pauses;
@@ -151,9 +155,35 @@ final class SimulatedFabric implements Fabric {
     }
 
     @Override
+    public boolean arm() {
+        return network.locked(() -> {
+            armed = true;
+            return paused || deliveries.isEmpty();
+        });
+    }
+
+    @Override
+    public void disarm() {
+        network.locked(() -> {
+            armed = false;
+            return true;
+        });
+    }
+
+    @Override
+    public void standBy(long timeoutNs) {
+        network.await(timeoutNs, () -> {
+            boolean called = standByCalled || closed || (armed && !paused && !deliveries.isEmpty());
+            standByCalled = false;
+            return called;
+        });
+    }
+
+    @Override
     public void wakeup() {
         network.locked(() -> {
             woken = true;
+            standByCalled = true;
             network.signal();
             return true;
         });
@@ -184,6 +214,7 @@ final class SimulatedFabric implements Fabric {
     /** Under the lock: the handler is told at a later poll. */
     void deliver(Delivery delivery) {
         deliveries.add(delivery);
+        standByCalled |= armed;
         network.signal();
     }
 

@@ -175,9 +175,9 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         switch (immediate >>> KIND_SHIFT) {
             case KIND_REQUEST -> requestArrived(peer, slot);
             case KIND_REPLY -> replyArrived(peer, slot);
-            default ->
-                log.warn(
-                        "node {} sent the unknown immediate 0x{}", peer.hello().node(), Integer.toHexString(immediate));
+            default -> {
+                // another listener's
+            }
         }
     }
 

@@ -11,6 +11,7 @@ import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
+import dev.lite.tier.peer.PollWaiter;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.UUID;
@@ -166,7 +167,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                 throw deadline.exception(
                         "%s of memory on node %d, waiting for one of %d buffers".formatted(operation, node, BUFFERS));
             }
-            buffer.take(Thread.currentThread());
+            buffer.take();
             return buffer;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -218,18 +219,13 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     }
 
     private void await(Buffer buffer, Peer peer, Operation operation, Deadline deadline) {
-        while (buffer.state.get() == Buffer.POSTED) {
-            long remaining = deadline.remainingNs();
-            if (remaining == 0) {
-                throw deadline.exception("%s of memory on node %s"
-                        .formatted(operation, peer.hello().node()));
-            }
-            LockSupport.parkNanos(buffer, remaining);
-            if (Thread.interrupted()) {
-                Thread.currentThread().interrupt();
+        if (!peer.pollRole().await(buffer, deadline.endNs(), false)) {
+            if (Thread.currentThread().isInterrupted()) {
                 throw new LmrUnavailableException("interrupted in a %s of memory on node %s"
                         .formatted(operation, peer.hello().node()));
             }
+            throw deadline.exception("%s of memory on node %s"
+                    .formatted(operation, peer.hello().node()));
         }
         if (buffer.state.get() != Buffer.DONE) {
             throw lost(peer, operation);
@@ -250,12 +246,11 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         if (context != buffer.context) {
             return;
         }
-        Thread waiter = buffer.waiter;
         if (buffer.end(error == null ? Buffer.DONE : Buffer.FAILED)) {
             buffer.state.set(Buffer.OWNED);
             release(buffer); // its caller gave up
         } else {
-            LockSupport.unpark(waiter);
+            buffer.signal();
         }
     }
 
@@ -267,7 +262,6 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     }
 
     private void release(Buffer buffer) {
-        buffer.waiter = null;
         if (!free.offer(buffer)) {
             throw new IllegalStateException("bounce buffer %d was given back twice".formatted(buffer.index));
         }
@@ -281,7 +275,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     }
 
     /** A bounce buffer and the post that uses it. */
-    private static final class Buffer {
+    private static final class Buffer extends PollWaiter {
         static final int OWNED = 0; // by the operation that took it
         static final int POSTED = 1;
         static final int DONE = 2;
@@ -292,7 +286,6 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         final long address;
         private final AtomicInteger state = new AtomicInteger();
         private volatile long context;
-        private volatile @Nullable Thread waiter;
 
         Buffer(int index, long address) {
             this.index = index;
@@ -301,11 +294,15 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         }
 
         /** A new owner and a new context, so that a completion can only ever be its own. */
-        void take(Thread owner) {
+        void take() {
             long former = context;
             context = former + BUFFERS;
-            waiter = owner;
             state.set(OWNED);
+        }
+
+        @Override
+        protected boolean isOver() {
+            return state.get() != POSTED;
         }
 
         /** Its post ended; returns whether nobody waits for it. */

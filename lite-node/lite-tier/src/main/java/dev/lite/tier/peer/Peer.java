@@ -7,8 +7,10 @@ public final class Peer {
     private final Hello hello;
     private final FabricEndpoint endpoint;
     private final String fabric;
+    private final PollRole pollRole;
 
-    Peer(Hello hello, FabricEndpoint endpoint, String fabric) {
+    Peer(Hello hello, FabricEndpoint endpoint, String fabric, PollRole pollRole) {
+        this.pollRole = pollRole;
         this.hello = hello;
         this.endpoint = endpoint;
         this.fabric = fabric;
@@ -32,5 +34,10 @@ public final class Peer {
     /** The name of the driver that carries it. */
     public String fabric() {
         return fabric;
+    }
+
+    /** The poll role of that driver: where to wait for what this peer sends. */
+    public PollRole pollRole() {
+        return pollRole;
     }
 }

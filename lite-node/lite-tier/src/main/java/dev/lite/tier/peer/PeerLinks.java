@@ -15,6 +15,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -29,7 +30,7 @@ import org.slf4j.LoggerFactory;
  * that the other one offers too; it tries again while the directory lists the other as live. A connection that the
  * directory forgets is kept: the directory may be the one that is ill.
  *
- * <p>Any thread may ask. One thread per fabric polls, one ("lite-links") makes connections.
+ * <p>Any thread may ask. Each fabric has a {@link PollRole}; one thread ("lite-links") makes connections.
  */
 public final class PeerLinks implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(PeerLinks.class);
@@ -40,7 +41,7 @@ public final class PeerLinks implements AutoCloseable {
     private final List<PeerListener> listeners = new CopyOnWriteArrayList<>();
     private final AtomicReferenceArray<@Nullable Peer> peers;
     private final Map<String, Fabric> fabrics = new LinkedHashMap<>();
-    private final List<FabricPoller> pollers = new ArrayList<>();
+    private final Map<String, PollRole> pollRoles = new LinkedHashMap<>();
     private final Thread connector;
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -74,7 +75,7 @@ public final class PeerLinks implements AutoCloseable {
                 Fabric fabric = provider.open(config, new Handler(provider.name()));
                 fabrics.put(provider.name(), fabric);
                 fabric.register(memory);
-                pollers.add(new FabricPoller(fabric, spins));
+                pollRoles.put(provider.name(), new PollRole(fabric, spins));
             }
         } catch (RuntimeException | Error e) {
             fabrics.values().forEach(Fabric::close);
@@ -84,7 +85,7 @@ public final class PeerLinks implements AutoCloseable {
 
     /** Starts polling and connecting. Listeners are added before. */
     public void start() {
-        pollers.forEach(FabricPoller::start);
+        pollRoles.values().forEach(PollRole::start);
         connector.start();
     }
 
@@ -109,6 +110,11 @@ public final class PeerLinks implements AutoCloseable {
         } finally {
             lock.unlock();
         }
+    }
+
+    /** The poll role of the preferred fabric, for who waits for peers on any; null when there is no fabric. */
+    public @Nullable PollRole pollRole() {
+        return pollRoles.isEmpty() ? null : pollRoles.values().iterator().next();
     }
 
     /** The connection to a node, or null. */
@@ -228,10 +234,10 @@ public final class PeerLinks implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        pollers.forEach(FabricPoller::close);
+        pollRoles.values().forEach(PollRole::close);
     }
 
-    /** Runs on the polling thread of one fabric. */
+    /** Runs on whichever thread has the poll role of one fabric. */
     private final class Handler implements FabricHandler {
         private final String fabric;
 
@@ -256,7 +262,7 @@ public final class PeerLinks implements AutoCloseable {
                 endpoint.close();
                 return;
             }
-            Peer peer = new Peer(hello, endpoint, fabric);
+            Peer peer = new Peer(hello, endpoint, fabric, Objects.requireNonNull(pollRoles.get(fabric)));
             endpoint.attach(peer);
             Peer former = peers.getAndSet(peer.id(), peer);
             if (former != null) {

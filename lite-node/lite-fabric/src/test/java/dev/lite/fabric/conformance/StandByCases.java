@@ -1,0 +1,123 @@
+package dev.lite.fabric.conformance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.fabric.conformance.TestFabrics.Pair;
+import java.time.Duration;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+
+/** Standing by for the poll role: who is woken when, and that nothing is missed. */
+interface StandByCases extends ConformanceCases {
+
+    @Test
+    default void standByReturnsWhenItsTimeIsOver() {
+        TestNode node = fabrics().open("alpha");
+        fabrics().settle();
+
+        long startNs = System.nanoTime();
+        node.fabric.standBy(0);
+        node.fabric.standBy(1);
+        node.fabric.arm();
+        node.fabric.standBy(Duration.ofMillis(30).toNanos());
+
+        assertThat(System.nanoTime() - startNs).isLessThan(Deadline.scaledNs(Duration.ofSeconds(5)));
+    }
+
+    @Test
+    default void aWakeupEndsBothWaits() {
+        TestNode node = fabrics().open("alpha");
+        fabrics().settle();
+        for (int i = 0; i < 20; i++) {
+            AtomicBoolean[] returned = {new AtomicBoolean(), new AtomicBoolean()};
+            Workers waiters = Workers.start(2, thread -> {
+                if (thread == 0) {
+                    node.fabric.await(WaitingCases.FOREVER_NS);
+                } else {
+                    node.fabric.standBy(WaitingCases.FOREVER_NS);
+                }
+                returned[thread].set(true);
+            });
+            if (i % 2 == 0) {
+                pause(2);
+            }
+            node.fabric.wakeup();
+            Deadline.generous().waitFor(() -> returned[0].get() && returned[1].get(), "both waits to return");
+            waiters.join();
+        }
+    }
+
+    @Test
+    default void armAnswersWhetherSomethingMayBePolled() {
+        Pair pair = fabrics().pair();
+        fabrics().settle();
+        assertThat(pair.to().fabric.arm()).isTrue();
+        pair.to().fabric.disarm();
+
+        fabrics().post(pair.from(), pair.out(), (to, context) -> to.writeImm(0, 0, 0, 7, context));
+        Deadline deadline = Deadline.generous();
+        while (pair.to().fabric.arm()) {
+            deadline.check("the immediate to be seen by arm");
+            // Others' polls and awaits carry a simulated network on.
+            pair.from().fabric.await(Duration.ofMillis(1).toNanos());
+        }
+        pair.to().fabric.disarm();
+        fabrics().until(() -> pair.to().log(pair.in()).immediates.size() == 1, "the immediate");
+    }
+
+    @Test
+    default void aDisarmedFabricWakesNobodyThatStandsBy() {
+        Pair pair = fabrics().pair();
+        fabrics().settle();
+        pair.to().fabric.arm();
+        pair.to().fabric.disarm();
+        pair.to().fabric.standBy(0); // takes what came before
+        AtomicBoolean returned = new AtomicBoolean();
+        Workers standBy = Workers.start(1, thread -> {
+            pair.to().fabric.standBy(WaitingCases.FOREVER_NS);
+            returned.set(true);
+        });
+        pause(5);
+        for (int i = 0; i < 20; i++) {
+            int count = i + 1;
+            fabrics().post(pair.from(), pair.out(), (to, context) -> to.writeImm(0, 0, 0, 1, context));
+            fabrics().until(() -> pair.to().log(pair.in()).immediates.size() == count, "immediate " + count);
+        }
+        pause(20);
+        assertThat(returned).isFalse();
+
+        pair.to().fabric.wakeup();
+        standBy.join();
+    }
+
+    @Test
+    default void whatArrivesWhileItIsArmedIsNeverMissed() {
+        long seed = Long.getLong("lite.test.seed", System.nanoTime());
+        Pair pair = fabrics().pair();
+        fabrics().settle();
+        int rounds = 2_000;
+        Random random = new Random(seed);
+        pair.to().startStandingBy();
+        try {
+            for (int i = 1; i <= rounds; i++) {
+                int count = i;
+                fabrics().run(pair.from(), pair.out(), (to, context) -> to.writeImm(0, 0, 0, count, context));
+                fabrics()
+                        .until(
+                                () -> pair.to().log(pair.in()).immediates.size() == count,
+                                "immediate %d, seed %d".formatted(count, seed));
+                for (int spins = random.nextInt(400); spins > 0; spins--) {
+                    Thread.onSpinWait();
+                }
+            }
+        } finally {
+            pair.to().stopPolling();
+        }
+    }
+
+    private static void pause(int ms) {
+        LockSupport.parkNanos(Duration.ofMillis(ms).toNanos());
+    }
+}

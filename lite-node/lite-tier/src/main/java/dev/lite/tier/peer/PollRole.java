@@ -1,0 +1,335 @@
+package dev.lite.tier.peer;
+
+import dev.lite.fabric.Fabric;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The poll role of a fabric, which passes to whoever waits (leader and followers): a thread that waits for something which
+ * the fabric brings polls itself while nobody else does, and so hands on what others wait for. It spins briefly, then
+ * sleeps in the fabric. The others spin briefly, then park. So two nodes answer a call with two running threads.
+ *
+ * <p><b>Nothing stays unpolled.</b> Whoever leaves the role frees it and wakes a follower, its heir; an heir that needs the
+ * role no more passes it on in the same way. If there is no follower the fabric is armed, and the platform thread
+ * "lite-poll-…" stands by to take the role when something comes. Who comes in between, awake, may take the role first.
+ *
+ * <p>A virtual thread never holds the role, for a sleep in the fabric would pin its carrier: it parks, and the thread that
+ * stands by polls for it. No user code runs while the role is held. Waiting allocates nothing. Any thread.
+ */
+public final class PollRole implements AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(PollRole.class);
+
+    private static final int ARMED = 0; // free; the stand-by is called when something comes
+    private static final int INHERITED = 1; // free; an heir was woken, or the stand-by was not started yet
+    private static final int HELD = 2;
+    private static final int CLOSED = 3;
+
+    private static final int POLL_LIMIT = 256;
+    /** What comes while the leaver is about to leave it carries out itself, so often; then it calls the stand-by. */
+    private static final int LAST_POLLS = 8;
+    /** How often the holder looks at its deadline while it spins: every so many polls, a power of two. */
+    private static final int LOOK_AT_CLOCK = 64;
+    /** Nobody's wake-up depends on it; it bounds how late an interrupt is seen. */
+    private static final long SLEEP_NS_MAX = 100_000_000;
+
+    private static final long STAND_BY_NS = 1_000_000_000;
+    private static final long CLOSE_PAUSE_NS = 50_000;
+    private static final long CLOSE_MS = 5_000;
+
+    private final Fabric fabric;
+    private final int spins;
+    private final Thread standBy;
+    private final AtomicInteger state = new AtomicInteger(INHERITED);
+    /** How often the thread that stands by had to take the role: the wake-ups that callers did not spare. */
+    private final LongAdder takenByStandBy = new LongAdder();
+
+    private final Object lock = new Object();
+    // Platform threads that park, the oldest first; written under the lock. At most one for each of them.
+    private volatile @Nullable PollWaiter firstFollower;
+    private @Nullable PollWaiter lastFollower;
+    private volatile boolean stopped;
+
+    /** @param spins how often who waits looks in vain before it sleeps */
+    PollRole(Fabric fabric, int spins) {
+        this.fabric = fabric;
+        this.spins = spins;
+        this.standBy =
+                Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);
+    }
+
+    void start() {
+        standBy.start();
+    }
+
+    /** How often the thread that stands by took the role because nobody waited when something came. */
+    public long takenByStandBy() {
+        return takenByStandBy.sum();
+    }
+
+    /**
+     * Takes the role if it is free, for a thread that is about to post something and to {@link #await} the answer: so the
+     * answer wakes nobody. {@link #await} or {@link #release} follows. Never blocks.
+     *
+     * @return whether the caller has it now; a virtual thread never gets it
+     */
+    public boolean take() {
+        return !stopped && !Thread.currentThread().isVirtual() && takeFree();
+    }
+
+    private boolean takeFree() {
+        int seen = state.get();
+        if (seen > INHERITED || !state.compareAndSet(seen, HELD)) {
+            return false;
+        }
+        if (seen == ARMED) {
+            fabric.disarm();
+        }
+        return true;
+    }
+
+    /** Passes the role on. Its holder. */
+    public void release() {
+        PollWaiter heir = nextHeir();
+        if (heir != null) {
+            state.set(INHERITED);
+            heir.wakeToLead();
+            return;
+        }
+        boolean idle = fabric.arm();
+        for (int polls = 0; !idle && polls < LAST_POLLS; polls++) {
+            poll();
+            idle = fabric.arm();
+        }
+        state.set(ARMED);
+        // A follower that saw the role held just now is seen here, or it saw that the role is free.
+        heir = nextHeir();
+        if (heir != null) {
+            heir.wakeToLead();
+        }
+        if (!idle) {
+            fabric.wakeup();
+        }
+    }
+
+    /**
+     * Waits until it comes true, polling if nobody else does.
+     *
+     * @param deadlineNs of {@link System#nanoTime}
+     * @param held whether the caller has the role, from {@link #take}; it has it no more afterwards
+     * @return whether it came true; otherwise the deadline passed or the thread was interrupted
+     */
+    public boolean await(PollWaiter waiter, long deadlineNs, boolean held) {
+        if (held) {
+            lead(waiter, deadlineNs);
+        }
+        boolean virtual = Thread.currentThread().isVirtual();
+        boolean followed = false;
+        for (int idle = 0; !waiter.isOver(); ) {
+            if (!virtual && take()) {
+                lead(waiter, deadlineNs);
+            } else if (idle < spins) {
+                idle++;
+                Thread.onSpinWait();
+                continue;
+            }
+            if (waiter.isOver()) {
+                break;
+            }
+            long leftNs = deadlineNs - System.nanoTime();
+            if (leftNs <= 0 || Thread.currentThread().isInterrupted()) {
+                break;
+            }
+            follow(waiter, leftNs, virtual);
+            followed = !virtual;
+        }
+        if (followed && state.get() == INHERITED && take()) {
+            release(); // it was the heir, and does not need it
+        }
+        return waiter.isOver();
+    }
+
+    private void lead(PollWaiter waiter, long deadlineNs) {
+        try {
+            int idle = 0;
+            for (int rounds = 1; !waiter.isOver(); rounds++) {
+                boolean looked = false;
+                if (poll() > 0) {
+                    idle = 0;
+                } else if (idle < spins) {
+                    idle++;
+                    Thread.onSpinWait();
+                } else {
+                    sleep(waiter, deadlineNs);
+                    idle = 0;
+                    looked = true;
+                }
+                if ((looked || (rounds & (LOOK_AT_CLOCK - 1)) == 0)
+                        && (stopped
+                                || deadlineNs - System.nanoTime() <= 0
+                                || Thread.currentThread().isInterrupted())) {
+                    return;
+                }
+            }
+        } finally {
+            release();
+        }
+    }
+
+    private void sleep(PollWaiter waiter, long deadlineNs) {
+        waiter.announceAsleep(this);
+        try {
+            if (!waiter.isOver() && !stopped) {
+                fabric.await(Math.clamp(deadlineNs - System.nanoTime(), 0, SLEEP_NS_MAX));
+            }
+        } finally {
+            waiter.announceAsleep(null);
+        }
+    }
+
+    private void follow(PollWaiter waiter, long leftNs, boolean virtual) {
+        waiter.announceParked();
+        if (!virtual) {
+            addFollower(waiter);
+        }
+        try {
+            // After the announcement: who signals, or frees the role, later than this look sees it.
+            if (!waiter.isOver() && (virtual || stopped || state.get() == HELD)) {
+                LockSupport.parkNanos(this, leftNs);
+            }
+        } finally {
+            waiter.announceUnparked();
+            if (!virtual) {
+                removeFollower(waiter);
+            }
+        }
+    }
+
+    private void addFollower(PollWaiter waiter) {
+        synchronized (lock) {
+            waiter.follows = true;
+            waiter.nextFollower = null;
+            PollWaiter last = lastFollower;
+            if (last == null) {
+                firstFollower = waiter;
+            } else {
+                last.nextFollower = waiter;
+            }
+            lastFollower = waiter;
+        }
+    }
+
+    private void removeFollower(PollWaiter waiter) {
+        synchronized (lock) {
+            if (!waiter.follows) {
+                return; // it was made the heir
+            }
+            waiter.follows = false;
+            PollWaiter before = null;
+            for (PollWaiter at = firstFollower; at != waiter && at != null; at = at.nextFollower) {
+                before = at;
+            }
+            if (before == null) {
+                firstFollower = waiter.nextFollower;
+            } else {
+                before.nextFollower = waiter.nextFollower;
+            }
+            if (lastFollower == waiter) {
+                lastFollower = before;
+            }
+            waiter.nextFollower = null;
+        }
+    }
+
+    private @Nullable PollWaiter nextHeir() {
+        if (firstFollower == null) {
+            return null;
+        }
+        synchronized (lock) {
+            PollWaiter heir = firstFollower;
+            if (heir != null) {
+                firstFollower = heir.nextFollower;
+                if (lastFollower == heir) {
+                    lastFollower = null;
+                }
+                heir.nextFollower = null;
+                heir.follows = false;
+            }
+            return heir;
+        }
+    }
+
+    /** Makes the holder, if it sleeps, look at what it waits for. */
+    void wakeup() {
+        fabric.wakeup();
+    }
+
+    private int poll() {
+        try {
+            return fabric.poll(POLL_LIMIT);
+        } catch (RuntimeException e) {
+            // A driver's defect must not end the node's connections silently.
+            log.error("polling the {} fabric failed; going on", fabric.name(), e);
+            return 0;
+        }
+    }
+
+    private void run() {
+        while (!stopped) {
+            if (takeFree()) {
+                pollForOthers();
+                release();
+            }
+            try {
+                fabric.standBy(STAND_BY_NS);
+            } catch (RuntimeException e) {
+                log.error("standing by for the {} fabric failed; going on", fabric.name(), e);
+                LockSupport.parkNanos(SLEEP_NS_MAX); // a defect must not burn a core
+            }
+        }
+        while (state.get() > INHERITED || !state.compareAndSet(state.get(), CLOSED)) {
+            fabric.wakeup();
+            LockSupport.parkNanos(CLOSE_PAUSE_NS);
+        }
+        fabric.close();
+    }
+
+    /** Polls until nothing comes for a while, or somebody waits who can do it. */
+    private void pollForOthers() {
+        boolean some = false;
+        for (int idle = 0; idle <= spins && !stopped && firstFollower == null; ) {
+            if (poll() > 0) {
+                idle = 0;
+                some = true;
+            } else {
+                idle++;
+                Thread.onSpinWait();
+            }
+        }
+        if (some) {
+            takenByStandBy.increment();
+        }
+    }
+
+    /** Waits until the role is free, then closes the fabric; waits for that for a while. */
+    @Override
+    public void close() {
+        stopped = true;
+        fabric.wakeup();
+        boolean interrupted = false;
+        try {
+            standBy.join(CLOSE_MS);
+        } catch (InterruptedException e) {
+            interrupted = true;
+        }
+        if (standBy.isAlive()) {
+            log.warn("the {} fabric did not close within {} ms", fabric.name(), CLOSE_MS);
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

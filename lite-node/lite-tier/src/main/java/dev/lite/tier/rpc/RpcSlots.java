@@ -1,0 +1,210 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LtRpc;
+import dev.lite.api.SessionLostException;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.ExtentRun;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.Peer;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The node's {@link RpcSlot}s, in three sizes, made when they are first needed. Taking and giving back is one atomic step
+ * each. Any thread.
+ *
+ * <p>Bound: {@value #SMALL_MAX} of 1 KiB, {@value #MIDDLE_MAX} of 8 KiB and {@value #LARGE_MAX} of 64 KiB, each twice (out and
+ * in) and 128 bytes: 4.3 + 8.1 + 32.0 MiB of the arena at most. Whoever finds none waits, up to its deadline.
+ */
+final class RpcSlots {
+    static final int OUT_HEADER_BYTES = 64;
+    static final int SMALL_MAX = 2048;
+    static final int MIDDLE_MAX = 512;
+    static final int LARGE_MAX = 256;
+
+    private static final int[] CAPACITY = {1 << 10, 8 << 10, LtRpc.MESSAGE_BYTES_MAX};
+    private static final int[] MAX = {SMALL_MAX, MIDDLE_MAX, LARGE_MAX};
+    /** How many are made at once: about 128 KiB. */
+    private static final int[] BATCH = {64, 8, 1};
+
+    private static final long INDEX_MASK = 0xffff_ffffL;
+    private static final long PAUSE_NS = 20_000;
+
+    private final NodeArena arena;
+    private final ArenaAllocator allocator;
+    private final AtomicReferenceArray<@Nullable RpcSlot> slots =
+            new AtomicReferenceArray<>(SMALL_MAX + MIDDLE_MAX + LARGE_MAX);
+    /** Of each size the index + 1 of the first free slot; above it a count, so that a head never comes again. */
+    private final AtomicLong[] free = {new AtomicLong(), new AtomicLong(), new AtomicLong()};
+
+    private final int[] made = new int[CAPACITY.length]; // guarded by this
+    private volatile int count;
+    private volatile boolean closed;
+
+    RpcSlots(NodeArena arena, ArenaAllocator allocator) {
+        this.arena = arena;
+        this.allocator = allocator;
+    }
+
+    /** Where the outgoing half begins in a slot. */
+    static int outPlace(int capacity) {
+        return (RpcWire.REPLY_HEADER_BYTES + capacity + RpcWire.UNIT_BYTES - 1) & -RpcWire.UNIT_BYTES;
+    }
+
+    private static int slotBytes(int capacity) {
+        return outPlace(capacity) + OUT_HEADER_BYTES + capacity;
+    }
+
+    @Nullable
+    RpcSlot get(int index) {
+        return index >= 0 && index < slots.length() ? slots.get(index) : null;
+    }
+
+    /**
+     * Takes a slot for messages of so many bytes.
+     *
+     * @param deadlineNs of {@link System#nanoTime}
+     * @throws LiteTimeoutException when there was none until the deadline
+     * @throws LimitExceededException when the arena has no room for the first ones
+     */
+    RpcSlot take(int bytes, long deadlineNs) {
+        int sizeClass = 0;
+        while (CAPACITY[sizeClass] < bytes) {
+            sizeClass++;
+        }
+        RpcSlot slot = pop(sizeClass);
+        if (slot == null) {
+            slot = takeSlowly(sizeClass, deadlineNs);
+        }
+        slot.state(RpcSlot.OWNED);
+        // After the state: either this sees that it is closed, or awaitUnused sees the slot.
+        if (closed) {
+            giveBack(slot);
+            throw new SessionLostException("the node stops");
+        }
+        return slot;
+    }
+
+    private RpcSlot takeSlowly(int sizeClass, long deadlineNs) {
+        while (true) {
+            if (!closed) {
+                makeMore(sizeClass);
+            }
+            RpcSlot slot = pop(sizeClass);
+            if (slot != null) {
+                return slot;
+            }
+            if (deadlineNs - System.nanoTime() <= 0) {
+                throw new LiteTimeoutException(
+                        "all %d slots for messages of up to %d bytes are taken by calls under way, or that got no answer"
+                                .formatted(MAX[sizeClass], CAPACITY[sizeClass]));
+            }
+            if (Thread.currentThread().isInterrupted() || closed) {
+                throw new SessionLostException("interrupted, or the node stops, while waiting for a slot of a call");
+            }
+            LockSupport.parkNanos(PAUSE_NS);
+        }
+    }
+
+    private synchronized void makeMore(int sizeClass) {
+        if ((free[sizeClass].get() & INDEX_MASK) != 0 || made[sizeClass] == MAX[sizeClass]) {
+            return;
+        }
+        int bytes = slotBytes(CAPACITY[sizeClass]);
+        ExtentRun run;
+        try {
+            run = allocator
+                    .allocate(ArenaAllocator.INTERNAL_LMR, (long) bytes * BATCH[sizeClass], 1, 1)
+                    .getFirst();
+        } catch (LimitExceededException e) {
+            if (made[sizeClass] > 0) {
+                return; // one of those comes back
+            }
+            throw e;
+        }
+        for (int i = 0; i < BATCH[sizeClass]; i++) {
+            long offset = run.offset() + (long) i * bytes;
+            RpcSlot slot = new RpcSlot(count, sizeClass, CAPACITY[sizeClass], arena.address() + offset, offset);
+            slots.set(count, slot);
+            count = slot.index + 1;
+            push(slot);
+        }
+        made[sizeClass] += BATCH[sizeClass];
+    }
+
+    private @Nullable RpcSlot pop(int sizeClass) {
+        AtomicLong head = free[sizeClass];
+        while (true) {
+            long seen = head.get();
+            int index = (int) (seen & INDEX_MASK) - 1;
+            RpcSlot slot = index < 0 ? null : slots.get(index);
+            if (slot == null) {
+                return null;
+            }
+            if (head.compareAndSet(seen, (seen & ~INDEX_MASK) | slot.nextFree)) {
+                return slot;
+            }
+        }
+    }
+
+    /** Gives a slot back that nobody writes to any more; its state is the caller's to have claimed. */
+    void giveBack(RpcSlot slot) {
+        slot.peer = null;
+        slot.state(RpcSlot.FREE);
+        push(slot);
+    }
+
+    private void push(RpcSlot slot) {
+        AtomicLong head = free[slot.sizeClass];
+        while (true) {
+            long seen = head.get();
+            slot.nextFree = (int) (seen & INDEX_MASK);
+            if (head.compareAndSet(seen, ((seen & ~INDEX_MASK) + INDEX_MASK + 1) | (slot.index + 1))) {
+                return;
+            }
+        }
+    }
+
+    /** Does something with every slot that has to do with a peer. */
+    void forEachOf(Peer peer, Consumer<RpcSlot> action) {
+        for (int index = 0; index < count; index++) {
+            RpcSlot slot = slots.get(index);
+            if (slot != null && slot.peer == peer) {
+                action.accept(slot);
+            }
+        }
+    }
+
+    /** Bytes of the arena that they take. */
+    synchronized long bytes() {
+        long bytes = 0;
+        for (int sizeClass = 0; sizeClass < CAPACITY.length; sizeClass++) {
+            bytes += (long) made[sizeClass] * slotBytes(CAPACITY[sizeClass]);
+        }
+        return bytes;
+    }
+
+    /** Lets nobody take one any more. */
+    void close() {
+        closed = true;
+    }
+
+    /** After {@link #close}: waits until no thread touches one; false when some did at the deadline. */
+    boolean awaitUnused(long deadlineNs) {
+        for (int index = 0; index < count; index++) {
+            RpcSlot slot = slots.get(index);
+            while (slot != null && slot.state() != RpcSlot.FREE && slot.state() != RpcSlot.ABANDONED) {
+                if (deadlineNs - System.nanoTime() <= 0) {
+                    return false;
+                }
+                LockSupport.parkNanos(PAUSE_NS);
+            }
+        }
+        return true;
+    }
+}

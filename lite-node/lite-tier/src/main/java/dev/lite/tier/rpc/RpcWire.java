@@ -1,0 +1,91 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LtRpc;
+
+/**
+ * What two nodes agree on. The upper four bits of an immediate are its kind.
+ *
+ * <pre>
+ *   call      kind 3 | ring (12 bits) | place in the ring / {@value #UNIT_BYTES} (16 bits)
+ *     +0   length     int   of the request, bytes
+ *     +4   padding    short units that were left empty before the entry, at the end of the ring
+ *     +6   flags      short {@link #FLAG_REMOTE}, {@link #FLAG_CANCELLED}
+ *     +8   call       long  drawn by the caller
+ *     +16  slot       int   the caller's
+ *     +20  capacity   int   the longest reply that the caller takes, bytes
+ *     +24  reply to   long  where the reply goes in the caller's arena
+ *     +32  the request, or, with FLAG_REMOTE, a long: where it lies in the caller's arena
+ *   reply     kind 4 | slot (28 bits)
+ *     +0   call       long
+ *     +8   status     int   0, or the number of a {@link dev.lite.api.LiteException.Code}
+ *     +12  length     int   of the reply, or of the error's message, bytes
+ *     +16  the reply
+ * </pre>
+ */
+final class RpcWire {
+    static final int KIND_SHIFT = 28;
+    static final int KIND_CALL = 3;
+    static final int KIND_REPLY = 4;
+
+    /** Entries of a ring begin at multiples of it: a cache line. */
+    static final int UNIT_BYTES = 64;
+
+    /** Bytes of a ring. Small, since there may be a thousand of them: what is long does not travel in it. */
+    static final int RING_BYTES = 16 << 10;
+
+    /** A longer request stays with the caller: so at least {@code 7} calls always fit into a ring. */
+    static final int INLINE_BYTES_MAX = 2 << 10;
+
+    /** How many rings a calling node may have at a node: the ring's number has 12 bits. */
+    static final int RINGS_MAX = 1 << 12;
+
+    static final int RING_SHIFT = 16;
+    static final int PLACE_MASK = (1 << RING_SHIFT) - 1;
+    static final int SLOT_MASK = (1 << KIND_SHIFT) - 1;
+
+    static final int LENGTH = 0;
+    static final int PADDING_AND_FLAGS = 4;
+    static final int CALL_ID = 8;
+    static final int SLOT = 16;
+    static final int CAPACITY = 20;
+    static final int REPLY_TO = 24;
+    static final int REQUEST = 32;
+    static final int CALL_HEADER_BYTES = 32;
+    static final int REMOTE_BYTES = CALL_HEADER_BYTES + Long.BYTES;
+
+    static final int FLAG_REMOTE = 1 << 16;
+    static final int FLAG_CANCELLED = 1 << 17;
+    static final int PADDING_MASK = 0xffff;
+
+    static final int REPLY_CALL_ID = 0;
+    static final int REPLY_STATUS = 8;
+    static final int REPLY_LENGTH = 12;
+    static final int REPLY_HEADER_BYTES = 16;
+
+    /** The count of bytes consumed so far, as a server writes it back: the binding's number above it. */
+    static final int GENERATION_SHIFT = 48;
+
+    static final long POSITION_MASK = (1L << GENERATION_SHIFT) - 1;
+
+    /** Contexts of this package's posts: negative, so that they are no other part's. */
+    static final long CONTEXT_SLOT = Long.MIN_VALUE;
+
+    static final long CONTEXT_HEAD = Long.MIN_VALUE + (1L << 40);
+    static final long CONTEXT_NONE = -1;
+
+    private RpcWire() {}
+
+    /** Bytes that an entry takes in the ring. */
+    static int entryBytes(int length, boolean remote) {
+        int bytes = remote ? REMOTE_BYTES : CALL_HEADER_BYTES + length;
+        return (bytes + UNIT_BYTES - 1) & -UNIT_BYTES;
+    }
+
+    static int callImmediate(int ring, int place) {
+        return KIND_CALL << KIND_SHIFT | ring << RING_SHIFT | place / UNIT_BYTES;
+    }
+
+    static boolean isMessageLength(long length) {
+        return length >= 0 && length <= LtRpc.MESSAGE_BYTES_MAX;
+    }
+}
