@@ -31,7 +31,19 @@ class ArchitectureTest {
     @Test
     void everyModuleIsLookedAt() {
         for (String part : new String[] {
-            "api", "os", "client", "boot", "cluster", "manager", "fabric", "fabric.shm", "tier", "node", "local", "demo"
+            "api",
+            "os",
+            "client",
+            "boot",
+            "cluster",
+            "manager",
+            "fabric",
+            "fabric.shm",
+            "fabric.tcp",
+            "tier",
+            "node",
+            "local",
+            "demo"
         }) {
             assertThat(lite.containPackage("dev.lite." + part)).as(part).isTrue();
         }
