@@ -352,6 +352,7 @@ public final class LocalCluster implements AutoCloseable {
         private boolean tied = true;
         private Duration startDeadline = Duration.ofSeconds(60);
         private Duration stopDeadline = Duration.ofSeconds(10);
+        private List<String> fabrics = List.of("shm");
         private final Map<String, String> principals = new LinkedHashMap<>();
         private final Map<String, String> nodeProperties = new LinkedHashMap<>();
 
@@ -424,6 +425,12 @@ public final class LocalCluster implements AutoCloseable {
             return this;
         }
 
+        /** What carries data between the nodes, the preferred one first; default: {@code shm}. */
+        public Builder fabrics(String... names) {
+            fabrics = List.of(names);
+            return this;
+        }
+
         /** An application that every node knows by this token. */
         public Builder principal(String principal, String token) {
             principals.put(principal, token);
@@ -458,6 +465,7 @@ public final class LocalCluster implements AutoCloseable {
                     tied,
                     startDeadline,
                     stopDeadline,
+                    fabrics,
                     principals,
                     nodeProperties));
         }

@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param tied whether every process ends by itself when this one is gone
  * @param startDeadline how long a process may take until it is ready
  * @param stopDeadline how long a process may take to end by itself before it is killed
+ * @param fabrics what carries data between the nodes, the preferred one first
  * @param principals names and tokens of applications that are told apart by token
  * @param nodeProperties more properties for every node
  */
@@ -42,6 +43,7 @@ record LocalClusterConfig(
         boolean tied,
         Duration startDeadline,
         Duration stopDeadline,
+        List<String> fabrics,
         Map<String, String> principals,
         Map<String, String> nodeProperties) {
 
@@ -64,6 +66,10 @@ record LocalClusterConfig(
         requireFile(managerJar, "the manager's executable jar");
         requireFile(nodeJar, "the node's executable jar");
         requireFile(java, "the java executable");
+        fabrics = List.copyOf(fabrics);
+        if (fabrics.isEmpty()) {
+            throw new IllegalArgumentException("no fabric is named; the nodes need at least one");
+        }
         principals = Map.copyOf(new LinkedHashMap<>(principals));
         nodeProperties = Map.copyOf(nodeProperties);
     }
@@ -99,7 +105,7 @@ record LocalClusterConfig(
         command.add("--lite.node.arena.retain=" + retainArenas);
         // A host has one node normally, whose sockets have fixed names: here each gets a directory of its own.
         command.add("--lite.node.run-directory=" + work.resolve("run").resolve(nodeName));
-        command.add("--lite.node.fabrics=shm");
+        command.add("--lite.node.fabrics=" + String.join(",", fabrics));
         int index = 0;
         for (Map.Entry<String, String> principal : principals.entrySet()) {
             command.add("--lite.node.principals[%d].name=%s".formatted(index, principal.getKey()));

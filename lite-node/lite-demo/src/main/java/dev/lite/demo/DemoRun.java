@@ -56,7 +56,7 @@ final class DemoRun {
                 .jars(settings.managerJar(), settings.nodeJar())
                 .nodes(NODES)
                 .arenaBytes(arenaBytes)
-                .fabric(settings.fabric())
+                .fabrics(settings.fabric())
                 .tied(!settings.keep());
         tokens.forEach((role, token) -> builder.principal("demo-" + role, token));
         try (LocalCluster cluster = builder.build()) {

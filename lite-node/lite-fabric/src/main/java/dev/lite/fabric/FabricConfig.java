@@ -30,4 +30,16 @@ public record FabricConfig(String node, byte[] hello, Path runDirectory, Map<Str
     public byte[] hello() {
         return hello.clone();
     }
+
+    /** The same with other options. */
+    public FabricConfig withOptions(Map<String, String> newOptions) {
+        return new FabricConfig(node, hello, runDirectory, newOptions);
+    }
+
+    /** Without the values of the options: one may be a secret. */
+    @Override
+    public String toString() {
+        return "FabricConfig[node=%s, hello=%d bytes, runDirectory=%s, options=%s]"
+                .formatted(node, hello.length, runDirectory, options.keySet());
+    }
 }

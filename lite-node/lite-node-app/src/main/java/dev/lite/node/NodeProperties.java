@@ -4,9 +4,14 @@ import dev.lite.cluster.process.HostName;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.PrincipalPolicy;
 import dev.lite.tier.session.SessionServerConfig;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
@@ -21,7 +26,8 @@ import org.springframework.util.unit.DataSize;
  * @param runDirectory Directory of the sockets; made if it is missing. The path of a socket has at most 106 bytes.
  * @param socket Unix socket that applications attach to. Default: node.sock in the run directory.
  * @param socketMode Permission bits of that socket, octal; who may write it may ask to attach.
- * @param fabrics What carries data to other nodes, the preferred one first.
+ * @param fabrics What carries data to other nodes, the preferred one first: shm, tcp.
+ * @param tcp Data to nodes of other hosts.
  * @param limits What applications may take.
  * @param principals Who may attach, and as whom. Default: everybody who may open the socket, as uid:<user id>.
  * @param deadline How long an operation may wait when its call says nothing; also how long a start may wait for the cluster.
@@ -35,6 +41,7 @@ record NodeProperties(
         @Nullable Path socket,
         @DefaultValue("660") String socketMode,
         @DefaultValue("shm") List<String> fabrics,
+        @DefaultValue Tcp tcp,
         @DefaultValue Limits limits,
         @DefaultValue List<Principal> principals,
         @DefaultValue("10s") Duration deadline,
@@ -96,6 +103,65 @@ record NodeProperties(
      */
     record Spins(@Nullable Integer poll, @Nullable Integer session) {}
 
+    /**
+     * The fabric tcp.
+     *
+     * @param bind Address to listen at. Anything but a loopback address needs the cluster's secret.
+     * @param port Port to listen at; 0 is any free one.
+     * @param advertisedHost What other nodes connect to. Default: the address that is listened at.
+     * @param lanes How many TCP connections to another node, 1 to 4; the smaller number of the two counts.
+     * @param secret What all nodes of the cluster know and nobody else, at least 16 bytes. Default: nobody is asked.
+     * @param secretFile File that holds the secret, instead of the property; line ends after it do not count.
+     * @param peerTimeout How long another node may be silent until it counts as gone.
+     */
+    record Tcp(
+            @DefaultValue("127.0.0.1") String bind,
+            @DefaultValue("0") int port,
+            @Nullable String advertisedHost,
+            @DefaultValue("2") int lanes,
+            @Nullable String secret,
+            @Nullable Path secretFile,
+            @DefaultValue("15s") Duration peerTimeout) {
+
+        Map<String, String> toOptions() {
+            Map<String, String> options = new HashMap<>();
+            options.put("bind", bind);
+            options.put("port", Integer.toString(port));
+            options.put("lanes", Integer.toString(lanes));
+            options.put("peer-timeout-ms", Long.toString(peerTimeout.toMillis()));
+            if (advertisedHost != null) {
+                options.put("advertised-host", advertisedHost);
+            }
+            String known = readSecret();
+            if (known != null) {
+                options.put("secret", known);
+            }
+            return options;
+        }
+
+        private @Nullable String readSecret() {
+            if (secretFile == null) {
+                return secret;
+            }
+            if (secret != null) {
+                throw new IllegalArgumentException(
+                        "lite.node.tcp.secret and lite.node.tcp.secret-file are both set; one is enough");
+            }
+            try {
+                return Files.readString(secretFile).stripTrailing();
+            } catch (IOException e) {
+                throw new UncheckedIOException("lite.node.tcp.secret-file %s cannot be read".formatted(secretFile), e);
+            }
+        }
+
+        @Override
+        public String toString() {
+            return "Tcp[bind=%s, port=%d, advertisedHost=%s, lanes=%d, secret=%s]"
+                    .formatted(
+                            bind, port, advertisedHost, lanes, secret == null && secretFile == null ? "none" : "given");
+        }
+    }
+
     String nodeName() {
         return name == null ? HostName.get() : name;
     }
@@ -112,7 +178,8 @@ record NodeProperties(
                 runDirectory.toAbsolutePath(),
                 new LiteNodeConfig.Limits(lmrBytesMax, limits.handlesPerSession(), arena.extents(), limits.nodes()),
                 deadline,
-                spins.poll() == null ? LiteNodeConfig.pollSpinsDefault() : spins.poll());
+                spins.poll() == null ? LiteNodeConfig.pollSpinsDefault() : spins.poll(),
+                fabrics.contains("tcp") ? Map.of("tcp", tcp.toOptions()) : Map.of());
     }
 
     SessionServerConfig toSessionConfig() {

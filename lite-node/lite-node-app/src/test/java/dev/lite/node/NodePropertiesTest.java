@@ -7,10 +7,13 @@ import dev.lite.os.PeerCredentials;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.PrincipalPolicy;
 import dev.lite.tier.session.SessionServerConfig;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
 
@@ -20,6 +23,9 @@ class NodePropertiesTest {
         return new Binder(new MapConfigurationPropertySource(properties))
                 .bindOrCreate("lite.node", NodeProperties.class);
     }
+
+    @TempDir
+    private Path directory;
 
     @Test
     void everythingHasADefault() {
@@ -59,6 +65,12 @@ class NodePropertiesTest {
                 Map.entry("lite.node.limits.requests-per-session", "3"),
                 Map.entry("lite.node.deadline", "3s"),
                 Map.entry("lite.node.spins.poll", "11"),
+                Map.entry("lite.node.tcp.bind", "::1"),
+                Map.entry("lite.node.tcp.port", "7420"),
+                Map.entry("lite.node.tcp.advertised-host", "host-1"),
+                Map.entry("lite.node.tcp.lanes", "3"),
+                Map.entry("lite.node.tcp.secret", "a secret of the cluster"),
+                Map.entry("lite.node.tcp.peer-timeout", "4s"),
                 Map.entry("lite.node.spins.session", "12")));
 
         assertThat(properties.toConfig("c"))
@@ -71,7 +83,22 @@ class NodePropertiesTest {
                         Path.of("/r"),
                         new LiteNodeConfig.Limits(1 << 20, 7, 1000, 8),
                         Duration.ofSeconds(3),
-                        11));
+                        11,
+                        Map.of(
+                                "tcp",
+                                Map.of(
+                                        "bind",
+                                        "::1",
+                                        "port",
+                                        "7420",
+                                        "advertised-host",
+                                        "host-1",
+                                        "lanes",
+                                        "3",
+                                        "secret",
+                                        "a secret of the cluster",
+                                        "peer-timeout-ms",
+                                        "4000"))));
         SessionServerConfig sessions = properties.toSessionConfig();
         assertThat(sessions.socket()).isEqualTo(Path.of("/r/node.sock"));
         assertThat(sessions.socketMode()).isEqualTo(0600);
@@ -80,6 +107,29 @@ class NodePropertiesTest {
         assertThat(sessions.requestsMax()).isEqualTo(3);
         assertThat(sessions.spins()).isEqualTo(12);
         assertThat(properties.fabrics()).containsExactly("shm", "tcp");
+    }
+
+    @Test
+    void theClusterSecretComesFromAFileTooAndIsNeverPrinted() throws IOException {
+        Path file = Files.writeString(directory.resolve("secret"), "a secret of the cluster\n");
+        NodeProperties properties =
+                bind(Map.of("lite.node.fabrics", "tcp", "lite.node.tcp.secret-file", file.toString()));
+
+        LiteNodeConfig config = properties.toConfig("c");
+
+        assertThat(config.fabricOptions().get("tcp")).containsEntry("secret", "a secret of the cluster");
+        assertThat(properties + config.toString()).doesNotContain("a secret of the cluster");
+        assertThatThrownBy(() -> bind(Map.of(
+                                "lite.node.fabrics",
+                                "tcp",
+                                "lite.node.tcp.secret",
+                                "another secret of it",
+                                "lite.node.tcp.secret-file",
+                                file.toString()))
+                        .toConfig("c"))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("lite.node.tcp.secret-file")
+                .hasMessageNotContaining("another secret");
     }
 
     @Test

@@ -39,6 +39,7 @@ class ArchitectureTest {
             "manager",
             "fabric",
             "fabric.shm",
+            "fabric.tcp",
             "tier",
             "embedded",
             "node",

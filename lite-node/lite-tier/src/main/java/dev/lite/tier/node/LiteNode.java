@@ -83,6 +83,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 host,
                 providers,
                 new FabricConfig(config.name(), hello.encode(), config.runDirectory(), Map.of()),
+                config.fabricOptions(),
                 new FabricMemory(arena.segment(), arena.descriptor()),
                 config.pollSpins());
         this.executor = Executors.newVirtualThreadPerTaskExecutor();

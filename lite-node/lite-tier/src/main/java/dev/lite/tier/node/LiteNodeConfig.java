@@ -3,6 +3,9 @@ package dev.lite.tier.node;
 import dev.lite.tier.memory.ArenaConfig;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * What a node is made from.
@@ -16,6 +19,7 @@ import java.time.Duration;
  * @param limits what applications may take
  * @param deadline how long an operation may wait when its call says nothing
  * @param pollSpins how often the polling thread looks in vain before it sleeps
+ * @param fabricOptions by a driver's name, its own settings; a driver that is not named has none
  */
 public record LiteNodeConfig(
         String cluster,
@@ -26,7 +30,28 @@ public record LiteNodeConfig(
         Path runDirectory,
         Limits limits,
         Duration deadline,
-        int pollSpins) {
+        int pollSpins,
+        Map<String, Map<String, String>> fabricOptions) {
+
+    /** Copies what could change. */
+    public LiteNodeConfig {
+        fabricOptions = fabricOptions.entrySet().stream()
+                .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, entry -> Map.copyOf(entry.getValue())));
+    }
+
+    /** Without options of fabrics. */
+    public LiteNodeConfig(
+            String cluster,
+            String name,
+            Path arenaRoot,
+            long arenaBytes,
+            boolean arenaRetained,
+            Path runDirectory,
+            Limits limits,
+            Duration deadline,
+            int pollSpins) {
+        this(cluster, name, arenaRoot, arenaBytes, arenaRetained, runDirectory, limits, deadline, pollSpins, Map.of());
+    }
 
     /**
      * Limits, checked before anything is taken.
@@ -71,19 +96,53 @@ public record LiteNodeConfig(
 
     /** The same with another root of the arenas, and whether they are retained. */
     public LiteNodeConfig withArena(Path root, boolean retained) {
-        return new LiteNodeConfig(cluster, name, root, arenaBytes, retained, runDirectory, limits, deadline, pollSpins);
+        return new LiteNodeConfig(
+                cluster, name, root, arenaBytes, retained, runDirectory, limits, deadline, pollSpins, fabricOptions);
     }
 
     /** The same with another deadline. */
     public LiteNodeConfig withDeadline(Duration newDeadline) {
         return new LiteNodeConfig(
-                cluster, name, arenaRoot, arenaBytes, arenaRetained, runDirectory, limits, newDeadline, pollSpins);
+                cluster,
+                name,
+                arenaRoot,
+                arenaBytes,
+                arenaRetained,
+                runDirectory,
+                limits,
+                newDeadline,
+                pollSpins,
+                fabricOptions);
     }
 
     /** The same with other limits. */
     public LiteNodeConfig withLimits(Limits newLimits) {
         return new LiteNodeConfig(
-                cluster, name, arenaRoot, arenaBytes, arenaRetained, runDirectory, newLimits, deadline, pollSpins);
+                cluster,
+                name,
+                arenaRoot,
+                arenaBytes,
+                arenaRetained,
+                runDirectory,
+                newLimits,
+                deadline,
+                pollSpins,
+                fabricOptions);
+    }
+
+    /** The same with settings for one driver. */
+    public LiteNodeConfig withFabricOptions(String driver, Map<String, String> options) {
+        Map<String, Map<String, String>> all = new HashMap<>(fabricOptions);
+        all.put(driver, options);
+        return new LiteNodeConfig(
+                cluster, name, arenaRoot, arenaBytes, arenaRetained, runDirectory, limits, deadline, pollSpins, all);
+    }
+
+    /** Without the values of the fabrics' options: one may be a secret. */
+    @Override
+    public String toString() {
+        return "LiteNodeConfig[cluster=%s, name=%s, arenaRoot=%s, arenaBytes=%d, runDirectory=%s, fabricOptions of %s]"
+                .formatted(cluster, name, arenaRoot, arenaBytes, runDirectory, fabricOptions.keySet());
     }
 
     ArenaConfig arena() {

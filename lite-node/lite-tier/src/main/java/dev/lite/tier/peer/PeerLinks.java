@@ -57,6 +57,8 @@ public final class PeerLinks implements AutoCloseable {
      * Opens the fabrics.
      *
      * @param host this host's name, as {@link dev.lite.cluster.NodeAdvert#host}
+     * @param config for every driver
+     * @param options by a driver's name, what it gets instead of the options there
      * @param spins how often a poller looks in vain before it sleeps
      */
     public PeerLinks(
@@ -64,6 +66,7 @@ public final class PeerLinks implements AutoCloseable {
             String host,
             List<FabricProvider> providers,
             FabricConfig config,
+            Map<String, Map<String, String>> options,
             FabricMemory memory,
             int spins) {
         this.self = self;
@@ -72,7 +75,9 @@ public final class PeerLinks implements AutoCloseable {
         this.connector = Thread.ofPlatform().name("lite-links").daemon().unstarted(this::connectLoop);
         try {
             for (FabricProvider provider : providers) {
-                Fabric fabric = provider.open(config, new Handler(provider.name()));
+                Fabric fabric = provider.open(
+                        config.withOptions(options.getOrDefault(provider.name(), config.options())),
+                        new Handler(provider.name()));
                 fabrics.put(provider.name(), fabric);
                 fabric.register(memory);
                 pollRoles.put(provider.name(), new PollRole(fabric, spins));
