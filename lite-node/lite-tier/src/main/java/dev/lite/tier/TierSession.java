@@ -22,6 +22,9 @@ public interface TierSession extends AutoCloseable {
     /** See {@link dev.lite.api.Lite#nodes}. */
     List<NodeInfo> nodes();
 
+    /** Its calls and messages. */
+    TierRpc rpc();
+
     /** See {@link dev.lite.api.LtMemory#malloc(LmrSpec, Duration)}. */
     TierHandle malloc(LmrSpec spec, Duration deadline);
 

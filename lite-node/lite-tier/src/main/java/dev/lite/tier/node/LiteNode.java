@@ -4,6 +4,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.NodeInfo;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.DirectoryListener;
 import dev.lite.cluster.NodeAdvert;
@@ -21,6 +22,7 @@ import dev.lite.tier.onesided.PostedMemory;
 import dev.lite.tier.peer.Hello;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.rpc.RpcEngine;
 import dev.lite.tier.session.SessionBackend;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -31,10 +33,13 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -55,6 +60,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final PeerLinks links;
     private final MemoryService memory;
     private final ControlChannel channel;
+    private final RpcEngine rpc;
     private final Reclaimer reclaimer;
     private final ExecutorService executor;
     private final Thread cleaner;
@@ -90,10 +96,24 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         try {
             NodeAdvert advert = new NodeAdvert(config.name(), id, host, arena.size(), links.addresses());
             this.self = directory.register(advert, deadline.remaining());
-            this.memory = new MemoryService(
-                    self, config, arena, allocator, directory, links, new PostedMemory(links, bounceMemory()));
-            this.channel = new ControlChannel(id, arena, links, NodeCalls.handler(memory), executor);
+            PostedMemory posted = new PostedMemory(links, bounceMemory());
+            this.memory = new MemoryService(self, config, arena, allocator, directory, links, posted);
+            AtomicReference<@Nullable NodeCalls> later = new AtomicReference<>();
+            this.rpc = new RpcEngine(
+                    id,
+                    config.name(),
+                    links,
+                    arena,
+                    allocator,
+                    posted,
+                    name -> nodeId(directory, name),
+                    executor,
+                    config.pollSpins(),
+                    (node, function, principal, head, generation, until) -> Objects.requireNonNull(later.get())
+                            .bindFunction(node, function, principal, head, generation, until));
+            this.channel = new ControlChannel(id, arena, links, NodeCalls.handler(memory, rpc::bindFunction), executor);
             NodeCalls calls = new NodeCalls(channel);
+            later.set(calls);
             this.reclaimer = new Reclaimer(id, directory, links, calls, executor);
             memory.start(calls, reclaimer);
         } catch (RuntimeException | Error e) {
@@ -173,6 +193,14 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return id;
     }
 
+    private static int nodeId(ClusterDirectory directory, String name) {
+        return directory.nodes().stream()
+                .filter(node -> node.name().equals(name))
+                .findFirst()
+                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)))
+                .id();
+    }
+
     private long bounceMemory() {
         long bytes = (long) PostedMemory.BUFFERS * PostedMemory.BUFFER_BYTES;
         ExtentRun run =
@@ -205,8 +233,13 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     @Override
     public TierSession open(String principal, String application) {
-        PrincipalSession session =
-                new PrincipalSession(this, memory, principal, config.limits().handlesPerSession(), config.deadline());
+        PrincipalSession session = new PrincipalSession(
+                this,
+                memory,
+                rpc.session(principal),
+                principal,
+                config.limits().handlesPerSession(),
+                config.deadline());
         sessions.add(session);
         log.debug("session opened principal={} application={}", principal, application);
         if (closed) {
@@ -291,6 +324,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             int sessions,
             int reclaiming) {}
 
+    /** Bytes of the arena that calls take at this node now. */
+    public long rpcMemoryBytes() {
+        return rpc.memoryBytes();
+    }
+
     /** How long an operation may wait when its call says nothing. */
     public Duration deadline() {
         return config.deadline();
@@ -313,6 +351,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         executor.shutdownNow();
         joinCleaner();
         // Calls of applications may still be under way; they must not find the arena unmapped.
+        rpc.close();
         allocator.close();
         channel.close();
         arena.close();

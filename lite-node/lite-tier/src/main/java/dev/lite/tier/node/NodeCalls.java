@@ -6,6 +6,7 @@ import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlHandler;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -18,6 +19,7 @@ final class NodeCalls {
     private static final byte ALLOCATE = 1;
     private static final byte FREE = 2;
     private static final byte REVOKE = 3;
+    private static final byte BIND_FUNCTION = 32;
 
     /** What a node does for others. Runs on virtual threads; may block; throws {@link dev.lite.api.LiteException}s. */
     interface Service {
@@ -29,6 +31,12 @@ final class NodeCalls {
 
         /** Ends every mapping of the LMR on this node, and returns when nobody here can touch it any more. */
         void revoke(long lmrId);
+    }
+
+    /** What a node does for the calls of others; likewise. */
+    interface RpcService {
+        /** See {@link dev.lite.tier.rpc.RpcEngine#bindFunction}. */
+        long bindFunction(int node, String function, String principal, long headOffset, int generation);
     }
 
     private final ControlChannel channel;
@@ -63,8 +71,34 @@ final class NodeCalls {
         channel.call(node, request, deadline);
     }
 
-    /** Decodes requests for a service. */
-    static ControlHandler handler(Service service) {
+    /** See {@link dev.lite.tier.rpc.RpcEngine#bindFunction}. */
+    long bindFunction(int node, String function, String principal, long headOffset, int generation, Deadline deadline) {
+        byte[] functionBytes = function.getBytes(StandardCharsets.UTF_8);
+        byte[] principalBytes = principal.getBytes(StandardCharsets.UTF_8);
+        ByteBuffer request = ByteBuffer.allocate(1 + 8 + 4 + 2 + functionBytes.length + 2 + principalBytes.length);
+        request.put(BIND_FUNCTION).putLong(headOffset).putInt(generation);
+        request.putShort((short) functionBytes.length).put(functionBytes);
+        request.putShort((short) principalBytes.length).put(principalBytes);
+        return channel.call(node, request.array(), deadline).getLong();
+    }
+
+    private static byte[] bindFunction(RpcService service, int node, long headOffset, ByteBuffer request) {
+        int generation = request.getInt();
+        String function = readString(request);
+        String principal = readString(request);
+        byte[] reply = new byte[Long.BYTES];
+        ByteBuffer.wrap(reply).putLong(service.bindFunction(node, function, principal, headOffset, generation));
+        return reply;
+    }
+
+    private static String readString(ByteBuffer from) {
+        byte[] bytes = new byte[Math.clamp(from.getShort(), 0, from.remaining())];
+        from.get(bytes);
+        return new String(bytes, StandardCharsets.UTF_8);
+    }
+
+    /** Decodes requests for the services. */
+    static ControlHandler handler(Service service, RpcService rpc) {
         return (node, request) -> {
             try {
                 byte kind = request.get();
@@ -75,6 +109,9 @@ final class NodeCalls {
                         ByteBuffer reply = ByteBuffer.allocate(4 + runs.size() * RUN_BYTES);
                         writeRuns(reply, runs);
                         return reply.array();
+                    }
+                    case BIND_FUNCTION -> {
+                        return bindFunction(rpc, node, lmrId, request);
                     }
                     case FREE -> service.free(lmrId, readRuns(request));
                     case REVOKE -> service.revoke(lmrId);

@@ -10,6 +10,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.tier.Deadline;
 import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.TierRpc;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.memory.Mapping;
 import java.time.Duration;
@@ -28,6 +29,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
 
     private final LiteNode node;
     private final MemoryService memory;
+    private final TierRpc rpc;
     private final String principal;
     private final int handlesMax;
     private final Duration deadline;
@@ -38,9 +40,11 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     private final Map<Long, String> namesOfSession = new HashMap<>();
     private boolean closed;
 
-    PrincipalSession(LiteNode node, MemoryService memory, String principal, int handlesMax, Duration deadline) {
+    PrincipalSession(
+            LiteNode node, MemoryService memory, TierRpc rpc, String principal, int handlesMax, Duration deadline) {
         this.node = node;
         this.memory = memory;
+        this.rpc = rpc;
         this.principal = principal;
         this.handlesMax = handlesMax;
         this.deadline = deadline;
@@ -59,6 +63,11 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     @Override
     public List<NodeInfo> nodes() {
         return node.nodes();
+    }
+
+    @Override
+    public TierRpc rpc() {
+        return rpc;
     }
 
     @Override
@@ -176,6 +185,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
             closed = true;
             toFree = new ArrayList<>(ofSession.values());
         }
+        rpc.close();
         List<Mapping> mine = memory.mappingsOf(this);
         try {
             memory.endAll(mine, ended());

@@ -224,8 +224,8 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                 throw new LmrUnavailableException("interrupted in a %s of memory on node %s"
                         .formatted(operation, peer.hello().node()));
             }
-            throw deadline.exception("%s of memory on node %s"
-                    .formatted(operation, peer.hello().node()));
+            throw deadline.exception(
+                    "%s of memory on node %s".formatted(operation, peer.hello().node()));
         }
         if (buffer.state.get() != Buffer.DONE) {
             throw lost(peer, operation);

@@ -56,6 +56,7 @@ final class RpcSlot extends PollWaiter {
     String principal = ""; // of a call of the own node
     int replyCapacity; // likewise
     int requestLength; // likewise
+    String function = ""; // likewise
     volatile @Nullable Peer peer; // null: the own node
     private volatile int state = FREE;
 

@@ -12,6 +12,7 @@ import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.os.RawMemory;
 import dev.lite.tier.TierHandle;
+import dev.lite.tier.TierRpc;
 import dev.lite.tier.TierSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -126,6 +127,11 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         @Override
         public String principal() {
             return principal;
+        }
+
+        @Override
+        public TierRpc rpc() {
+            throw new UnsupportedOperationException("not needed here");
         }
 
         @Override

@@ -1,0 +1,110 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.RpcClient;
+import dev.lite.tier.peer.Peer;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/** A function at a node, as a session of one principal calls it. Remembers its binding. Any thread. */
+final class FunctionClient implements RpcClient {
+    private static final long NS_MAX = Long.MAX_VALUE / 2;
+    private static final Duration LONGEST = Duration.ofNanos(NS_MAX);
+
+    private final RpcEngine engine;
+    private final SessionRpc session;
+    private final String node;
+    private final String function;
+    private final String shownAs;
+    private final String principal;
+    private volatile int nodeId = -1;
+    private volatile @Nullable RpcBinding binding;
+
+    FunctionClient(
+            RpcEngine engine, SessionRpc session, String node, String function, String shownAs, String principal) {
+        this.engine = engine;
+        this.session = session;
+        this.node = node;
+        this.function = function;
+        this.shownAs = shownAs;
+        this.principal = principal;
+    }
+
+    @Override
+    public String node() {
+        return node;
+    }
+
+    @Override
+    public String function() {
+        return function;
+    }
+
+    String principal() {
+        return principal;
+    }
+
+    /** The node's id; a name keeps its id. */
+    int nodeId() {
+        int known = nodeId;
+        if (known < 0) {
+            known = engine.id(node);
+            nodeId = known;
+        }
+        return known;
+    }
+
+    RpcBinding binding(RpcBindings bindings, Peer peer, long deadlineNs) {
+        RpcBinding known = binding;
+        if (known == null || known.peer != peer) {
+            known = bindings.get(peer, function, principal, deadlineNs);
+            binding = known;
+        }
+        return known;
+    }
+
+    /** Whether the connection of the binding is up. */
+    boolean isCurrent(RpcBinding known) {
+        return engine.isConnected(known.peer);
+    }
+
+    @Override
+    public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
+        session.requireOpen();
+        return engine.caller().call(this, request, reply, deadline);
+    }
+
+    @Override
+    public byte[] call(byte[] request, Duration deadline) {
+        return call(MemorySegment.ofArray(request), deadline);
+    }
+
+    byte[] call(MemorySegment request, Duration deadline) {
+        session.requireOpen();
+        return engine.caller().call(this, request, deadline);
+    }
+
+    @Override
+    public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
+        session.requireOpen();
+        byte[] copy = request.clone();
+        // On a virtual thread of its own, where its dependents run, too: none of them ever runs on a thread that polls.
+        Executor executor = engine.executor();
+        return CompletableFuture.supplyAsync(() -> call(copy, deadline), executor);
+    }
+
+    /** Nanoseconds, cut to what can be added to {@link System#nanoTime}. */
+    static long toNanos(Duration deadline) {
+        if (deadline.isNegative()) {
+            throw new IllegalArgumentException("the deadline is %s; it must not be negative".formatted(deadline));
+        }
+        return deadline.compareTo(LONGEST) < 0 ? deadline.toNanos() : NS_MAX;
+    }
+
+    @Override
+    public String toString() {
+        return "%s at node %s".formatted(shownAs, node);
+    }
+}

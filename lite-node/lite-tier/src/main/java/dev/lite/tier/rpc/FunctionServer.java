@@ -1,0 +1,88 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcServer;
+import dev.lite.api.SessionLostException;
+import dev.lite.tier.Deadline;
+import dev.lite.tier.peer.PollRole;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+
+/** One session's part in serving a function. */
+final class FunctionServer implements RpcServer {
+    private final RpcEngine engine;
+    private final RpcFunction served;
+    private final Consumer<FunctionServer> whenClosed;
+    private final boolean handled;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    /** @param handled whether its calls go to a handler, so that nobody else may receive them */
+    FunctionServer(RpcEngine engine, RpcFunction served, boolean handled, Consumer<FunctionServer> whenClosed) {
+        this.handled = handled;
+        this.engine = engine;
+        this.served = served;
+        this.whenClosed = whenClosed;
+    }
+
+    @Override
+    public String function() {
+        return served.name;
+    }
+
+    @Override
+    public RpcCall receive(Duration deadline) {
+        requireReceivable();
+        return next(deadline);
+    }
+
+    /** {@link #receive}, also for a handler. */
+    ReceivedCall next(Duration deadline) {
+        return served.receive(this, Deadline.in(deadline).endNs(), engine.receiveRole(), false);
+    }
+
+    @Override
+    public RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline) {
+        requireReceivable();
+        // The role first: the caller's next call may come before this thread waits for it, and must not wake another.
+        PollRole role = engine.receiveRole();
+        boolean held = role != null && role.take();
+        boolean replied = false;
+        try {
+            call.reply(reply);
+            replied = true;
+        } finally {
+            if (!replied && held && role != null) {
+                role.release();
+            }
+        }
+        return served.receive(this, Deadline.in(deadline).endNs(), role, held);
+    }
+
+    private void requireReceivable() {
+        requireOpen();
+        if (handled) {
+            throw new IllegalStateException("the function \"%s\" has a handler".formatted(served.name));
+        }
+    }
+
+    void requireOpen() {
+        if (closed.get()) {
+            throw new SessionLostException("the server of the function \"%s\" was closed".formatted(served.name));
+        }
+    }
+
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            engine.close(served);
+            whenClosed.accept(this);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "RpcServer[%s]".formatted(served.name);
+    }
+}

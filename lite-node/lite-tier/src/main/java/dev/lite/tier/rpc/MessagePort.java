@@ -1,0 +1,119 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.RpcMessages;
+import dev.lite.api.SessionLostException;
+import dev.lite.tier.Deadline;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A port: a function whose calls the node itself answers, as soon as their message is in the queue here. While the queue is
+ * full they wait unanswered, each at most for its sender's deadline.
+ *
+ * <p>Bound: {@value #QUEUE_MAX} messages of at most {@link dev.lite.api.LtRpc#MESSAGE_BYTES_MAX} bytes each: 16 MiB.
+ */
+final class MessagePort implements RpcMessages {
+    static final int QUEUE_MAX = 256;
+
+    private static final Duration FOR_EVER = Duration.ofDays(36_500);
+    private static final byte[] NOTHING = {};
+
+    private final String port;
+    private final FunctionServer server;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition filled = lock.newCondition();
+    private final Condition emptied = lock.newCondition();
+    private final ArrayDeque<Message> queue = new ArrayDeque<>();
+    private boolean closed;
+
+    MessagePort(String port, FunctionServer server) {
+        this.port = port;
+        this.server = server;
+    }
+
+    /** A virtual thread: takes messages in, until the port is closed. */
+    void fill() {
+        try {
+            while (true) {
+                ReceivedCall call = server.next(FOR_EVER);
+                if (!put(new Message(call.callerNode(), call.callerPrincipal(), call.requestBytes()))) {
+                    call.fail("the port \"%s\" was closed".formatted(port));
+                    return;
+                }
+                call.reply(NOTHING);
+            }
+        } catch (SessionLostException e) {
+            endQueue(); // the server was closed, by close or by the end of its session
+        }
+    }
+
+    private boolean put(Message message) {
+        lock.lock();
+        try {
+            while (queue.size() >= QUEUE_MAX && !closed) {
+                emptied.awaitUninterruptibly();
+            }
+            if (!closed) {
+                queue.add(message);
+                filled.signal();
+            }
+            return !closed;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public String port() {
+        return port;
+    }
+
+    @Override
+    public Message receive(Duration duration) {
+        Deadline deadline = Deadline.in(duration);
+        lock.lock();
+        try {
+            while (true) {
+                @Nullable Message message = closed ? null : queue.poll();
+                if (message != null) {
+                    emptied.signal();
+                    return message;
+                }
+                if (closed) {
+                    throw new SessionLostException("the port \"%s\" was closed".formatted(port));
+                }
+                if (filled.awaitNanos(deadline.remainingNs()) <= 0 && queue.isEmpty() && !closed) {
+                    throw new LiteTimeoutException(
+                            "no message came to the port \"%s\" within %s".formatted(port, duration));
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new SessionLostException("interrupted while waiting at the port \"%s\"".formatted(port), e);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void close() {
+        endQueue();
+        server.close();
+    }
+
+    private void endQueue() {
+        lock.lock();
+        try {
+            closed = true;
+            queue.clear();
+            filled.signalAll();
+            emptied.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,111 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.api.RpcCall;
+import dev.lite.client.protocol.SessionProtocol;
+import dev.lite.tier.peer.Peer;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
+
+/** A call that somebody took from its queue; its request is a copy, so the ring does not wait for the answer. */
+public final class ReceivedCall implements RpcCall {
+    private static final VarHandle ANSWERED;
+
+    static {
+        try {
+            ANSWERED = MethodHandles.lookup().findVarHandle(ReceivedCall.class, "answered", boolean.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final RpcEngine engine;
+    private final String callerNode;
+    private final String callerPrincipal;
+    private final byte[] request;
+    /** Null: the own node. */
+    final @Nullable Peer peer;
+    /** The caller's slot, and where in its arena the reply goes. */
+    final int slot;
+
+    final long replyTo;
+    final long callId;
+    private final int capacity;
+
+    @SuppressWarnings("UnusedVariable") // by the handle
+    private volatile boolean answered;
+
+    ReceivedCall(
+            RpcEngine engine,
+            @Nullable Peer peer,
+            String callerNode,
+            String callerPrincipal,
+            byte[] request,
+            int slot,
+            long replyTo,
+            long callId,
+            int capacity) {
+        this.engine = engine;
+        this.peer = peer;
+        this.callerNode = callerNode;
+        this.callerPrincipal = callerPrincipal;
+        this.request = request;
+        this.slot = slot;
+        this.replyTo = replyTo;
+        this.callId = callId;
+        this.capacity = capacity;
+    }
+
+    @Override
+    public String callerNode() {
+        return callerNode;
+    }
+
+    @Override
+    public String callerPrincipal() {
+        return callerPrincipal;
+    }
+
+    @Override
+    public MemorySegment request() {
+        return MemorySegment.ofArray(request).asReadOnly();
+    }
+
+    /** The request itself, not copied: for the tier. */
+    public byte[] requestBytes() {
+        return request;
+    }
+
+    /** Whether it was answered. */
+    boolean isAnswered() {
+        return answered;
+    }
+
+    @Override
+    public void reply(MemorySegment reply) {
+        long length = reply.byteSize();
+        if (length > capacity) {
+            throw new LimitExceededException(
+                    "the reply has %d bytes; the caller takes at most %d".formatted(length, capacity));
+        }
+        answer();
+        engine.reply(this, 0, reply);
+    }
+
+    @Override
+    public void fail(String message) {
+        answer();
+        // The caller's slot has room for 1 KiB at least, whatever its own limit is.
+        byte[] text = SessionProtocol.cut(message, 1 << 10);
+        engine.reply(this, LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text));
+    }
+
+    private void answer() {
+        if (!ANSWERED.compareAndSet(this, false, true)) {
+            throw new IllegalStateException("a call of %s was answered before".formatted(callerNode));
+        }
+    }
+}

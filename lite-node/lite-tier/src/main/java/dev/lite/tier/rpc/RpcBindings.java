@@ -1,0 +1,153 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.Peer;
+import java.util.ArrayDeque;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * This node's bindings to the rings of others: one for each function, node and principal, shared by all its callers. Any
+ * thread.
+ *
+ * <p>Bound: {@value RpcWire#RINGS_MAX} for each node, and a cache line of the arena for each.
+ */
+final class RpcBindings {
+    private static final int WORDS = 64;
+    private static final int GENERATION_MAX = 0xffff;
+
+    private final NodeArena arena;
+    private final ArenaAllocator allocator;
+    private final Binder binder;
+    private final Map<Key, Holder> holders = new ConcurrentHashMap<>();
+
+    // Guarded by freeWords.
+    private final ArrayDeque<Long> freeWords = new ArrayDeque<>();
+    private int generation;
+    private long bytes;
+
+    private record Key(int node, String function, String principal) {}
+
+    /** Asks a node for a ring. */
+    interface Binder {
+        Bound bind(Peer peer, String function, String principal, long headOffset, int generation, long deadlineNs);
+    }
+
+    /**
+     * A ring that a node made.
+     *
+     * @param ringOffset where it begins in the node's arena
+     */
+    record Bound(int ring, long ringOffset) {}
+
+    private static final class Holder {
+        final ReentrantLock binding = new ReentrantLock();
+        volatile @Nullable RpcBinding current;
+    }
+
+    RpcBindings(NodeArena arena, ArenaAllocator allocator, Binder binder) {
+        this.arena = arena;
+        this.allocator = allocator;
+        this.binder = binder;
+    }
+
+    /** The binding over this connection; the node is asked when there is none yet. */
+    RpcBinding get(Peer peer, String function, String principal, long deadlineNs) {
+        Key key = new Key(peer.id(), function, principal);
+        Holder holder = holders.computeIfAbsent(key, any -> new Holder());
+        RpcBinding known = holder.current;
+        if (known != null && known.peer == peer) {
+            return known;
+        }
+        try {
+            if (!holder.binding.tryLock(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS)) {
+                throw new LiteTimeoutException("binding the function \"%s\" at node %s took longer than the deadline"
+                        .formatted(function, peer.hello().node()));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new NodeUnreachableException("interrupted while binding the function \"%s\"".formatted(function), e);
+        }
+        try {
+            known = holder.current;
+            if (known != null && known.peer == peer) {
+                return known;
+            }
+            RpcBinding made = bind(peer, function, principal, deadlineNs);
+            holder.current = made;
+            return made;
+        } finally {
+            if (holder.current == null) {
+                holders.remove(key, holder); // names that nobody serves do not add up
+            }
+            holder.binding.unlock();
+        }
+    }
+
+    private RpcBinding bind(Peer peer, String function, String principal, long deadlineNs) {
+        long word;
+        int number;
+        synchronized (freeWords) {
+            word = takeWord();
+            generation = generation == GENERATION_MAX ? 1 : generation + 1;
+            number = generation;
+        }
+        boolean bound = false;
+        try {
+            Bound ring = binder.bind(peer, function, principal, word, number, deadlineNs);
+            RpcBinding made = new RpcBinding(peer, ring.ring(), ring.ringOffset(), arena.address(), word, number);
+            bound = true;
+            return made;
+        } finally {
+            if (!bound) {
+                giveBackWord(word);
+            }
+        }
+    }
+
+    private long takeWord() {
+        if (freeWords.isEmpty()) {
+            long size = (long) WORDS * RpcWire.UNIT_BYTES;
+            long offset = allocator
+                    .allocate(ArenaAllocator.INTERNAL_LMR, size, 1, 1)
+                    .getFirst()
+                    .offset();
+            bytes += size;
+            for (int i = 0; i < WORDS; i++) {
+                freeWords.add(offset + (long) i * RpcWire.UNIT_BYTES);
+            }
+        }
+        return freeWords.remove();
+    }
+
+    private void giveBackWord(long word) {
+        synchronized (freeWords) {
+            freeWords.add(word);
+        }
+    }
+
+    /** The connection is gone. */
+    void remove(Peer peer) {
+        holders.values().removeIf(holder -> {
+            RpcBinding known = holder.current;
+            if (known == null || known.peer != peer) {
+                return false;
+            }
+            giveBackWord(known.headOffset);
+            return true;
+        });
+    }
+
+    /** Bytes of the arena that they take. */
+    long bytes() {
+        synchronized (freeWords) {
+            return bytes;
+        }
+    }
+}

@@ -1,0 +1,269 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LtRpc;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.RpcFailedException;
+import dev.lite.fabric.Post;
+import dev.lite.os.RawMemory;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PollRole;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a call is made. Each step is its thread's own: a slot for the request and the reply, room in the ring, the post, the
+ * wait. Nothing is allocated when it succeeds. Any thread.
+ */
+final class RpcCaller {
+    private static final long PAUSE_NS = 20_000;
+
+    private final RpcEngine engine;
+    private final RpcSlots slots;
+    private final RpcBindings bindings;
+
+    RpcCaller(RpcEngine engine, RpcSlots slots, RpcBindings bindings) {
+        this.engine = engine;
+        this.slots = slots;
+        this.bindings = bindings;
+    }
+
+    /**
+     * Calls and waits.
+     *
+     * @param reply filled from its start
+     * @return the length of the reply
+     */
+    int call(FunctionClient target, MemorySegment request, MemorySegment reply, Duration deadline) {
+        int capacity = (int) Math.min(reply.byteSize(), LtRpc.MESSAGE_BYTES_MAX);
+        RpcSlot slot = callToSlot(target, request, capacity, deadline);
+        try {
+            int length = checkedLength(target, slot);
+            RawMemory.copyTo(slot.replyAddress + RpcWire.REPLY_HEADER_BYTES, reply, 0, length);
+            return length;
+        } finally {
+            slots.giveBack(slot);
+        }
+    }
+
+    /** Calls and waits. */
+    byte[] call(FunctionClient target, MemorySegment request, Duration deadline) {
+        RpcSlot slot = callToSlot(target, request, LtRpc.MESSAGE_BYTES_MAX, deadline);
+        try {
+            return bytes(slot, checkedLength(target, slot));
+        } finally {
+            slots.giveBack(slot);
+        }
+    }
+
+    private static byte[] bytes(RpcSlot slot, int length) {
+        byte[] bytes = new byte[length];
+        MemorySegment.copy(
+                RawMemory.all(),
+                ValueLayout.JAVA_BYTE,
+                slot.replyAddress + RpcWire.REPLY_HEADER_BYTES,
+                bytes,
+                0,
+                length);
+        return bytes;
+    }
+
+    /** The length of the reply in a slot; throws the error that it is instead. */
+    private static int checkedLength(FunctionClient target, RpcSlot slot) {
+        int status = RawMemory.getInt(slot.replyAddress + RpcWire.REPLY_STATUS);
+        int length = RawMemory.getInt(slot.replyAddress + RpcWire.REPLY_LENGTH);
+        if (length < 0 || length > slot.capacity || (status == 0 && length > slot.replyCapacity)) {
+            throw new RpcFailedException("%s: the reply says that it has %d bytes; the limit is %d"
+                    .formatted(target, length, slot.replyCapacity));
+        }
+        if (status != 0) {
+            String message = new String(bytes(slot, length), StandardCharsets.UTF_8);
+            throw LiteException.Code.exception(status, "%s: %s".formatted(target, message));
+        }
+        return length;
+    }
+
+    /** Returns the slot, the caller's, with the reply in it. */
+    private RpcSlot callToSlot(FunctionClient target, MemorySegment request, int capacity, Duration deadline) {
+        long length = request.byteSize();
+        if (length > LtRpc.MESSAGE_BYTES_MAX) {
+            throw new LimitExceededException(
+                    "%s: the request has %d bytes; the limit is %d".formatted(target, length, LtRpc.MESSAGE_BYTES_MAX));
+        }
+        long deadlineNs = System.nanoTime() + FunctionClient.toNanos(deadline);
+        int node = target.nodeId();
+        boolean own = engine.isSelf(node);
+        RpcBinding binding = own ? null : target.binding(bindings, engine.peer(node), deadlineNs);
+        RpcSlot slot = slots.take(Math.max((int) length, capacity), deadlineNs);
+        slot.callId++;
+        slot.replyCapacity = capacity;
+        slot.requestLength = (int) length;
+        if (binding == null) {
+            callSelf(target, slot, request, deadline, deadlineNs);
+        } else {
+            callPeer(target, binding, slot, request, deadline, deadlineNs);
+        }
+        return slot;
+    }
+
+    private void callSelf(
+            FunctionClient target, RpcSlot slot, MemorySegment request, Duration deadline, long deadlineNs) {
+        RawMemory.copyFrom(request, 0, slot.outAddress + RpcWire.REQUEST, slot.requestLength);
+        slot.principal = target.principal();
+        slot.function = target.function();
+        slot.state(RpcSlot.WAITING);
+        try {
+            engine.callSelf(target.function(), slot);
+        } catch (RpcFailedException e) {
+            slots.giveBack(slot);
+            throw e;
+        }
+        boolean over = slot.awaitAlone(deadlineNs, engine.spins());
+        finish(target, slot, over, deadline);
+    }
+
+    private void callPeer(
+            FunctionClient target,
+            RpcBinding binding,
+            RpcSlot slot,
+            MemorySegment request,
+            Duration deadline,
+            long deadlineNs) {
+        Peer peer = binding.peer;
+        boolean remote = slot.requestLength > RpcWire.INLINE_BYTES_MAX;
+        int bytes = RpcWire.entryBytes(slot.requestLength, remote);
+        long start = reserve(target, binding, slot, bytes, deadline, deadlineNs);
+        int padding = RpcBinding.padding(start, bytes);
+        int place = RpcBinding.place(start + padding);
+        putCall(slot, request, remote, padding / RpcWire.UNIT_BYTES);
+        slot.peer = peer;
+        slot.state(RpcSlot.WAITING);
+        PollRole role = peer.pollRole();
+        boolean held = role.take();
+        int length = remote ? RpcWire.REMOTE_BYTES : RpcWire.CALL_HEADER_BYTES + slot.requestLength;
+        Post post = post(binding, slot, place, length, RpcWire.CONTEXT_NONE);
+        if (post == Post.BUSY) {
+            if (held) {
+                role.release();
+                held = false;
+            }
+            post = postPatiently(binding, slot, place, length, deadlineNs);
+        }
+        if (post == Post.BUSY) {
+            cancel(binding, slot, place, length);
+            throw timeout(target, deadline, "the connection was busy");
+        }
+        // Closed: the end of the connection, which is told soon, or was just now, decides about the slot.
+        if (post == Post.CLOSED && slot.change(RpcSlot.WAITING, RpcSlot.LOST)) {
+            if (held) {
+                role.release();
+            }
+            finish(target, slot, true, deadline);
+            return;
+        }
+        boolean over = role.await(slot, deadlineNs, held);
+        finish(target, slot, over, deadline);
+    }
+
+    private long reserve(
+            FunctionClient target, RpcBinding binding, RpcSlot slot, int bytes, Duration deadline, long deadlineNs) {
+        while (true) {
+            long start = binding.tryReserve(bytes);
+            if (start >= 0) {
+                return start;
+            }
+            boolean gone = !target.isCurrent(binding);
+            boolean interrupted = Thread.currentThread().isInterrupted();
+            if (gone || interrupted || deadlineNs - System.nanoTime() <= 0) {
+                slots.giveBack(slot);
+                if (gone || interrupted) {
+                    throw new NodeUnreachableException("%s: %s while it waited for room in the ring of its function"
+                            .formatted(target, gone ? "the node was lost" : "interrupted"));
+                }
+                throw timeout(target, deadline, "its server is behind, and the ring is full");
+            }
+            LockSupport.parkNanos(PAUSE_NS); // the server writes its head, and tells nobody
+        }
+    }
+
+    private static void putCall(RpcSlot slot, MemorySegment request, boolean remote, int paddingUnits) {
+        long out = slot.outAddress;
+        RawMemory.putInt(out + RpcWire.LENGTH, slot.requestLength);
+        RawMemory.putInt(out + RpcWire.PADDING_AND_FLAGS, paddingUnits | (remote ? RpcWire.FLAG_REMOTE : 0));
+        RawMemory.putLong(out + RpcWire.CALL_ID, slot.callId);
+        RawMemory.putInt(out + RpcWire.SLOT, slot.index);
+        RawMemory.putInt(out + RpcWire.CAPACITY, slot.replyCapacity);
+        RawMemory.putLong(out + RpcWire.REPLY_TO, slot.replyOffset);
+        if (remote) {
+            RawMemory.putLong(out + RpcWire.REQUEST, slot.outOffset + RpcSlots.OUT_HEADER_BYTES);
+            RawMemory.copyFrom(request, 0, out + RpcSlots.OUT_HEADER_BYTES, slot.requestLength);
+        } else {
+            RawMemory.copyFrom(request, 0, out + RpcWire.REQUEST, slot.requestLength);
+        }
+    }
+
+    private static Post post(RpcBinding binding, RpcSlot slot, int place, int length, long context) {
+        return binding.peer
+                .endpoint()
+                .writeImm(
+                        binding.ringOffset + place,
+                        slot.outAddress,
+                        length,
+                        RpcWire.callImmediate(binding.ring, place),
+                        context);
+    }
+
+    private static Post postPatiently(RpcBinding binding, RpcSlot slot, int place, int length, long deadlineNs) {
+        while (true) {
+            Post post = post(binding, slot, place, length, RpcWire.CONTEXT_NONE);
+            if (post != Post.BUSY || deadlineNs - System.nanoTime() <= 0) {
+                return post;
+            }
+            LockSupport.parkNanos(PAUSE_NS);
+        }
+    }
+
+    /** What is reserved must be sent, or the ring would have a hole: as an entry that only gives its room back. */
+    private void cancel(RpcBinding binding, RpcSlot slot, int place, int length) {
+        long word = slot.outAddress + RpcWire.PADDING_AND_FLAGS;
+        RawMemory.putInt(word, RawMemory.getInt(word) | RpcWire.FLAG_CANCELLED);
+        slot.state(RpcSlot.SENDING);
+        engine.execute(() -> {
+            Post post;
+            while ((post = post(binding, slot, place, length, RpcWire.CONTEXT_SLOT + slot.index)) == Post.BUSY) {
+                LockSupport.parkNanos(PAUSE_NS); // until it is taken or the connection ends
+            }
+            if (post != Post.ACCEPTED) {
+                slots.giveBack(slot);
+            }
+        });
+    }
+
+    /** Returns when the reply is in the slot; otherwise gives the slot up and throws. */
+    private void finish(FunctionClient target, RpcSlot slot, boolean over, Duration deadline) {
+        if (!over && slot.change(RpcSlot.WAITING, RpcSlot.ABANDONED)) {
+            if (Thread.currentThread().isInterrupted()) {
+                throw new NodeUnreachableException("%s: interrupted".formatted(target));
+            }
+            throw timeout(target, deadline, "no reply");
+        }
+        if (slot.state() == RpcSlot.LOST) {
+            Peer peer = slot.peer;
+            slots.giveBack(slot);
+            throw new NodeUnreachableException("%s: the connection broke: %s"
+                    .formatted(
+                            target,
+                            peer == null ? "" : engine.unreachable(peer.id()).getMessage()));
+        }
+    }
+
+    private static LiteTimeoutException timeout(FunctionClient target, Duration deadline, @Nullable String why) {
+        return new LiteTimeoutException("%s: not done within its deadline of %s: %s".formatted(target, deadline, why));
+    }
+}

@@ -1,0 +1,199 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.SessionLostException;
+import dev.lite.tier.peer.PollRole;
+import dev.lite.tier.peer.PollWaiter;
+import java.util.ArrayDeque;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A function at this node: the queue of its calls, and who takes them: threads in {@link #receive}, or a part of the tier on
+ * the very thread that polls. Servers come and go; while there is none, calls are refused.
+ *
+ * <p>The queue is bounded by the rings and slots that its entries lie in.
+ */
+final class RpcFunction {
+    final String name;
+    private final RpcEngine engine;
+
+    // Guarded by this.
+    private @Nullable RpcEntry first;
+    private @Nullable RpcEntry last;
+    private final ArrayDeque<Receiver> receivers = new ArrayDeque<>();
+    private @Nullable String principal; // of its servers; null when there is none
+    private int servers;
+    int rings; // guarded by the engine's lock of functions
+    private @Nullable Consumer<ReceivedCall> inline;
+
+    RpcFunction(String name, RpcEngine engine) {
+        this.name = name;
+        this.engine = engine;
+    }
+
+    /** A thread that waits for a call. */
+    private static final class Receiver extends PollWaiter {
+        private volatile boolean called;
+
+        @Override
+        protected boolean isOver() {
+            return called;
+        }
+    }
+
+    /** Who serves it, or null. */
+    synchronized @Nullable String principal() {
+        return principal;
+    }
+
+    /** Adds a server; the caller checked that it may. */
+    synchronized void addServer(String ofPrincipal) {
+        principal = ofPrincipal;
+        servers++;
+    }
+
+    synchronized int servers() {
+        return servers;
+    }
+
+    /** Makes a part of the tier its only server: it gets each call on the thread that polls, and must not block. */
+    synchronized void serveInline(Consumer<ReceivedCall> consumer) {
+        principal = "";
+        servers = 1;
+        inline = consumer;
+    }
+
+    /** A server closed. With the last one, calls that nobody received fail. */
+    void removeServer() {
+        RpcEntry refused = null;
+        synchronized (this) {
+            servers--;
+            if (servers == 0) {
+                principal = null;
+                refused = first;
+                first = null;
+                last = null;
+            }
+            for (Receiver receiver : receivers) {
+                receiver.called = true; // each sees whether it is its server that closed
+                receiver.signal();
+            }
+            receivers.clear();
+        }
+        while (refused != null) {
+            RpcEntry next = refused.next;
+            engine.refuse(refused, "the function \"%s\" is not served at node %s any more");
+            refused = next;
+        }
+    }
+
+    /** A call arrived. The thread that has the poll role, or a caller of this node. */
+    void arrived(RpcEntry entry) {
+        Receiver called = null;
+        Consumer<ReceivedCall> direct;
+        synchronized (this) {
+            direct = inline;
+            if (servers > 0 && direct == null) {
+                append(entry);
+                called = receivers.poll();
+            } else if (servers == 0) {
+                engine.execute(() -> engine.refuse(entry, "nobody serves the function \"%s\" at node %s"));
+                return;
+            }
+        }
+        if (direct != null && entry.isRemote()) {
+            engine.execute(() -> hand(entry, direct)); // its request is still to be fetched, which blocks
+        } else if (direct != null) {
+            hand(entry, direct);
+        } else if (called != null) {
+            called.called = true;
+            called.signal();
+        }
+    }
+
+    private void hand(RpcEntry entry, Consumer<ReceivedCall> consumer) {
+        ReceivedCall call = engine.take(entry, this);
+        if (call != null) {
+            consumer.accept(call);
+        }
+    }
+
+    private void append(RpcEntry entry) {
+        entry.next = null;
+        RpcEntry before = last;
+        if (before == null) {
+            first = entry;
+        } else {
+            before.next = entry;
+        }
+        last = entry;
+    }
+
+    private @Nullable RpcEntry poll() {
+        RpcEntry entry = first;
+        if (entry != null) {
+            first = entry.next;
+            entry.next = null;
+            if (first == null) {
+                last = null;
+            }
+        }
+        return entry;
+    }
+
+    /**
+     * Waits for a call.
+     *
+     * @param role that the thread may take while it waits, or null
+     * @param held whether it has it already; it has it no more afterwards
+     */
+    ReceivedCall receive(FunctionServer server, long deadlineNs, @Nullable PollRole role, boolean held) {
+        boolean has = held;
+        try {
+            Receiver receiver = new Receiver();
+            while (true) {
+                RpcEntry entry;
+                synchronized (this) {
+                    server.requireOpen();
+                    entry = poll();
+                    if (entry == null) {
+                        receiver.called = false;
+                        receivers.add(receiver);
+                    }
+                }
+                if (entry != null) {
+                    ReceivedCall call = engine.take(entry, this);
+                    if (call != null) {
+                        return call;
+                    }
+                    continue;
+                }
+                boolean over;
+                if (role != null) {
+                    boolean hand = has;
+                    has = false;
+                    over = role.await(receiver, deadlineNs, hand);
+                } else {
+                    over = receiver.awaitAlone(deadlineNs, engine.spins());
+                }
+                if (!over && giveUp(receiver)) {
+                    if (Thread.currentThread().isInterrupted()) {
+                        throw new SessionLostException(
+                                "interrupted while waiting for a call of the function \"%s\"".formatted(name));
+                    }
+                    throw new LiteTimeoutException("no call of the function \"%s\" came in time".formatted(name));
+                }
+            }
+        } finally {
+            if (has && role != null) {
+                role.release();
+            }
+        }
+    }
+
+    /** Whether nobody called it meanwhile; who was called must look once more, since its call is its to take. */
+    private synchronized boolean giveUp(Receiver receiver) {
+        return receivers.remove(receiver);
+    }
+}

@@ -1,0 +1,101 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.Peer;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The rings that other nodes write their calls into, by node and number. Any thread.
+ *
+ * <p>A ring lives as long as the connection: until then its caller may write into it at any time. Its memory stays in
+ * stock for the same node's next rings, and is never an LMR's, whatever a dying connection still writes.
+ *
+ * <p>Bound: for each peer {@value RpcWire#RINGS_MAX} rings of {@value RpcWire#RING_BYTES} bytes.
+ */
+final class RpcRings {
+    private final NodeArena arena;
+    private final ArenaAllocator allocator;
+    /** By node, then by number; arrays are replaced when they grow. */
+    private final AtomicReferenceArray<@Nullable RpcRing @Nullable []> rings;
+
+    // Guarded by this.
+    private final Map<Integer, ArrayDeque<Long>> stock = new HashMap<>();
+    private final Map<Integer, Integer> counts = new HashMap<>();
+    private long bytes;
+
+    RpcRings(NodeArena arena, ArenaAllocator allocator) {
+        this.arena = arena;
+        this.allocator = allocator;
+        this.rings = new AtomicReferenceArray<>(arena.peersMax());
+    }
+
+    /** The ring of that number which this connection writes to, or null. The thread that has the poll role. */
+    @Nullable
+    RpcRing get(Peer peer, int id) {
+        @Nullable RpcRing @Nullable [] ofNode = rings.get(peer.id());
+        RpcRing ring = ofNode == null || id >= ofNode.length ? null : ofNode[id];
+        return ring != null && ring.peer == peer ? ring : null;
+    }
+
+    /**
+     * Makes a ring.
+     *
+     * @throws LimitExceededException when the node has as many as it may, or the arena has no room
+     */
+    synchronized RpcRing make(Peer peer, RpcFunction function, String principal, long callerHead, int generation) {
+        int id = counts.getOrDefault(peer.id(), 0);
+        if (id >= RpcWire.RINGS_MAX) {
+            throw new LimitExceededException("node %s calls %d functions here as one principal each; the limit is %d"
+                    .formatted(peer.hello().node(), id, RpcWire.RINGS_MAX));
+        }
+        ArrayDeque<Long> ofNode = stock.computeIfAbsent(peer.id(), any -> new ArrayDeque<>());
+        Long offset = ofNode.poll();
+        if (offset == null) {
+            int size = RpcRing.PREFIX_BYTES + RpcWire.RING_BYTES;
+            offset = allocator
+                    .allocate(ArenaAllocator.INTERNAL_LMR, size, 1, 1)
+                    .getFirst()
+                    .offset();
+            bytes += size;
+        }
+        RpcRing ring = new RpcRing(peer, id, function, principal, arena.address(), offset, callerHead, generation);
+        @Nullable RpcRing @Nullable [] known = rings.get(peer.id());
+        @Nullable
+        RpcRing[] grown = known == null
+                ? new @Nullable RpcRing[16]
+                : Arrays.copyOf(known, id < known.length ? known.length : 2 * known.length);
+        grown[id] = ring;
+        rings.set(peer.id(), grown);
+        counts.put(peer.id(), id + 1);
+        return ring;
+    }
+
+    /** The connection is gone; answers what it had. */
+    synchronized @Nullable RpcRing[] remove(Peer peer) {
+        @Nullable RpcRing @Nullable [] known = rings.get(peer.id());
+        if (known == null || known[0] == null || known[0].peer != peer) {
+            return new @Nullable RpcRing[0];
+        }
+        rings.set(peer.id(), null);
+        counts.remove(peer.id());
+        for (RpcRing ring : known) {
+            if (ring != null) {
+                ring.die();
+                stock.computeIfAbsent(peer.id(), any -> new ArrayDeque<>()).add(ring.offset);
+            }
+        }
+        return known;
+    }
+
+    /** Bytes of the arena that they take. */
+    synchronized long bytes() {
+        return bytes;
+    }
+}
