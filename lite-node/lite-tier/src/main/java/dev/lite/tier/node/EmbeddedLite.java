@@ -4,6 +4,7 @@ import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
+import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.tier.TierSession;
@@ -26,6 +27,11 @@ final class EmbeddedLite implements Lite, LtMemory {
     @Override
     public LtMemory memory() {
         return this;
+    }
+
+    @Override
+    public LtSync sync() {
+        return session.sync();
     }
 
     @Override

@@ -22,9 +22,13 @@ import dev.lite.tier.peer.Hello;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.session.SessionBackend;
+import dev.lite.tier.sync.ClusterView;
+import dev.lite.tier.sync.SyncService;
+import dev.lite.tier.sync.SyncStats;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
@@ -32,6 +36,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -56,6 +61,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final MemoryService memory;
     private final ControlChannel channel;
     private final Reclaimer reclaimer;
+    private final SyncWords words;
+    private final SyncService sync;
     private final ExecutorService executor;
     private final Thread cleaner;
     private final Set<PrincipalSession> sessions = ConcurrentHashMap.newKeySet();
@@ -91,7 +98,9 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.self = directory.register(advert, deadline.remaining());
             this.memory = new MemoryService(
                     self, config, arena, allocator, directory, links, new PostedMemory(links, bounceMemory()));
-            this.channel = new ControlChannel(id, arena, links, NodeCalls.handler(memory), executor);
+            this.words = new SyncWords(id, arena, allocator, memory, directory, config.deadline());
+            this.channel = new ControlChannel(id, arena, links, NodeCalls.handler(memory, this::answerSync), executor);
+            this.sync = new SyncService(id, words, new SyncNodeCalls(channel), new View(), executor);
             NodeCalls calls = new NodeCalls(channel);
             this.reclaimer = new Reclaimer(id, directory, links, calls, executor);
             memory.start(calls, reclaimer);
@@ -140,6 +149,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private void run() {
         links.start();
         reclaimer.start();
+        sync.start();
         cleaner.start();
         directory.addListener(new DirectoryListener() {
             @Override
@@ -159,6 +169,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 arena.isAdopted(),
                 allocator.allocatedExtents(),
                 links.addresses());
+    }
+
+    /** Requests come after the start only. */
+    private byte[] answerSync(int node, ByteBuffer request) {
+        return SyncNodeCalls.answer(self.id(), arena.id(), sync, node, request);
     }
 
     private int claimId(Deadline deadline) {
@@ -204,8 +219,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     @Override
     public TierSession open(String principal, String application) {
-        PrincipalSession session =
-                new PrincipalSession(this, memory, principal, config.limits().handlesPerSession(), config.deadline());
+        PrincipalSession session = new PrincipalSession(
+                this, memory, sync, principal, config.limits().handlesPerSession(), config.deadline());
         sessions.add(session);
         log.debug("session opened principal={} application={}", principal, application);
         if (closed) {
@@ -290,6 +305,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             int sessions,
             int reclaiming) {}
 
+    /** What happened to contended locks, for metrics. */
+    public SyncStats syncStats() {
+        return sync.stats();
+    }
+
     /** How long an operation may wait when its call says nothing. */
     public Duration deadline() {
         return config.deadline();
@@ -307,10 +327,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         sessions.forEach(PrincipalSession::close);
         reclaimer.drain(Deadline.in(config.deadline()));
         reclaimer.close();
+        sync.close();
         cleaner.interrupt();
         links.close();
         executor.shutdownNow();
         joinCleaner();
+        words.close();
         // Calls of applications may still be under way; they must not find the arena unmapped.
         allocator.close();
         channel.close();
@@ -329,6 +351,25 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
         if (interrupted) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Who may hold or wait for something: the registered nodes and the connected ones. */
+    private final class View implements ClusterView {
+        @Override
+        public boolean isConnected(int node) {
+            return node == self.id() || links.peer(node) != null;
+        }
+
+        @Override
+        public Set<Integer> nodes(Deadline deadline) {
+            Set<Integer> nodes = new TreeSet<>();
+            nodes.add(self.id());
+            directory.nodesNow(deadline.remaining()).stream()
+                    .map(NodeRecord::id)
+                    .forEach(nodes::add);
+            links.peers().stream().map(Peer::id).forEach(nodes::add);
+            return nodes;
         }
     }
 }

@@ -63,10 +63,18 @@ final class NodeCalls {
         channel.call(node, request, deadline);
     }
 
-    /** Decodes requests for a service. */
-    static ControlHandler handler(Service service) {
+    /**
+     * Decodes requests for a service.
+     *
+     * @param sync has the kinds of {@link SyncNodeCalls}
+     */
+    static ControlHandler handler(Service service, ControlHandler sync) {
         return (node, request) -> {
             try {
+                byte first = request.duplicate().get();
+                if (first >= SyncNodeCalls.KIND_FIRST && first <= SyncNodeCalls.KIND_LAST) {
+                    return sync.handle(node, request);
+                }
                 byte kind = request.get();
                 long lmrId = request.getLong();
                 switch (kind) {

@@ -11,7 +11,10 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.tier.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.TierSync;
 import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.sync.SessionSync;
+import dev.lite.tier.sync.SyncService;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -31,6 +34,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     private final String principal;
     private final int handlesMax;
     private final Duration deadline;
+    private final SessionSync sync;
 
     // Guarded by this.
     private int handles;
@@ -38,12 +42,19 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     private final Map<Long, String> namesOfSession = new HashMap<>();
     private boolean closed;
 
-    PrincipalSession(LiteNode node, MemoryService memory, String principal, int handlesMax, Duration deadline) {
+    PrincipalSession(
+            LiteNode node,
+            MemoryService memory,
+            SyncService sync,
+            String principal,
+            int handlesMax,
+            Duration deadline) {
         this.node = node;
         this.memory = memory;
         this.principal = principal;
         this.handlesMax = handlesMax;
         this.deadline = deadline;
+        this.sync = sync.session("\"%s\" with node %s".formatted(principal, node.nodeName()), deadline);
     }
 
     @Override
@@ -101,6 +112,11 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
                 uncountHandle();
             }
         }
+    }
+
+    @Override
+    public TierSync sync() {
+        return sync;
     }
 
     private synchronized void countHandle() {
@@ -176,6 +192,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
             closed = true;
             toFree = new ArrayList<>(ofSession.values());
         }
+        sync.endWaits();
         List<Mapping> mine = memory.mappingsOf(this);
         try {
             memory.endAll(mine, ended());
@@ -183,6 +200,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
             // No handle works any more. The reclamation of each LMR waits for those operations itself.
             log.info("session of {} ended: {}", principal, e.getMessage());
         }
+        sync.close(); // after the last write that was made under a lock
         for (LmrRecord lmr : toFree) {
             @Nullable String name = namesOfSession.get(lmr.id());
             memory.freeLater(name, lmr);
