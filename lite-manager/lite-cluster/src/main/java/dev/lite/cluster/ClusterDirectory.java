@@ -18,6 +18,12 @@ public interface ClusterDirectory extends AutoCloseable {
     /** The largest node id. */
     int NODE_ID_MAX = 1023;
 
+    /**
+     * Begins the names of records that are LITE's own: this, the kind, a slash, and a name as for an LMR. No LMR can have such
+     * a name, since it begins with a control character.
+     */
+    String INTERNAL_PREFIX = "\u0001";
+
     /** Upper limit of a record, in bytes. */
     int RECORD_BYTES_MAX = 512 * 1024;
 

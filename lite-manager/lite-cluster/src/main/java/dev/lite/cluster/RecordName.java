@@ -25,7 +25,8 @@ final class RecordName {
      * @throws IllegalArgumentException see {@link LmrSpec#checkName}; also for half a surrogate pair, which has no UTF-8
      */
     static void check(String name) {
-        LmrSpec.checkName(name);
+        boolean internal = name.startsWith(ClusterDirectory.INTERNAL_PREFIX);
+        LmrSpec.checkName(internal ? name.substring(name.indexOf('/') + 1) : name);
         utf8(name);
     }
 

@@ -31,6 +31,9 @@ public interface TierSession extends AutoCloseable {
     /** See {@link dev.lite.api.LtMemory#map(String, Set, Duration)}. */
     TierHandle map(String name, Set<Permission> permissions, Duration deadline);
 
+    /** Locks and barriers. */
+    TierSync sync();
+
     @Override
     void close();
 }

@@ -231,6 +231,17 @@ public final class ArenaAllocator {
         entryHint = Math.min(entryHint, entry);
     }
 
+    /** Whether this LMR has this extent here; its length is not looked at. */
+    public synchronized boolean holds(long lmrId, ExtentRun run) {
+        int entry = run.entry();
+        return !closed
+                && entry >= 0
+                && entry < table.capacity()
+                && table.state(entry) == ExtentTable.State.ALLOCATED
+                && table.lmrId(entry) == lmrId
+                && table.offset(entry) == run.offset();
+    }
+
     /**
      * Takes an extent back. Nobody may touch it any more (the reclamation rule is the caller's).
      *
@@ -238,12 +249,7 @@ public final class ArenaAllocator {
      */
     public synchronized boolean free(long lmrId, ExtentRun run) {
         int entry = run.entry();
-        if (closed
-                || entry < 0
-                || entry >= table.capacity()
-                || table.state(entry) != ExtentTable.State.ALLOCATED
-                || table.lmrId(entry) != lmrId
-                || table.offset(entry) != run.offset()) {
+        if (!holds(lmrId, run)) {
             return false;
         }
         long length = table.length(entry);

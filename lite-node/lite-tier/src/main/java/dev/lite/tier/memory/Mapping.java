@@ -254,6 +254,11 @@ public final class Mapping implements TierHandle {
         owner().free(this);
     }
 
+    /** Whether the whole LMR is one extent in memory that is mapped here, so that no operation waits for a fabric. */
+    public boolean isOneMappedExtent() {
+        return base != 0;
+    }
+
     /** What the directory said of the LMR when it was mapped. */
     public LmrRecord lmr() {
         return rest().lmr();

@@ -5,6 +5,7 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
+import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.tier.TierSession;
@@ -32,6 +33,11 @@ final class EmbeddedLite implements Lite, LtMemory {
     @Override
     public LtRpc rpc() {
         return session.rpc();
+    }
+
+    @Override
+    public LtSync sync() {
+        return session.sync();
     }
 
     @Override

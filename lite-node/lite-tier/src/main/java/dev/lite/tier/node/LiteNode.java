@@ -24,9 +24,13 @@ import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.rpc.RpcEngine;
 import dev.lite.tier.session.SessionBackend;
+import dev.lite.tier.sync.ClusterView;
+import dev.lite.tier.sync.SyncService;
+import dev.lite.tier.sync.SyncStats;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
@@ -35,6 +39,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -62,6 +67,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final ControlChannel channel;
     private final RpcEngine rpc;
     private final Reclaimer reclaimer;
+    private final SyncWords words;
+    private final SyncService sync;
     private final ExecutorService executor;
     private final Thread cleaner;
     private final Set<PrincipalSession> sessions = ConcurrentHashMap.newKeySet();
@@ -111,7 +118,10 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     config.pollSpins(),
                     (node, function, principal, head, generation, until) -> Objects.requireNonNull(later.get())
                             .bindFunction(node, function, principal, head, generation, until));
-            this.channel = new ControlChannel(id, arena, links, NodeCalls.handler(memory, rpc::bindFunction), executor);
+            this.words = new SyncWords(id, arena, allocator, memory, directory, config.deadline());
+            this.channel = new ControlChannel(
+                    id, arena, links, NodeCalls.handler(memory, rpc::bindFunction, this::answerSync), executor);
+            this.sync = new SyncService(id, words, new SyncNodeCalls(channel), new View(), executor);
             NodeCalls calls = new NodeCalls(channel);
             later.set(calls);
             this.reclaimer = new Reclaimer(id, directory, links, calls, executor);
@@ -161,6 +171,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private void run() {
         links.start();
         reclaimer.start();
+        sync.start();
         cleaner.start();
         directory.addListener(new DirectoryListener() {
             @Override
@@ -180,6 +191,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 arena.isAdopted(),
                 allocator.allocatedExtents(),
                 links.addresses());
+    }
+
+    /** Requests come after the start only. */
+    private byte[] answerSync(int node, ByteBuffer request) {
+        return SyncNodeCalls.answer(self.id(), arena.id(), sync, node, request);
     }
 
     private int claimId(Deadline deadline) {
@@ -237,6 +253,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 this,
                 memory,
                 rpc.session(principal),
+                sync,
                 principal,
                 config.limits().handlesPerSession(),
                 config.deadline());
@@ -329,6 +346,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return rpc.memoryBytes();
     }
 
+    /** What happened to contended locks, for metrics. */
+    public SyncStats syncStats() {
+        return sync.stats();
+    }
+
     /** How long an operation may wait when its call says nothing. */
     public Duration deadline() {
         return config.deadline();
@@ -346,10 +368,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         sessions.forEach(PrincipalSession::close);
         reclaimer.drain(Deadline.in(config.deadline()));
         reclaimer.close();
+        sync.close();
         cleaner.interrupt();
         links.close();
         executor.shutdownNow();
         joinCleaner();
+        words.close();
         // Calls of applications may still be under way; they must not find the arena unmapped.
         rpc.close();
         allocator.close();
@@ -369,6 +393,25 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
         if (interrupted) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Who may hold or wait for something: the registered nodes and the connected ones. */
+    private final class View implements ClusterView {
+        @Override
+        public boolean isConnected(int node) {
+            return node == self.id() || links.peer(node) != null;
+        }
+
+        @Override
+        public Set<Integer> nodes(Deadline deadline) {
+            Set<Integer> nodes = new TreeSet<>();
+            nodes.add(self.id());
+            directory.nodesNow(deadline.remaining()).stream()
+                    .map(NodeRecord::id)
+                    .forEach(nodes::add);
+            links.peers().stream().map(Peer::id).forEach(nodes::add);
+            return nodes;
         }
     }
 }

@@ -147,7 +147,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         return new LmrExistsException("the name \"%s\" belongs to another LMR".formatted(name));
     }
 
-    private long newId() {
+    long newId() {
         return (long) self.id() << ID_NODE_SHIFT
                 | (self.incarnation() & ID_INCARNATION_MASK) << ID_INCARNATION_SHIFT
                 | lmrCount.incrementAndGet();
@@ -294,6 +294,17 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
             return links.awaitPeer(node, deadline).endpoint().mappedAddress();
         });
         return Mapping.open(lmr, name, granted, places, owner);
+    }
+
+    /**
+     * Maps an LMR of the tier's own, whose record the caller has.
+     *
+     * @throws LmrUnavailableException when a node that it lies on came back without it
+     */
+    Mapping mapInternal(LmrRecord lmr, String what, int permissions, Mapping.Owner owner, Deadline deadline) {
+        Mapping mapping = newMapping(lmr, what, permissions, owner, deadline);
+        mappings.add(mapping); // nobody revokes it
+        return mapping;
     }
 
     /** A handle was given back. */

@@ -97,10 +97,18 @@ final class NodeCalls {
         return new String(bytes, StandardCharsets.UTF_8);
     }
 
-    /** Decodes requests for the services. */
-    static ControlHandler handler(Service service, RpcService rpc) {
+    /**
+     * Decodes requests for the services.
+     *
+     * @param sync has the kinds of {@link SyncNodeCalls}
+     */
+    static ControlHandler handler(Service service, RpcService rpc, ControlHandler sync) {
         return (node, request) -> {
             try {
+                byte first = request.duplicate().get();
+                if (first >= SyncNodeCalls.KIND_FIRST && first <= SyncNodeCalls.KIND_LAST) {
+                    return sync.handle(node, request);
+                }
                 byte kind = request.get();
                 long lmrId = request.getLong();
                 switch (kind) {

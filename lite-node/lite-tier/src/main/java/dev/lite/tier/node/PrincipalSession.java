@@ -12,7 +12,10 @@ import dev.lite.tier.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.TierRpc;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.TierSync;
 import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.sync.SessionSync;
+import dev.lite.tier.sync.SyncService;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -33,6 +36,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     private final String principal;
     private final int handlesMax;
     private final Duration deadline;
+    private final SessionSync sync;
 
     // Guarded by this.
     private int handles;
@@ -41,13 +45,20 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     private boolean closed;
 
     PrincipalSession(
-            LiteNode node, MemoryService memory, TierRpc rpc, String principal, int handlesMax, Duration deadline) {
+            LiteNode node,
+            MemoryService memory,
+            TierRpc rpc,
+            SyncService sync,
+            String principal,
+            int handlesMax,
+            Duration deadline) {
         this.node = node;
         this.memory = memory;
         this.rpc = rpc;
         this.principal = principal;
         this.handlesMax = handlesMax;
         this.deadline = deadline;
+        this.sync = sync.session("\"%s\" with node %s".formatted(principal, node.nodeName()), deadline);
     }
 
     @Override
@@ -110,6 +121,11 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
                 uncountHandle();
             }
         }
+    }
+
+    @Override
+    public TierSync sync() {
+        return sync;
     }
 
     private synchronized void countHandle() {
@@ -186,6 +202,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
             toFree = new ArrayList<>(ofSession.values());
         }
         rpc.close();
+        sync.endWaits();
         List<Mapping> mine = memory.mappingsOf(this);
         try {
             memory.endAll(mine, ended());
@@ -193,6 +210,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
             // No handle works any more. The reclamation of each LMR waits for those operations itself.
             log.info("session of {} ended: {}", principal, e.getMessage());
         }
+        sync.close(); // after the last write that was made under a lock
         for (LmrRecord lmr : toFree) {
             @Nullable String name = namesOfSession.get(lmr.id());
             memory.freeLater(name, lmr);

@@ -8,12 +8,15 @@ import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LtBarrier;
+import dev.lite.api.LtLock;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.os.RawMemory;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierRpc;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.TierSync;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -122,6 +125,11 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         FakeSession(String principal) {
             this.principal = principal;
+        }
+
+        @Override
+        public TierSync sync() {
+            return new FakeSync();
         }
 
         @Override
@@ -294,5 +302,31 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
             }
             lmrsFreed.incrementAndGet();
         }
+    }
+
+    /** Has no locks. */
+    private static final class FakeSync implements TierSync {
+        @Override
+        public LtLock lock(String name) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public LtLock lock(String name, Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public LtBarrier barrier(String name, int parties) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public LtBarrier barrier(String name, int parties, Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void endWaits() {}
     }
 }

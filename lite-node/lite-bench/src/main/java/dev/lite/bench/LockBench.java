@@ -1,0 +1,211 @@
+package dev.lite.bench;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtLock;
+import dev.lite.api.Placement;
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.sync.SyncStats;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Locks of embedded callers (paper §7.2).
+ *
+ * <p>{@code uncontended}: acquire and release of a lock whose word lies on another node of this host, against one fetch-add
+ * on such a word through a handle. {@code contended-N}: N threads at three nodes that always want the lock, nanoseconds for
+ * a hand-over, against as many threads at a fair {@link ReentrantLock} of one JVM, which crosses no node.
+ */
+final class LockBench implements BenchMain.Benchmark {
+    private static final int NODES = 3;
+    private static final long ARENA_BYTES = 64L << 20;
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final int ROUNDS = 5;
+    private static final Duration ROUND = Duration.ofMillis(400);
+
+    /** A lock as the contended cases use it. */
+    private interface Critical {
+        void enterAndLeave();
+    }
+
+    @Override
+    public void run(BenchReport report) {
+        Path root = makeTemporary(Path.of("/dev/shm"));
+        Path sockets = makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
+        List<LiteNode> nodes = new ArrayList<>();
+        InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+        try {
+            for (int index = 0; index < NODES; index++) {
+                LiteNodeConfig config = LiteNodeConfig.of(
+                                "bench", "node-" + index, ARENA_BYTES, sockets.resolve("n" + index))
+                        .withArena(root, false);
+                nodes.add(LiteNode.start(config, store.open(), List.of(new ShmFabricProvider())));
+            }
+            uncontended(report, nodes);
+            for (int threads : new int[] {2, 4, 8, 16}) {
+                contended(report, nodes, threads);
+            }
+        } finally {
+            nodes.forEach(LiteNode::close);
+            delete(root);
+            delete(sockets);
+        }
+    }
+
+    private static void uncontended(BenchReport report, List<LiteNode> nodes) {
+        try (Lite home = nodes.get(1).attach("bench");
+                Lite lite = nodes.get(0).attach("bench");
+                LmrHandle word =
+                        lite.memory().malloc(LmrSpec.of(Long.BYTES).withPlacement(Placement.on("node-1")))) {
+            home.sync().lock("uncontended").acquire(PATIENCE).close();
+            LtLock lock = lite.sync().lock("uncontended");
+            Duel.Result result = Duel.fight(
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            lock.acquire(PATIENCE).close();
+                        }
+                    },
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            word.fetchAdd(0, 1);
+                        }
+                    });
+            report.add("uncontended", Long.BYTES, "ns", result.oursNs(), result.rawNs());
+        }
+    }
+
+    private static void contended(BenchReport report, List<LiteNode> nodes, int threads) {
+        String name = "contended-" + threads;
+        List<Lite> sessions = new ArrayList<>();
+        List<Critical> ours = new ArrayList<>();
+        List<Critical> raw = new ArrayList<>();
+        ReentrantLock fair = new ReentrantLock(true);
+        try {
+            for (int index = 0; index < threads; index++) {
+                Lite lite = nodes.get(index % NODES).attach("bench");
+                sessions.add(lite);
+                LtLock lock = lite.sync().lock(name);
+                ours.add(() -> {
+                    try (HeldLock held = lock.acquire(PATIENCE)) {
+                        held.fencingToken();
+                    }
+                });
+                raw.add(() -> {
+                    fair.lock();
+                    fair.unlock();
+                });
+            }
+            handOverNs(ours);
+            handOverNs(raw); // both warm
+            SyncStats before = stats(nodes);
+            double[] oursNs = new double[ROUNDS];
+            double[] rawNs = new double[ROUNDS];
+            for (int round = 0; round < ROUNDS; round++) {
+                oursNs[round] = handOverNs(ours);
+                rawNs[round] = handOverNs(raw);
+            }
+            SyncStats after = stats(nodes);
+            Arrays.sort(oursNs);
+            Arrays.sort(rawNs);
+            report.add(name, Long.BYTES, "ns", oursNs[ROUNDS / 2], rawNs[ROUNDS / 2]);
+            long handOvers = after.waits() - before.waits();
+            report.note("%s: %d hand-overs, %.4f wake-ups for each, %.4f messages to the next node for each, %d passed over"
+                    .formatted(
+                            name,
+                            handOvers,
+                            (after.wakeUps() - before.wakeUps()) / (double) handOvers,
+                            (after.turnsSent() - before.turnsSent()) / (double) handOvers,
+                            after.passedOver() - before.passedOver()));
+        } finally {
+            sessions.forEach(Lite::close);
+        }
+    }
+
+    private static SyncStats stats(List<LiteNode> nodes) {
+        List<SyncStats> all = nodes.stream().map(LiteNode::syncStats).toList();
+        return new SyncStats(
+                all.stream().mapToLong(SyncStats::waits).sum(),
+                all.stream().mapToLong(SyncStats::wakeUps).sum(),
+                all.stream().mapToLong(SyncStats::turnsSent).sum(),
+                all.stream().mapToLong(SyncStats::passedOver).sum());
+    }
+
+    /** Lets all threads at the lock for a while; returns nanoseconds for each time that somebody had it. */
+    private static double handOverNs(List<Critical> threads) {
+        CountDownLatch go = new CountDownLatch(1);
+        long[] counts = new long[threads.size() * 16]; // a line each
+        AtomicBoolean stop = new AtomicBoolean();
+        List<Thread> running = new ArrayList<>();
+        for (int index = 0; index < threads.size(); index++) {
+            int at = index * 16;
+            Critical critical = threads.get(index);
+            running.add(Thread.ofPlatform().start(() -> {
+                await(go);
+                while (!stop.get()) {
+                    critical.enterAndLeave();
+                    counts[at]++;
+                }
+            }));
+        }
+        long start = System.nanoTime();
+        go.countDown();
+        for (long left = ROUND.toNanos(); left > 0; left = start + ROUND.toNanos() - System.nanoTime()) {
+            LockSupport.parkNanos(left);
+        }
+        stop.set(true);
+        running.forEach(LockBench::join);
+        return (System.nanoTime() - start) / (double) Arrays.stream(counts).sum();
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException("interrupted", e);
+        }
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException("interrupted", e);
+        }
+    }
+
+    private static Path makeTemporary(Path parent) {
+        try {
+            return Files.createTempDirectory(parent, "lite-bench");
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot make a directory in " + parent, e);
+        }
+    }
+
+    private static void delete(Path directory) {
+        if (!Files.exists(directory)) {
+            return; // the nodes took it away with their arenas
+        }
+        try (var paths = Files.walk(directory)) {
+            for (Path path : paths.sorted(java.util.Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(path);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot delete " + directory, e);
+        }
+    }
+}

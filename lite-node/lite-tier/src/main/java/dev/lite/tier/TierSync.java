@@ -1,0 +1,22 @@
+package dev.lite.tier;
+
+import dev.lite.api.LtBarrier;
+import dev.lite.api.LtLock;
+import dev.lite.api.LtSync;
+import java.time.Duration;
+
+/** The locks and barriers of one {@link TierSession}, which releases them when it is closed. Any thread. */
+public interface TierSync extends LtSync {
+
+    /** {@link #lock(String)}, waiting for the directory at most until the deadline. */
+    LtLock lock(String name, Duration deadline);
+
+    /** {@link #barrier(String, int)}, waiting for the directory at most until the deadline. */
+    LtBarrier barrier(String name, int parties, Duration deadline);
+
+    /**
+     * Ends every wait with {@link dev.lite.api.SessionLostException} and lets nobody begin one; what is held stays held until
+     * the session is closed.
+     */
+    void endWaits();
+}

@@ -1,0 +1,182 @@
+package dev.lite.tier.node;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.Permission;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.tier.Deadline;
+import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.ExtentRun;
+import dev.lite.tier.memory.Layout;
+import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.sync.SyncWord;
+import dev.lite.tier.sync.WordRef;
+import dev.lite.tier.sync.WordStore;
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Words of locks and barriers: small internal LMRs that no principal may use, with records under internal names. A node maps
+ * each of them once, for all of its sessions.
+ */
+final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(SyncWords.class);
+
+    /** How many records may be in doubt, because the directory did not answer their creation. */
+    private static final int DOUBTFUL_MAX = 1024;
+
+    private final int self;
+    private final NodeArena arena;
+    private final ArenaAllocator allocator;
+    private final MemoryService memory;
+    private final ClusterDirectory directory;
+    private final Duration deadline;
+
+    /** Words whose record the directory may have or not; the same one is offered again. */
+    private final Map<String, LmrRecord> doubtful = new ConcurrentHashMap<>();
+
+    SyncWords(
+            int self,
+            NodeArena arena,
+            ArenaAllocator allocator,
+            MemoryService memory,
+            ClusterDirectory directory,
+            Duration deadline) {
+        this.self = self;
+        this.arena = arena;
+        this.allocator = allocator;
+        this.memory = memory;
+        this.directory = directory;
+        this.deadline = deadline;
+    }
+
+    @Override
+    public SyncWord open(Kind kind, String name, Deadline until) {
+        String record = ClusterDirectory.INTERNAL_PREFIX + kind.name().toLowerCase(Locale.ROOT) + "/" + name;
+        String what = "%s \"%s\"".formatted(kind.name().toLowerCase(Locale.ROOT), name);
+        LmrRecord lmr = read(record, until).orElseGet(() -> make(record, until));
+        doubtful.remove(record);
+        Share share = lmr.shares().getFirst();
+        Run run = share.runs().getFirst();
+        WordRef ref = new WordRef(share.node(), share.arena(), lmr.id(), run.offset(), run.entry());
+        return word(ref, memory.mapInternal(lmr, what, Permission.ATOMIC.bit(), this, until));
+    }
+
+    private Optional<LmrRecord> read(String record, Deadline until) {
+        return directory.read(record, until.remaining()).map(found -> LmrRecord.decode(found.bytes()));
+    }
+
+    private LmrRecord make(String record, Deadline until) {
+        LmrRecord lmr = doubtful.get(record);
+        if (lmr == null) {
+            if (doubtful.size() >= DOUBTFUL_MAX) {
+                throw new LimitExceededException("%d new locks and barriers wait for the directory; the limit is %d"
+                        .formatted(doubtful.size(), DOUBTFUL_MAX));
+            }
+            lmr = allocate();
+            doubtful.put(record, lmr);
+        }
+        if (directory.create(record, lmr.encode(), until.remaining())) {
+            return lmr;
+        }
+        memory.free(lmr.id(), lmr.shares().getFirst().runs()); // another node was faster
+        doubtful.remove(record);
+        return read(record, until)
+                .orElseThrow(() -> new ClusterUnavailableException(
+                        "the record of a lock or barrier is gone again, which nobody removes"));
+    }
+
+    private LmrRecord allocate() {
+        long id = memory.newId();
+        List<Run> runs = memory.allocate(id, SyncWord.BYTES, 1);
+        return record(id, runs.getFirst());
+    }
+
+    private LmrRecord record(long id, Run run) {
+        return new LmrRecord(
+                id,
+                LmrRecord.State.LIVE,
+                SyncWord.BYTES,
+                Layout.chunkShift(SyncWord.BYTES, 1),
+                0,
+                Map.of(),
+                List.of(new Share(self, arena.id(), List.of(run))));
+    }
+
+    @Override
+    public SyncWord own(WordRef ref) {
+        if (!allocator.holds(ref.lmrId(), new ExtentRun(ref.offset(), SyncWord.BYTES, ref.entry()))) {
+            throw new LmrUnavailableException(
+                    "node %s has no word at offset %d for the lock or barrier %d; it came back with a new arena"
+                            .formatted(memory.nodeName(self), ref.offset(), ref.lmrId()));
+        }
+        LmrRecord lmr = record(ref.lmrId(), new Run(ref.offset(), SyncWord.BYTES, ref.entry()));
+        return word(
+                ref,
+                memory.mapInternal(
+                        lmr, "queue %d".formatted(ref.lmrId()), Permission.ATOMIC.bit(), this, Deadline.in(deadline)));
+    }
+
+    /** A word that is not mapped is reached by posts of its own, which end at the caller's deadline. */
+    private SyncWord word(WordRef ref, Mapping mapping) {
+        return new SyncWord(ref, mapping.isOneMappedExtent() ? mapping : null, memory.remoteMemory());
+    }
+
+    @Override
+    public void giveBack(SyncWord word) {
+        Mapping mapping = word.mapping();
+        if (mapping != null) {
+            mapping.unmap();
+        }
+    }
+
+    @Override
+    public RemoteMemory remoteMemory() {
+        return memory.remoteMemory();
+    }
+
+    @Override
+    public Duration deadline() {
+        return deadline;
+    }
+
+    @Override
+    public String nodeName(int node) {
+        return memory.nodeName(node);
+    }
+
+    @Override
+    public void unmapped(Mapping mapping) {
+        memory.unmapped(mapping);
+    }
+
+    @Override
+    public void free(Mapping mapping) {
+        throw new UnsupportedOperationException("a lock or barrier is not freed");
+    }
+
+    /** Ends every use of the words; for the node's end. */
+    @Override
+    public void close() {
+        LiteException why = new LmrUnavailableException("node %s stops".formatted(memory.nodeName(self)));
+        try {
+            memory.endAll(memory.mappingsOf(this), why);
+        } catch (LiteTimeoutException e) {
+            log.info("locks and barriers ended: {}", e.getMessage());
+        }
+    }
+}

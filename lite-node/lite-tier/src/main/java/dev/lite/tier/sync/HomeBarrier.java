@@ -1,0 +1,197 @@
+package dev.lite.tier.sync;
+
+import dev.lite.api.LiteException;
+import dev.lite.tier.Deadline;
+import dev.lite.tier.sync.SyncCalls.Stage;
+import dev.lite.tier.sync.SyncCalls.Standing;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The open round of a barrier whose word lies at this node. The word is the round's number, so a restarted home goes on with
+ * it, and the parties that wait come again by themselves. An arrival names the round that it is meant for, so one that is
+ * carried out late is never counted for another.
+ *
+ * <p>Bound: {@value #FINISHED_MAX} + 1 rounds of at most {@link dev.lite.api.LtSync#PARTIES_MAX} parties.
+ */
+final class HomeBarrier {
+    private static final Logger log = LoggerFactory.getLogger(HomeBarrier.class);
+    private static final Duration CALL = Duration.ofSeconds(2);
+
+    /** Rounds whose outcome is still known to a party that missed the message. */
+    private static final int FINISHED_MAX = 4;
+
+    private static final int AUDIT_TICKS = 5;
+
+    private final SyncWord word;
+    private final SyncCalls calls;
+    private final ClusterView cluster;
+    private final Executor executor;
+
+    // Guarded by this.
+    private Round open;
+    private final ArrayDeque<Round> finished = new ArrayDeque<>();
+    private int ticks;
+    private boolean auditing;
+
+    /** One round: its parties, each with its node, and, when it is over, how it ended. */
+    private static final class Round {
+        final long number;
+        final Map<Long, Integer> members = new HashMap<>();
+        int parties;
+
+        @Nullable
+        Standing outcome;
+
+        Round(long number) {
+            this.number = number;
+        }
+    }
+
+    HomeBarrier(SyncWord word, SyncCalls calls, ClusterView cluster, Executor executor) {
+        this.word = word;
+        this.calls = calls;
+        this.cluster = cluster;
+        this.executor = executor;
+        this.open = new Round(word.fetchAdd(0, word.deadline(CALL)));
+    }
+
+    SyncWord word() {
+        return word;
+    }
+
+    synchronized Standing arrive(int node, long round, int parties, long party) {
+        if (round != open.number) {
+            return standing(round, party);
+        }
+        if (open.members.isEmpty()) {
+            open.parties = parties;
+        }
+        open.members.put(party, node);
+        if (open.parties != parties) {
+            return finish(Stage.BROKEN, "it was named with %d and with %d parties".formatted(open.parties, parties));
+        }
+        return open.members.size() == parties ? finish(Stage.PASSED, "") : new Standing(Stage.WAITS, round, "");
+    }
+
+    synchronized Standing leave(long round, long party, String reason) {
+        if (round != open.number || !open.members.containsKey(party)) {
+            return standing(round, party);
+        }
+        return finish(Stage.BROKEN, reason);
+    }
+
+    private Standing standing(long round, long party) {
+        for (Round past : finished) {
+            if (past.number == round && past.outcome != null && past.members.containsKey(party)) {
+                return past.outcome;
+            }
+        }
+        return new Standing(Stage.OTHER_ROUND, open.number, "");
+    }
+
+    /** Under the monitor: the next round is open when the nodes hear of the outcome. */
+    private Standing finish(Stage stage, String reason) {
+        Round past = open;
+        Standing outcome = new Standing(stage, past.number, reason);
+        past.outcome = outcome;
+        word.fetchAdd(1, word.deadline(CALL));
+        open = new Round(past.number + 1);
+        finished.add(past);
+        if (finished.size() > FINISHED_MAX) {
+            finished.remove();
+        }
+        for (int node : new TreeSet<>(past.members.values())) {
+            tell(node, outcome);
+        }
+        return outcome;
+    }
+
+    private void tell(int node, Standing outcome) {
+        try {
+            executor.execute(() -> {
+                try {
+                    calls.over(node, word.ref(), outcome, Deadline.in(CALL));
+                } catch (LiteException e) {
+                    log.debug("barrier {}: node {} will ask: {}", word.ref(), node, e.getMessage());
+                }
+            });
+        } catch (RejectedExecutionException e) {
+            log.debug("barrier {}: the node stops", word.ref());
+        }
+    }
+
+    /** Whether anybody waits here, so that audits are needed. */
+    synchronized boolean isWaitedFor() {
+        return !open.members.isEmpty();
+    }
+
+    /** One tick of the clock; looks after the parties from time to time. */
+    void tick() {
+        synchronized (this) {
+            if (open.members.isEmpty() || auditing || ++ticks < AUDIT_TICKS) {
+                return;
+            }
+            ticks = 0;
+            auditing = true;
+        }
+        try {
+            executor.execute(this::audit);
+        } catch (RejectedExecutionException e) {
+            log.debug("barrier {}: the node stops", word.ref());
+        }
+    }
+
+    private void audit() {
+        try {
+            long round;
+            Map<Integer, Integer> counts = new TreeMap<>();
+            synchronized (this) {
+                round = open.number;
+                open.members.values().forEach(node -> counts.merge(node, 1, Integer::sum));
+            }
+            for (Map.Entry<Integer, Integer> expected : counts.entrySet()) {
+                String missing = missing(expected.getKey(), round, expected.getValue());
+                if (missing != null) {
+                    breakRound(round, missing);
+                    return;
+                }
+            }
+        } catch (LiteException e) {
+            log.debug("barrier {}: the audit is tried again: {}", word.ref(), e.getMessage());
+        } finally {
+            synchronized (this) {
+                auditing = false;
+            }
+        }
+    }
+
+    /** Why a node has not all of its parties any more, or null. */
+    private @Nullable String missing(int node, long round, int expected) {
+        Deadline deadline = Deadline.in(CALL);
+        if (!cluster.isConnected(node)) {
+            Set<Integer> nodes = cluster.nodes(deadline);
+            return nodes.contains(node) ? null : "node %d with %d parties is gone".formatted(node, expected);
+        }
+        int there = calls.parties(node, word.ref(), round, deadline);
+        return there >= expected
+                ? null
+                : "%d of %d parties of node %d do not wait any more".formatted(expected - there, expected, node);
+    }
+
+    private synchronized void breakRound(long round, String reason) {
+        if (round == open.number && !open.members.isEmpty()) {
+            finish(Stage.BROKEN, reason);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+package dev.lite.tier.sync;
+
+import dev.lite.api.LiteException;
+import dev.lite.tier.Deadline;
+import dev.lite.tier.sync.SyncCalls.Claim;
+import dev.lite.tier.sync.SyncCalls.Place;
+import java.time.Duration;
+import java.util.TreeMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The queue of a lock whose word lies at this node: tickets in order, each with the node that waits. Whose turn it is says
+ * the word alone, so nothing here needs to outlive this process: after a restart the waiters come again by themselves.
+ *
+ * <p>A release moves the turn on and is followed by one message to the node of the next ticket, which wakes one waiter.
+ * When a turn does not end while others wait, {@link #audit} asks whether its ticket is claimed; if no node that is left
+ * claims it, it is passed over.
+ *
+ * <p>Bound: as many tickets as the word counts, at most 2²⁰.
+ */
+final class HomeLock {
+    private static final Logger log = LoggerFactory.getLogger(HomeLock.class);
+    private static final Duration CALL = Duration.ofSeconds(2);
+
+    /** Audits of one turn come after 1, 2, 4 … ticks, at most this many apart. */
+    private static final int AUDIT_TICKS_MAX = 10;
+
+    private static final int NOBODY = -1;
+
+    private final SyncWord word;
+    private final SyncCalls calls;
+    private final ClusterView cluster;
+    private final Executor executor;
+    private final SyncCounters counters;
+
+    // Guarded by this.
+    private final TreeMap<Long, Integer> waiters = new TreeMap<>();
+    private long told = -1; // the ticket that was told last that it is its turn, and where
+    private int toldNode = NOBODY;
+    private long auditedTurn = -1;
+    private int ticksLeft;
+    private int ticksApart;
+    private boolean auditing;
+
+    HomeLock(SyncWord word, SyncCalls calls, ClusterView cluster, Executor executor, SyncCounters counters) {
+        this.word = word;
+        this.calls = calls;
+        this.cluster = cluster;
+        this.executor = executor;
+        this.counters = counters;
+    }
+
+    SyncWord word() {
+        return word;
+    }
+
+    private long now() {
+        return word.fetchAdd(0, word.deadline(CALL));
+    }
+
+    /** A node waits with a ticket. */
+    synchronized Place queue(int node, long ticket) {
+        long turn = LockWord.turn(now());
+        if (ticket < turn) {
+            return Place.PASSED;
+        }
+        if (ticket > turn) {
+            waiters.put(ticket, node);
+            return Place.QUEUED;
+        }
+        waiters.remove(ticket);
+        told = ticket;
+        toldNode = node;
+        return Place.HELD;
+    }
+
+    /** Ends a ticket's turn, if it has not ended yet, and tells the next. */
+    void release(long ticket) {
+        if (pass(ticket)) {
+            tellNext();
+        }
+    }
+
+    private boolean pass(long ticket) {
+        for (long seen = now(); LockWord.count(seen) > 0 && LockWord.turn(seen) == ticket; ) {
+            long before = word.testSet(seen, seen + LockWord.PASS, word.deadline(CALL));
+            if (before == seen) {
+                return true;
+            }
+            seen = before; // somebody drew
+        }
+        return false;
+    }
+
+    private void tellNext() {
+        long turn;
+        Integer node;
+        synchronized (this) {
+            long seen = now();
+            turn = LockWord.turn(seen);
+            waiters.headMap(turn).clear();
+            node = LockWord.count(seen) == 0 ? null : waiters.remove(turn);
+            if (node == null) {
+                return; // free, or it comes and asks, or the audit finds it
+            }
+            told = turn;
+            toldNode = node;
+        }
+        tell(node, turn);
+    }
+
+    private void tell(int node, long turn) {
+        try {
+            executor.execute(() -> {
+                counters.turnSent();
+                try {
+                    if (calls.turn(node, word.ref(), turn, Deadline.in(CALL)) == Claim.UNKNOWN) {
+                        passOver(turn);
+                    }
+                } catch (LiteException e) {
+                    log.debug("lock {}: telling node {} waits for the audit: {}", word.ref(), node, e.getMessage());
+                }
+            });
+        } catch (RejectedExecutionException e) {
+            log.debug("lock {}: the node stops", word.ref());
+        }
+    }
+
+    private void passOver(long ticket) {
+        if (pass(ticket)) {
+            counters.passedOver();
+            tellNext();
+        }
+    }
+
+    /** Whether anybody waits here, so that audits are needed. */
+    synchronized boolean isWaitedFor() {
+        return !waiters.isEmpty();
+    }
+
+    /** One tick of the clock; starts an audit when it is due. */
+    void tick() {
+        synchronized (this) {
+            if (waiters.isEmpty() || auditing) {
+                return;
+            }
+            long turn = LockWord.turn(now());
+            if (turn != auditedTurn) {
+                auditedTurn = turn;
+                ticksApart = 1;
+                ticksLeft = 1;
+            }
+            if (--ticksLeft >= 0) {
+                return;
+            }
+            ticksApart = Math.min(AUDIT_TICKS_MAX, 2 * ticksApart);
+            ticksLeft = ticksApart;
+            auditing = true;
+        }
+        try {
+            executor.execute(this::audit);
+        } catch (RejectedExecutionException e) {
+            log.debug("lock {}: the node stops", word.ref());
+        }
+    }
+
+    private void audit() {
+        try {
+            long seen = now();
+            long turn = LockWord.turn(seen);
+            if (LockWord.count(seen) > 0 && isUnclaimed(turn)) {
+                log.info("lock {}: nobody claims ticket {}; it is passed over", word.ref(), turn);
+                passOver(turn);
+            }
+        } catch (LiteException e) {
+            log.debug("lock {}: the audit is tried again: {}", word.ref(), e.getMessage());
+        } finally {
+            synchronized (this) {
+                auditing = false;
+            }
+        }
+    }
+
+    /** Asks who has the ticket: whoever was told that it is its turn, or was noted to wait, else everybody. */
+    private boolean isUnclaimed(long turn) {
+        int node = nodeOf(turn);
+        if (node != NOBODY && cluster.isConnected(node)) {
+            return calls.turn(node, word.ref(), turn, Deadline.in(CALL)) == Claim.UNKNOWN;
+        }
+        Deadline deadline = Deadline.in(CALL);
+        for (int other : cluster.nodes(deadline)) {
+            if (node == NOBODY || node == other) {
+                Claim claim = calls.turn(other, word.ref(), turn, Deadline.in(CALL));
+                if (claim == Claim.TAKEN) {
+                    note(turn, other);
+                }
+                if (claim != Claim.UNKNOWN) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    private synchronized int nodeOf(long turn) {
+        @Nullable Integer waiting = waiters.remove(turn);
+        if (waiting != null) {
+            note(turn, waiting);
+        }
+        return told == turn ? toldNode : NOBODY;
+    }
+
+    private synchronized void note(long turn, int node) {
+        told = turn;
+        toldNode = node;
+    }
+}

@@ -1,0 +1,242 @@
+package dev.lite.tier.sync;
+
+import dev.lite.api.BarrierBrokenException;
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.tier.Deadline;
+import dev.lite.tier.sync.SyncCalls.Stage;
+import dev.lite.tier.sync.SyncCalls.Standing;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A barrier as one node sees it: the parties that wait here. Each arrives at the home by itself; the home tells the node once
+ * when a round is over, which wakes all of them.
+ *
+ * <p>Bound: {@link dev.lite.api.LtSync#PARTIES_MAX} parties at once.
+ */
+final class NodeBarrier {
+    /** A party tells the home again that it waits, in case the home was restarted. */
+    private static final Duration ARRIVE_AGAIN = Duration.ofSeconds(2);
+
+    private static final long ARRIVE_RETRY_NS = TimeUnit.MILLISECONDS.toNanos(20);
+
+    /** What a party keeps of its time to tell the home that it gives up: a tenth, at most so much. */
+    private static final long LEAVE_NS_MAX = TimeUnit.MILLISECONDS.toNanos(50);
+
+    /** Rounds whose end is remembered for parties whose arrival is being answered just then. */
+    private static final int OVER_MAX = 8;
+
+    private final String name;
+    private final SyncWord word;
+    private final SyncCalls calls;
+    private final AtomicLong partyIds;
+
+    // Guarded by this.
+    private final Map<Long, Party> here = new HashMap<>();
+    private long round;
+
+    private final Map<Long, Standing> over = new LinkedHashMap<>() {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Long, Standing> eldest) {
+            return size() > OVER_MAX;
+        }
+    };
+
+    /** Somebody who waits. */
+    private static final class Party {
+        final long id;
+        final SessionSync session;
+        final Thread thread = Thread.currentThread();
+        // Guarded by the barrier.
+        long round;
+        boolean counted; // the home has said so
+        // Written under the barrier's monitor.
+        volatile @Nullable Standing outcome;
+        volatile boolean ended; // its session has ended
+
+        Party(long id, SessionSync session, long round) {
+            this.id = id;
+            this.session = session;
+            this.round = round;
+        }
+    }
+
+    /** @param partyIds gives numbers that no party in the cluster has had */
+    NodeBarrier(String name, SyncWord word, SyncCalls calls, AtomicLong partyIds) {
+        this.name = name;
+        this.word = word;
+        this.calls = calls;
+        this.partyIds = partyIds;
+    }
+
+    String name() {
+        return name;
+    }
+
+    SyncWord word() {
+        return word;
+    }
+
+    long await(SessionSync session, int parties, Duration patience) {
+        Deadline deadline = Deadline.in(patience);
+        Party party = enter(session, parties);
+        try {
+            Standing outcome = await(party, parties, deadline);
+            if (outcome == null) {
+                outcome = leave(party, "a party gave up at its deadline of " + patience, deadline);
+                if (outcome == null || outcome.stage() != Stage.PASSED) {
+                    throw deadline.exception("waiting for %d parties at barrier \"%s\"".formatted(parties, name));
+                }
+            }
+            if (outcome.stage() == Stage.BROKEN) {
+                throw broken(outcome);
+            }
+            return outcome.round();
+        } finally {
+            synchronized (this) {
+                here.remove(party.id);
+            }
+        }
+    }
+
+    private BarrierBrokenException broken(Standing outcome) {
+        return new BarrierBrokenException(
+                "barrier \"%s\", round %d: %s".formatted(name, outcome.round(), outcome.reason()));
+    }
+
+    private synchronized Party enter(SessionSync session, int parties) {
+        session.requireOpen();
+        if (here.size() >= dev.lite.api.LtSync.PARTIES_MAX) {
+            throw new LimitExceededException("barrier \"%s\": %d parties of %d wait at this node; the limit is %d"
+                    .formatted(name, here.size(), parties, dev.lite.api.LtSync.PARTIES_MAX));
+        }
+        Party party = new Party(partyIds.incrementAndGet(), session, round);
+        here.put(party.id, party);
+        return party;
+    }
+
+    /** How the round ended; null when it is time to give up. */
+    private @Nullable Standing await(Party party, int parties, Deadline deadline) {
+        long reserveNs = Math.min(LEAVE_NS_MAX, deadline.remainingNs() / 10);
+        long arriveAtNs = System.nanoTime();
+        while (true) {
+            Standing outcome = party.outcome;
+            if (outcome != null) {
+                return outcome;
+            }
+            if (party.ended) {
+                leaveQuietly(party, "the session of a party ended");
+                throw party.session.ended();
+            }
+            if (Thread.interrupted()) {
+                leaveQuietly(party, "a party was interrupted");
+                Thread.currentThread().interrupt();
+                throw new LmrUnavailableException("interrupted while waiting at barrier \"%s\"".formatted(name));
+            }
+            long leftNs = deadline.remainingNs() - reserveNs;
+            if (leftNs <= 0) {
+                return null;
+            }
+            long untilArriveNs = arriveAtNs - System.nanoTime();
+            if (untilArriveNs > 0) {
+                LockSupport.parkNanos(this, Math.min(leftNs, untilArriveNs));
+                continue;
+            }
+            long againNs = arrive(party, parties, Deadline.in(Duration.ofNanos(leftNs)));
+            arriveAtNs = System.nanoTime() + againNs;
+        }
+    }
+
+    /** Tells the home; returns after how many nanoseconds to tell it again. */
+    private long arrive(Party party, int parties, Deadline left) {
+        Deadline ofCall = left.remaining().compareTo(ARRIVE_AGAIN) > 0 ? Deadline.in(ARRIVE_AGAIN) : left;
+        try {
+            return arrived(party, calls.arrive(word.ref(), party.round, parties, party.id, ofCall))
+                    ? 0
+                    : ARRIVE_AGAIN.toNanos();
+        } catch (LmrUnavailableException e) {
+            throw e;
+        } catch (LiteException e) {
+            return ARRIVE_RETRY_NS; // until the deadline
+        }
+    }
+
+    /** Notes the home's answer; whether the party has to arrive again at once. */
+    private synchronized boolean arrived(Party party, Standing answer) {
+        switch (answer.stage()) {
+            case WAITS -> {
+                party.counted = true;
+                Standing missed = over.get(party.round); // the end overtook this answer
+                if (missed != null && party.outcome == null) {
+                    party.outcome = missed;
+                }
+            }
+            case PASSED, BROKEN -> {
+                round = Math.max(round, answer.round() + 1);
+                party.outcome = answer;
+            }
+            case OTHER_ROUND -> {
+                round = Math.max(round, answer.round());
+                if (party.counted) {
+                    party.outcome = new Standing(
+                            Stage.BROKEN, party.round, "its home was restarted, and does not know how it ended");
+                } else {
+                    party.round = answer.round();
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private @Nullable Standing leave(Party party, String reason, Deadline deadline) {
+        try {
+            Standing answer = calls.leave(word.ref(), party.round, party.id, reason, deadline);
+            return answer.stage() == Stage.OTHER_ROUND ? null : answer;
+        } catch (LiteException e) {
+            return party.outcome; // the home finds out by itself that this party is gone
+        }
+    }
+
+    private void leaveQuietly(Party party, String reason) {
+        leave(party, reason, Deadline.in(Duration.ofNanos(LEAVE_NS_MAX)));
+    }
+
+    /** The home says that a round is over. */
+    synchronized void over(Standing outcome) {
+        round = Math.max(round, outcome.round() + 1);
+        over.put(outcome.round(), outcome);
+        for (Party party : here.values()) {
+            if (party.round == outcome.round() && party.counted && party.outcome == null) {
+                party.outcome = outcome;
+                LockSupport.unpark(party.thread);
+            }
+        }
+    }
+
+    /** How many parties there are here that may be counted for a round. */
+    synchronized int parties(long ofRound) {
+        return (int)
+                here.values().stream().filter(party -> party.round == ofRound).count();
+    }
+
+    /** Ends the waits of a session that has ended. */
+    synchronized void endWaits(SessionSync session) {
+        for (Party party : here.values()) {
+            if (party.session == session) {
+                party.ended = true;
+                LockSupport.unpark(party.thread);
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+package dev.lite.tier.sync;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LtBarrier;
+import dev.lite.api.LtLock;
+import dev.lite.api.LtSync;
+import dev.lite.api.SessionLostException;
+import dev.lite.tier.Deadline;
+import dev.lite.tier.TierSync;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The locks and barriers of one session, which owns what it holds. Any thread.
+ *
+ * <p>Bound: {@value #NAMES_MAX} names.
+ */
+public final class SessionSync implements TierSync {
+    /** How many locks, and how many barriers, a session may use. */
+    static final int NAMES_MAX = 16_384;
+
+    private final SyncService service;
+    private final String owner;
+    private final Duration patience;
+    private final Map<String, SessionLock> locks = new ConcurrentHashMap<>();
+    private final Map<String, NodeBarrier> barriers = new ConcurrentHashMap<>();
+    private volatile boolean open = true;
+
+    SessionSync(SyncService service, String owner, Duration patience) {
+        this.service = service;
+        this.owner = owner;
+        this.patience = patience;
+    }
+
+    boolean isOpen() {
+        return open;
+    }
+
+    void requireOpen() {
+        if (!open) {
+            throw ended();
+        }
+    }
+
+    SessionLostException ended() {
+        return new SessionLostException("the session of %s has ended; its locks have passed on".formatted(owner));
+    }
+
+    /** How long an operation waits that has no deadline of its own. */
+    Duration patience() {
+        return patience;
+    }
+
+    @Override
+    public LtLock lock(String name) {
+        return lock(name, patience);
+    }
+
+    @Override
+    public LtLock lock(String name, Duration deadline) {
+        requireOpen();
+        SessionLock known = locks.get(name);
+        if (known != null) {
+            return known;
+        }
+        LtSync.checkName(name);
+        requireRoom(locks.size());
+        SessionLock lock = new SessionLock(service.lock(name, Deadline.in(deadline)));
+        locks.put(name, lock);
+        return lock;
+    }
+
+    @Override
+    public LtBarrier barrier(String name, int parties) {
+        return barrier(name, parties, patience);
+    }
+
+    @Override
+    public LtBarrier barrier(String name, int parties, Duration deadline) {
+        requireOpen();
+        LtSync.checkName(name);
+        LtSync.checkParties(parties);
+        requireRoom(barriers.size());
+        NodeBarrier barrier = service.barrier(name, Deadline.in(deadline));
+        barriers.put(name, barrier);
+        return new SessionBarrier(barrier, parties);
+    }
+
+    private void requireRoom(int names) {
+        if (names >= NAMES_MAX) {
+            throw new LimitExceededException(
+                    "the session of %s uses %d locks or barriers; the limit is %d".formatted(owner, names, NAMES_MAX));
+        }
+    }
+
+    @Override
+    public void endWaits() {
+        open = false;
+        locks.values().forEach(lock -> lock.lock.endWaits(this));
+        barriers.values().forEach(barrier -> barrier.endWaits(this));
+    }
+
+    /** Ends every wait and releases every lock. The session's data operations are over. */
+    public void close() {
+        endWaits();
+        locks.values().forEach(lock -> lock.lock.releaseAll(this));
+    }
+
+    private static Duration positive(Duration deadline) {
+        if (deadline.isNegative() || deadline.isZero()) {
+            throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
+        }
+        return deadline;
+    }
+
+    /** A lock for the use of this session. */
+    private final class SessionLock implements LtLock {
+        private final NodeLock lock;
+
+        SessionLock(NodeLock lock) {
+            this.lock = lock;
+        }
+
+        @Override
+        public String name() {
+            return lock.name();
+        }
+
+        @Override
+        public HeldLock acquire(Duration deadline) {
+            return lock.acquire(SessionSync.this, positive(deadline));
+        }
+
+        @Override
+        public Optional<HeldLock> tryAcquire() {
+            return lock.tryAcquire(SessionSync.this);
+        }
+
+        @Override
+        public String toString() {
+            return "LtLock[%s]".formatted(name());
+        }
+    }
+
+    /** A barrier for the use of this session. */
+    private final class SessionBarrier implements LtBarrier {
+        private final NodeBarrier barrier;
+        private final int parties;
+
+        SessionBarrier(NodeBarrier barrier, int parties) {
+            this.barrier = barrier;
+            this.parties = parties;
+        }
+
+        @Override
+        public String name() {
+            return barrier.name();
+        }
+
+        @Override
+        public int parties() {
+            return parties;
+        }
+
+        @Override
+        public long await(Duration deadline) {
+            return barrier.await(SessionSync.this, parties, positive(deadline));
+        }
+
+        @Override
+        public String toString() {
+            return "LtBarrier[%s, %d parties]".formatted(name(), parties);
+        }
+    }
+}

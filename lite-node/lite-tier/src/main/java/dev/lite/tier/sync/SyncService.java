@@ -1,0 +1,260 @@
+package dev.lite.tier.sync;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.tier.Deadline;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Locks and barriers of one node (paper §7.2): those that its sessions use, and the queues of those whose word lies here. One
+ * background thread ("lite-sync") looks after the waits whose home this node is; it sleeps while there are none.
+ *
+ * <p>Bounds: {@value #NAMES_MAX} locks and as many barriers in use here; as many queues as words were made here.
+ */
+public final class SyncService implements SyncCalls.Service, AutoCloseable {
+    /** How many locks, and how many barriers, a node's sessions may use; names are not forgotten while the node runs. */
+    static final int NAMES_MAX = 65_536;
+
+    private static final Logger log = LoggerFactory.getLogger(SyncService.class);
+    private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final int PARTY_NODE_SHIFT = 52;
+
+    private final WordStore words;
+    private final SyncCalls calls;
+    private final ClusterView cluster;
+    private final Executor executor;
+    private final SyncCounters counters = new SyncCounters();
+    private final AtomicLong partyIds;
+
+    private final Map<String, NodeLock> locks = new ConcurrentHashMap<>();
+    private final Map<Long, NodeLock> locksById = new ConcurrentHashMap<>();
+    private final Map<Long, HomeLock> lockHomes = new ConcurrentHashMap<>();
+    private final Map<String, NodeBarrier> barriers = new ConcurrentHashMap<>();
+    private final Map<Long, NodeBarrier> barriersById = new ConcurrentHashMap<>();
+    private final Map<Long, HomeBarrier> barrierHomes = new ConcurrentHashMap<>();
+
+    private final Thread thread;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition wanted = lock.newCondition();
+    private boolean waits; // guarded by lock: somebody waits at a home here, or did at the last tick
+    private volatile boolean closed;
+
+    /**
+     * @param self this node's id
+     * @param executor for calls to other nodes; virtual threads
+     */
+    public SyncService(int self, WordStore words, SyncCalls calls, ClusterView cluster, Executor executor) {
+        this.words = words;
+        this.calls = calls;
+        this.cluster = cluster;
+        this.executor = executor;
+        // A restarted node begins elsewhere, so that no party has the number of an earlier one.
+        this.partyIds = new AtomicLong(
+                (long) self << PARTY_NODE_SHIFT | new SecureRandom().nextLong(1L << (PARTY_NODE_SHIFT - 1)));
+        this.thread = Thread.ofPlatform().name("lite-sync").daemon().unstarted(this::run);
+    }
+
+    /** Starts the background thread. */
+    public void start() {
+        thread.start();
+    }
+
+    /**
+     * The locks and barriers of a new session.
+     *
+     * @param owner for messages
+     * @param patience how long an operation waits that has no deadline of its own
+     */
+    public SessionSync session(String owner, Duration patience) {
+        return new SessionSync(this, owner, patience);
+    }
+
+    NodeLock lock(String name, Deadline deadline) {
+        NodeLock known = locks.get(name);
+        if (known != null) {
+            return known;
+        }
+        requireRoom(locks.size());
+        SyncWord word = words.open(WordStore.Kind.LOCK, name, deadline);
+        NodeLock made = new NodeLock(name, word, calls, counters);
+        NodeLock first = locks.putIfAbsent(name, made);
+        if (first != null) {
+            words.giveBack(word);
+            return first;
+        }
+        locksById.put(word.ref().lmrId(), made); // before its first draw
+        return made;
+    }
+
+    NodeBarrier barrier(String name, Deadline deadline) {
+        NodeBarrier known = barriers.get(name);
+        if (known != null) {
+            return known;
+        }
+        requireRoom(barriers.size());
+        SyncWord word = words.open(WordStore.Kind.BARRIER, name, deadline);
+        NodeBarrier made = new NodeBarrier(name, word, calls, partyIds);
+        NodeBarrier first = barriers.putIfAbsent(name, made);
+        if (first != null) {
+            words.giveBack(word);
+            return first;
+        }
+        barriersById.put(word.ref().lmrId(), made);
+        return made;
+    }
+
+    private static void requireRoom(int names) {
+        if (names >= NAMES_MAX) {
+            throw new LimitExceededException(
+                    "this node's applications use %d locks or barriers; the limit is %d".formatted(names, NAMES_MAX));
+        }
+    }
+
+    /** What happened to contended locks so far. */
+    public SyncStats stats() {
+        return counters.snapshot();
+    }
+
+    @Override
+    public SyncCalls.Place queue(int node, WordRef ref, long ticket) {
+        SyncCalls.Place place = home(ref).queue(node, ticket);
+        if (place == SyncCalls.Place.QUEUED) {
+            somebodyWaits();
+        }
+        return place;
+    }
+
+    @Override
+    public void release(WordRef ref, long ticket) {
+        home(ref).release(ticket);
+    }
+
+    @Override
+    public SyncCalls.Claim turn(WordRef ref, long ticket) {
+        NodeLock known = locksById.get(ref.lmrId());
+        return known == null ? SyncCalls.Claim.UNKNOWN : known.turn(ticket);
+    }
+
+    @Override
+    public SyncCalls.Standing arrive(int node, WordRef ref, long round, int parties, long party) {
+        SyncCalls.Standing standing = barrierHome(ref).arrive(node, round, parties, party);
+        if (standing.stage() == SyncCalls.Stage.WAITS) {
+            somebodyWaits();
+        }
+        return standing;
+    }
+
+    @Override
+    public SyncCalls.Standing leave(WordRef ref, long round, long party, String reason) {
+        return barrierHome(ref).leave(round, party, reason);
+    }
+
+    @Override
+    public void over(WordRef ref, SyncCalls.Standing outcome) {
+        NodeBarrier known = barriersById.get(ref.lmrId());
+        if (known != null) {
+            known.over(outcome);
+        }
+    }
+
+    @Override
+    public int parties(WordRef ref, long round) {
+        NodeBarrier known = barriersById.get(ref.lmrId());
+        return known == null ? 0 : known.parties(round);
+    }
+
+    private HomeLock home(WordRef ref) {
+        return home(lockHomes, ref, word -> new HomeLock(word, calls, cluster, executor, counters));
+    }
+
+    private HomeBarrier barrierHome(WordRef ref) {
+        return home(barrierHomes, ref, word -> new HomeBarrier(word, calls, cluster, executor));
+    }
+
+    private <T> T home(Map<Long, T> homes, WordRef ref, Function<SyncWord, T> make) {
+        T known = homes.get(ref.lmrId());
+        // Rare, and without waiting: the word is in this node's own memory.
+        return known != null ? known : homes.computeIfAbsent(ref.lmrId(), id -> make.apply(words.own(ref)));
+    }
+
+    private void somebodyWaits() {
+        lock.lock();
+        try {
+            waits = true;
+            wanted.signal();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void run() {
+        while (awaitTick()) {
+            boolean any = false;
+            for (HomeLock home : lockHomes.values()) {
+                any |= tick(home::isWaitedFor, home::tick);
+            }
+            for (HomeBarrier home : barrierHomes.values()) {
+                any |= tick(home::isWaitedFor, home::tick);
+            }
+            if (any) {
+                somebodyWaits();
+            }
+        }
+    }
+
+    private boolean tick(java.util.function.BooleanSupplier isWaitedFor, Runnable tick) {
+        try {
+            if (!isWaitedFor.getAsBoolean()) {
+                return false;
+            }
+            tick.run();
+        } catch (RuntimeException e) {
+            if (!closed) {
+                log.error("looking after a lock or barrier failed; going on", e);
+            }
+        }
+        return true;
+    }
+
+    /** Waits until somebody waits, and then for one tick; false when the service is closed. */
+    private boolean awaitTick() {
+        lock.lock();
+        try {
+            while (!waits && !closed) {
+                wanted.await();
+            }
+            waits = false;
+            for (long left = TICK_NS; left > 0 && !closed; ) {
+                left = wanted.awaitNanos(left);
+            }
+            return !closed;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // nobody interrupts this thread but a dying process
+            return false;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends the background thread. The sessions were closed before; a call that comes now finds its word unmapped. */
+    @Override
+    public void close() {
+        lock.lock();
+        try {
+            closed = true;
+            wanted.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+}
