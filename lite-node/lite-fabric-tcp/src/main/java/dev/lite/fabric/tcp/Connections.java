@@ -9,6 +9,7 @@ import dev.lite.os.TcpSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -141,7 +142,11 @@ final class Connections implements AutoCloseable {
             }
             Handshake.awaitReady(made[0].wire(), deadline);
             var link = link(
-                    endpoint, verdict.hello(), verdict.bytes(), List.of(made).subList(0, count), address);
+                    endpoint,
+                    verdict.hello(),
+                    verdict.bytes(),
+                    Arrays.asList(made).subList(0, count),
+                    address);
             handed = true;
             hand(endpoint, link);
         } catch (RuntimeException e) {

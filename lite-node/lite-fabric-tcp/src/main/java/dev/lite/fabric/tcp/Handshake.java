@@ -46,8 +46,7 @@ final class Handshake {
 
     private static final int REASON_BYTES = 128;
     /** Lane, lanes, connection, size, hello with its length; the proof follows. */
-    private static final int CLAIM_BYTES =
-            4 * Integer.BYTES + 2 * Long.BYTES + Long.BYTES + FabricConfig.HELLO_BYTES_MAX;
+    private static final int CLAIM_BYTES = 3 * Integer.BYTES + 3 * Long.BYTES + FabricConfig.HELLO_BYTES_MAX;
     /** Whether yes, lanes, size, hello with its length, reason with its length; the proof follows. */
     private static final int VERDICT_BYTES =
             4 * Integer.BYTES + Long.BYTES + FabricConfig.HELLO_BYTES_MAX + REASON_BYTES;

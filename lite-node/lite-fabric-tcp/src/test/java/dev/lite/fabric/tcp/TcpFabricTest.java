@@ -1,0 +1,388 @@
+package dev.lite.fabric.tcp;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricException;
+import dev.lite.fabric.Post;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class TcpFabricTest {
+    private static final String SECRET = "sixteen bytes at least";
+    private static final int MIB = 1 << 20;
+
+    @ParameterizedTest
+    @CsvSource({
+        "port, 65536, 0 to 65535",
+        "port, -1, 0 to 65535",
+        "port, http, number",
+        "lanes, 0, 1 to 4",
+        "lanes, 5, 1 to 4",
+        "connections-max, 0, 1 to 4096",
+        "handshake-timeout-ms, 0, 1 to 60000",
+        "peer-timeout-ms, 299, 300 to 600000",
+        "bind, '', no address",
+        "bind, no.such.host.invalid, no address",
+        "bind, 0.0.0.0, advertised-host"
+    })
+    void anOptionOutOfItsLimitsIsRefusedWithThem(String name, String value, String limits) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> TcpOptions.of(Map.of(name, value)))
+                .withMessageContaining(name)
+                .withMessageContaining(value)
+                .withMessageContaining(limits);
+    }
+
+    @Test
+    void aShortSecretIsRefusedAndNoSecretIsPrinted() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> TcpOptions.of(Map.of("secret", "hunter2")))
+                .withMessageContaining("16")
+                .withMessageContaining("7")
+                .satisfies(e -> assertThat(e.getMessage()).doesNotContain("hunter2"));
+        assertThat(TcpOptions.of(Map.of("secret", SECRET)).toString()).doesNotContain(SECRET);
+    }
+
+    @Test
+    void listeningBeyondLoopbackWithoutASecretIsRefused() {
+        assertThatThrownBy(() -> new TestNode("a", "bind", "0.0.0.0", "advertised-host", "localhost"))
+                .isInstanceOf(FabricException.class)
+                .hasMessageContaining("secret")
+                .hasMessageContaining("0.0.0.0");
+        try (var a = new TestNode("a", "bind", "0.0.0.0", "advertised-host", "localhost", "secret", SECRET);
+                var b = new TestNode("b", "secret", SECRET)) {
+            assertThat(a.fabric.localAddress()).startsWith("localhost:");
+            b.connectTo(a);
+        }
+    }
+
+    @Test
+    void aPortThatIsTakenIsNamed() {
+        try (var a = new TestNode("a")) {
+            assertThatThrownBy(() -> new TestNode("b", "port", Integer.toString(a.port())))
+                    .isInstanceOf(FabricException.class)
+                    .hasMessageContaining("EADDRINUSE")
+                    .hasMessageContaining(a.fabric.localAddress());
+        }
+    }
+
+    @Test
+    void aPeerWithAnotherSecretHearsOneSentenceAndNobodyIsDisturbed() {
+        try (var a = new TestNode("a", "secret", SECRET);
+                var friend = new TestNode("friend", "secret", SECRET);
+                var stranger = new TestNode("stranger", "secret", "another secret of 16")) {
+            var up = friend.connectTo(a);
+
+            String reason = stranger.refusalBy(a);
+
+            assertThat(reason).contains("the cluster secret differs").doesNotContain(SECRET, "another secret");
+            assertThat(a.accepted).hasSize(1);
+            assertThat(up.write(0, friend.address(), 8, 1)).isEqualTo(Post.ACCEPTED);
+            TestNode.until("written", () -> friend.completed.contains(1L), friend, a);
+        }
+    }
+
+    @Test
+    void aPeerWithoutASecretIsRefusedByOneThatHasOneAndTheOtherWayRound() {
+        try (var with = new TestNode("with", "secret", SECRET);
+                var without = new TestNode("without")) {
+            without.refusalBy(with);
+            with.refusalBy(without);
+
+            assertThat(with.connected).isEmpty();
+            assertThat(with.accepted).isEmpty();
+            assertThat(without.connected).isEmpty();
+            assertThat(without.accepted).isEmpty();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 7, 8, 48, 1000})
+    void garbageInsteadOfAHandshakeIsDroppedAndNobodyIsDisturbed(int bytes) throws IOException {
+        try (var a = new TestNode("a", "handshake-timeout-ms", "300");
+                var b = new TestNode("b")) {
+            byte[] garbage = new byte[bytes];
+            new Random(bytes).nextBytes(garbage);
+            try (var socket = new Socket(InetAddress.getLoopbackAddress(), a.port())) {
+                socket.setSoTimeout((int) Duration.ofNanos(TestNode.nanos(10)).toMillis());
+                socket.getOutputStream().write(garbage);
+                assertThat(ends(socket)).isTrue();
+            }
+            b.connectTo(a);
+            assertThat(a.accepted).hasSize(1);
+        }
+    }
+
+    /** Whether the other side ends it, in order or by a reset. */
+    private static boolean ends(Socket socket) {
+        try {
+            while (socket.getInputStream().read() >= 0) {
+                // Its challenge, perhaps.
+            }
+            return true;
+        } catch (java.net.SocketTimeoutException e) {
+            return false;
+        } catch (IOException e) {
+            return true;
+        }
+    }
+
+    @Test
+    void moreStrangersThanTheLimitAreDroppedAndMakeRoomInTime() throws IOException {
+        List<Socket> silent = new ArrayList<>();
+        try (var a = new TestNode("a", "handshake-timeout-ms", "1500");
+                var b = new TestNode("b", "handshake-timeout-ms", "1000")) {
+            try {
+                for (int i = 0; i < Connections.STRANGERS_MAX; i++) {
+                    silent.add(new Socket(InetAddress.getLoopbackAddress(), a.port()));
+                }
+                try (var oneMore = new Socket(InetAddress.getLoopbackAddress(), a.port())) {
+                    oneMore.setSoTimeout(1000);
+                    assertThat(ends(oneMore)).as("dropped at once").isTrue();
+                }
+                for (var socket : silent) {
+                    assertThat(ends(socket)).as("dropped when its time is over").isTrue();
+                }
+                b.connectTo(a);
+            } finally {
+                for (var socket : silent) {
+                    socket.close();
+                }
+            }
+        }
+    }
+
+    @Test
+    void connectionsOverTheLimitAreRefusedWithIt() {
+        try (var a = new TestNode("a", "connections-max", "1");
+                var b = new TestNode("b");
+                var c = new TestNode("c")) {
+            b.connectTo(a);
+            assertThat(c.refusalBy(a)).contains("connections-max").contains("1 connections");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4})
+    void theSmallerNumberOfLanesCounts(int lanes) {
+        try (var a = new TestNode("a", "lanes", Integer.toString(lanes));
+                var b = new TestNode("b", "lanes", "3")) {
+            var toA = (TcpEndpoint) b.connectTo(a);
+            var link = toA.link();
+            assertThat(link).isNotNull();
+            assertThat(link.lanes()).hasSize(Math.min(3, lanes));
+            assertThat(toA.write(0, b.address(), MIB, 1)).isEqualTo(Post.ACCEPTED);
+            TestNode.until("written", () -> b.completed.contains(1L), b, a);
+        }
+    }
+
+    @Test
+    void ipv6CarriesEverything() {
+        try (var a = new TestNode("a", "bind", "::1", "secret", SECRET);
+                var b = new TestNode("b", "bind", "::1", "secret", SECRET)) {
+            assertThat(a.fabric.localAddress()).startsWith("[").endsWith("]:" + a.port());
+            var toA = b.connectTo(a);
+            b.memory.set(JAVA_LONG, 0, 4711);
+            toA.writeImm(64, b.address(), 8, 5, 1);
+            toA.fetchAdd(64, 1, b.address() + 8, 2);
+            toA.read(64, b.address() + 16, 8, 3);
+            TestNode.until("done", () -> b.completed.size() == 3 && a.immediates.contains(5), b, a);
+            assertThat(b.memory.get(JAVA_LONG, 8)).isEqualTo(4711);
+            assertThat(b.memory.get(JAVA_LONG, 16)).isEqualTo(4712);
+        }
+    }
+
+    @Test
+    void aMebibyteEachWayAtOnceNeverBlocks() {
+        try (var a = new TestNode("a");
+                var b = new TestNode("b")) {
+            var toA = b.connectTo(a);
+            var toB = a.accepted.getFirst();
+            long seed = System.nanoTime();
+            byte[] ofA = new byte[MIB];
+            byte[] ofB = new byte[MIB];
+            new Random(seed).nextBytes(ofA);
+            new Random(seed + 1).nextBytes(ofB);
+            a.memory.asSlice(0, MIB).copyFrom(java.lang.foreign.MemorySegment.ofArray(ofA));
+            b.memory.asSlice(0, MIB).copyFrom(java.lang.foreign.MemorySegment.ofArray(ofB));
+            int count = 200;
+            for (int i = 0; i < count; i++) {
+                toA.write(2 * MIB, b.address(), MIB, 2L * i);
+                toB.write(2 * MIB, a.address(), MIB, 2L * i);
+                toA.read(0, b.address() + 4 * MIB, MIB, 2L * i + 1);
+                toB.read(0, a.address() + 4 * MIB, MIB, 2L * i + 1);
+                int turn = i;
+                TestNode.until(
+                        "not too many under way", () -> a.completed.size() + b.completed.size() > 4 * turn - 80, a, b);
+            }
+            TestNode.until("all", () -> a.completed.size() == 2 * count && b.completed.size() == 2 * count, a, b);
+            assertThat(a.memory.asSlice(2 * MIB, MIB).toArray(JAVA_BYTE)).isEqualTo(ofB);
+            assertThat(b.memory.asSlice(2 * MIB, MIB).toArray(JAVA_BYTE)).isEqualTo(ofA);
+            assertThat(a.memory.asSlice(4 * MIB, MIB).toArray(JAVA_BYTE)).isEqualTo(ofB);
+            assertThat(b.memory.asSlice(4 * MIB, MIB).toArray(JAVA_BYTE)).isEqualTo(ofA);
+        }
+    }
+
+    @Test
+    void aSmallReadIsNotHeldUpByLargeWrites() {
+        try (var a = new TestNode("a");
+                var b = new TestNode("b")) {
+            var toA = b.connectTo(a);
+            for (int i = 0; i < 32; i++) {
+                assertThat(toA.write(0, b.address(), 4 * MIB, i)).isEqualTo(Post.ACCEPTED);
+            }
+            assertThat(toA.read(0, b.address() + 5 * MIB, 64, 1000)).isEqualTo(Post.ACCEPTED);
+            TestNode.until("read", () -> b.completed.contains(1000L), b, a);
+            assertThat(b.completed.size()).as("writes that were done before it").isLessThan(32);
+            TestNode.until("all", () -> b.completed.size() == 33, b, a);
+        }
+    }
+
+    @Test
+    void aFullQueueAnswersBusyWhileThePeerDoesNotPoll() {
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            int taken = 0;
+            while (toA.write(0, b.address(), MIB, taken) == Post.ACCEPTED) {
+                taken++;
+            }
+            assertThat(taken).isEqualTo(Outbound.OPERATIONS_MAX);
+            assertThat(toA.read(0, b.address(), 8, 9999)).isEqualTo(Post.BUSY);
+            TestNode.until("all", () -> b.completed.size() == Outbound.OPERATIONS_MAX, b, a);
+            assertThat(toA.read(0, b.address(), 8, 9999)).isEqualTo(Post.ACCEPTED);
+            TestNode.until("one more", () -> b.completed.contains(9999L), b, a);
+        }
+    }
+
+    @Test
+    void aSilentPeerIsGivenUpAndWhatWaitedForItTimedOut() {
+        try (var a = new TestNode("a", "peer-timeout-ms", "600");
+                var b = new TestNode("b", "peer-timeout-ms", "600")) {
+            var toA = b.connectTo(a);
+            toA.read(0, b.address(), 8, 1);
+            // Only b polls: a is as a process that was stopped.
+            long start = System.nanoTime();
+            TestNode.until("given up", () -> b.disconnected.containsKey(toA), b);
+            assertThat(System.nanoTime() - start).isGreaterThan(300_000_000L);
+            assertThat(b.failed).containsEntry(1L, FabricError.TIMED_OUT);
+            assertThat(b.disconnected.get(toA)).contains("silent").contains("600");
+            TestNode.until("noticed", () -> a.disconnected.size() == 1, a);
+        }
+    }
+
+    @Test
+    void anIdlePeerThatPollsIsKept() {
+        try (var a = new TestNode("a", "peer-timeout-ms", "300");
+                var b = new TestNode("b", "peer-timeout-ms", "300")) {
+            var toA = b.connectTo(a);
+            long end = System.nanoTime() + 1_200_000_000L;
+            TestNode.until("a while", () -> System.nanoTime() - end > 0, a, b);
+            assertThat(a.disconnected).isEmpty();
+            assertThat(b.disconnected).isEmpty();
+            assertThat(toA.read(0, b.address(), 8, 1)).isEqualTo(Post.ACCEPTED);
+        }
+    }
+
+    @Test
+    void anImmediateIsAcknowledgedAlsoWhenNothingGoesTheOtherWay() {
+        try (var a = new TestNode("a");
+                var b = new TestNode("b")) {
+            var toA = b.connectTo(a);
+            toA.writeImm(0, b.address(), 8, 1, 1);
+            TestNode.until("arrived", () -> a.immediates.contains(1), a);
+            a.fabric.await(0);
+            TestNode.until("acknowledged", () -> b.completed.contains(1L), b);
+        }
+    }
+
+    @Test
+    void standByEndsWhenSomethingComesWhileArmedAndNotWhileDisarmed() throws InterruptedException {
+        try (var a = new TestNode("a");
+                var b = new TestNode("b")) {
+            var toA = b.connectTo(a);
+            TestNode.until("rest", () -> a.fabric.poll(16) + b.fabric.poll(16) == 0, a, b);
+            var returns = new AtomicInteger();
+            a.fabric.disarm();
+            a.fabric.standBy(0);
+            a.fabric.standBy(1_000_000);
+            var follower = Thread.ofPlatform().daemon().start(() -> {
+                a.fabric.standBy(TestNode.nanos(4));
+                returns.incrementAndGet();
+            });
+            toA.writeImm(0, b.address(), 0, 1, 1);
+            TestNode.until("arrived", () -> a.immediates.contains(1), a);
+            LockSupport.parkNanos(50_000_000);
+            assertThat(returns).as("while disarmed").hasValue(0);
+
+            assertThat(a.fabric.arm()).isTrue();
+            toA.writeImm(0, b.address(), 0, 2, 2);
+
+            assertThat(follower.join(Duration.ofNanos(TestNode.nanos(2)))).isTrue();
+            assertThat(a.fabric.arm()).as("something may be polled").isFalse();
+            long start = System.nanoTime();
+            a.fabric.standBy(TestNode.nanos(4));
+            assertThat(System.nanoTime() - start).isLessThan(TestNode.nanos(2));
+        }
+    }
+
+    @Test
+    void wakeupEndsStandByEvenWhileDisarmed() throws InterruptedException {
+        try (var a = new TestNode("a")) {
+            TestNode.until("rest", () -> a.fabric.poll(16) == 0, a);
+            a.fabric.disarm();
+            var follower = Thread.ofPlatform().daemon().start(() -> a.fabric.standBy(TestNode.nanos(4)));
+            a.fabric.wakeup();
+            assertThat(follower.join(Duration.ofNanos(TestNode.nanos(2)))).isTrue();
+        }
+    }
+
+    @Test
+    void aPeerThatSpeaksNonsenseAfterItsHandshakeIsCutOff() throws IOException {
+        try (var a = new TestNode("a", "lanes", "1")) {
+            try (var socket = new Socket()) {
+                socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), a.port()));
+                shakeHands(socket);
+                TestNode.until("accepted", () -> a.accepted.size() == 1, a);
+                byte[] nonsense = new byte[Frame.HEADER_BYTES];
+                nonsense[0] = 99;
+                socket.getOutputStream().write(nonsense);
+                TestNode.until("cut off", () -> a.disconnected.size() == 1, a);
+                assertThat(a.disconnected.get(a.accepted.getFirst())).contains("no frame begins with 0x00000063");
+                assertThat(ends(socket)).isTrue();
+            }
+        }
+    }
+
+    /** Without a secret: as many bytes as the protocol wants. */
+    private static void shakeHands(Socket socket) throws IOException {
+        byte[] opening = new byte[48];
+        byte[] version = {1, 0x50, 0x43, 0x54, 0x45, 0x54, 0x49, 0x4C};
+        System.arraycopy(version, 0, opening, 0, version.length);
+        socket.getOutputStream().write(opening);
+        socket.getInputStream().readNBytes(48);
+        byte[] claim = new byte[3 * 4 + 3 * 8 + 256 + 32];
+        claim[4] = 1; // one lane
+        socket.getOutputStream().write(claim);
+    }
+}

@@ -1,0 +1,70 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Extent;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.local.LocalCluster;
+import java.time.Duration;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** Three nodes, real processes, that have nothing but TCP between them. */
+class TcpClusterTest {
+    private static final long SEED = System.nanoTime();
+
+    private static LocalCluster cluster;
+
+    @BeforeAll
+    static void start() {
+        System.out.println("seed " + SEED);
+        cluster = Clusters.builder("TcpClusterTest")
+                .fabrics("tcp")
+                .nodeProperty("lite.node.tcp.lanes", "3")
+                .nodeProperty("lite.node.tcp.secret", "the secret of this test")
+                .build();
+        cluster.startManager();
+        cluster.startNodes();
+    }
+
+    @AfterAll
+    static void stop() {
+        cluster.close();
+    }
+
+    @Test
+    void tcpCarriesWhatIsSpreadOverThreeNodes() {
+        try (Lite writer = Clusters.attach(cluster, 1);
+                Lite reader = Clusters.attach(cluster, 2)) {
+            TcpWorkload.run(writer, reader, "tcp/spread", SEED);
+            assertThat(writer.nodes()).extracting(NodeInfo::fabric).containsExactlyInAnyOrder("local", "tcp", "tcp");
+        }
+    }
+
+    @Test
+    void aNodeThatWasKilledIsReachedAgainOverTcp() {
+        try (Lite lite = Clusters.attach(cluster, 1)) {
+            LmrHandle handle = lite.memory()
+                    .malloc(
+                            LmrSpec.of(1 << 20)
+                                    .withName("tcp/killed")
+                                    .withPlacement(Placement.on("node-3"))
+                                    .withDefaultPermissions(Permission.READ),
+                            Duration.ofSeconds(20));
+            assertThat(handle.extents()).extracting(Extent::node).containsOnly("node-3");
+            assertThat(handle.fetchAdd(8, 42)).isZero();
+
+            cluster.kill(3);
+            cluster.startNode(3);
+
+            assertThat(handle.fetchAdd(8, 1)).isEqualTo(42);
+            handle.free();
+        }
+    }
+}
