@@ -6,7 +6,9 @@ import java.util.TreeMap;
 
 /** Runs the benchmark that is named: {@code mvn -Pbench -Dlite.bench=one-sided}. */
 public final class BenchMain {
-    private static final Map<String, Benchmark> BENCHMARKS = new TreeMap<>(Map.of("one-sided", new OneSidedBench()));
+    private static final Map<String, Benchmark> BENCHMARKS = new TreeMap<>(Map.of(
+            "one-sided", new OneSidedBench(),
+            "rpc-latency", new RpcLatencyBench()));
 
     private BenchMain() {}
 
