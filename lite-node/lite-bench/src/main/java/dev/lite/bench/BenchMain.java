@@ -6,7 +6,13 @@ import java.util.TreeMap;
 
 /** Runs the benchmark that is named: {@code mvn -Pbench -Dlite.bench=one-sided}. */
 public final class BenchMain {
-    private static final Map<String, Benchmark> BENCHMARKS = new TreeMap<>(Map.of("lock", new LockBench(), "one-sided", new OneSidedBench()));
+    private static final Map<String, Benchmark> BENCHMARKS = new TreeMap<>(Map.of(
+            "allocation", new AllocationBench(),
+            "lock", new LockBench(),
+            "memory-ops", new MemoryOpsBench(),
+            "one-sided", new OneSidedBench(),
+            "rpc-latency", new RpcLatencyBench(),
+            "tcp", new TcpBench()));
 
     private BenchMain() {}
 

@@ -146,6 +146,16 @@ final class DataPath {
         return RawMemory.getLong(base + SessionArea.slotOffset(slot) + SessionArea.RESULT);
     }
 
+    /** The number of the call that a command received. */
+    long receivedCall(int slot) {
+        return RawMemory.getLong(base + SessionArea.slotOffset(slot) + SessionArea.CALL);
+    }
+
+    /** Who made it. */
+    long receivedOrigin(int slot) {
+        return RawMemory.getLong(base + SessionArea.slotOffset(slot) + SessionArea.ORIGIN);
+    }
+
     /** Throws what the node said about a command that is done, if it failed. */
     void check(int slot) {
         int status = RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.STATUS);
@@ -158,6 +168,12 @@ final class DataPath {
         byte[] utf8 = new byte[Math.clamp(result(slot), 0, area.windowBytes())];
         MemorySegment.copy(RawMemory.all(), ValueLayout.JAVA_BYTE, window(slot), utf8, 0, utf8.length);
         return LiteException.Code.exception(status, new String(utf8, StandardCharsets.UTF_8));
+    }
+
+    /** Whether no command of the slot is under way. */
+    boolean isIdle(int slot) {
+        int state = stateOf(slot);
+        return state == SessionArea.STATE_DONE || state == SessionArea.STATE_IDLE;
     }
 
     private int stateOf(int slot) {

@@ -5,11 +5,20 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
+import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.api.RpcClient;
+import dev.lite.api.RpcHandler;
+import dev.lite.api.RpcMessages;
+import dev.lite.api.RpcOutcome;
+import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -33,6 +42,7 @@ final class ReattachingLite implements Lite {
     private final AttachOptions options;
     private final Function<AttachOptions, Lite> attach;
     private final LtMemory memory = new CurrentMemory();
+    private final LtRpc rpc = new CurrentRpc();
     private final ReentrantLock attaching = new ReentrantLock();
     private volatile Lite session;
     private volatile boolean closed;
@@ -48,6 +58,11 @@ final class ReattachingLite implements Lite {
     @Override
     public LtMemory memory() {
         return memory;
+    }
+
+    @Override
+    public LtRpc rpc() {
+        return rpc;
     }
 
     @Override
@@ -135,6 +150,43 @@ final class ReattachingLite implements Lite {
         @Override
         public LmrHandle map(String name, Set<Permission> permissions) {
             return openSession().memory().map(name, permissions);
+        }
+    }
+
+    /**
+     * The calls of whichever session is open now. What was opened with {@code serve}, {@code register}, {@code bind} or
+     * {@code messages} belongs to the session that opened it, as handles do.
+     */
+    private final class CurrentRpc implements LtRpc {
+        @Override
+        public RpcServer serve(String function) {
+            return openSession().rpc().serve(function);
+        }
+
+        @Override
+        public RpcServer register(String function, int concurrency, RpcHandler handler) {
+            return openSession().rpc().register(function, concurrency, handler);
+        }
+
+        @Override
+        public RpcClient bind(String node, String function) {
+            return openSession().rpc().bind(node, function);
+        }
+
+        @Override
+        public Map<String, RpcOutcome> multicast(
+                Collection<String> nodes, String function, byte[] request, Duration deadline) {
+            return openSession().rpc().multicast(nodes, function, request, deadline);
+        }
+
+        @Override
+        public void send(String node, String port, MemorySegment message, Duration deadline) {
+            openSession().rpc().send(node, port, message, deadline);
+        }
+
+        @Override
+        public RpcMessages messages(String port) {
+            return openSession().rpc().messages(port);
         }
     }
 }

@@ -45,18 +45,11 @@ final class FunctionServer implements RpcServer {
     @Override
     public RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline) {
         requireReceivable();
-        // The role first: the caller's next call may come before this thread waits for it, and must not wake another.
-        PollRole role = engine.receiveRole();
-        boolean held = role != null && role.take();
-        boolean replied = false;
-        try {
-            call.reply(reply);
-            replied = true;
-        } finally {
-            if (!replied && held && role != null) {
-                role.release();
-            }
+        if (!(call instanceof ReceivedCall received)) {
+            throw new IllegalArgumentException("the call is not of this node: " + call);
         }
+        PollRole role = engine.receiveRole();
+        boolean held = received.replyAndTake(reply, role);
         return served.receive(this, Deadline.in(deadline).endNs(), role, held);
     }
 

@@ -5,6 +5,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.RpcCall;
 import dev.lite.client.protocol.SessionProtocol;
 import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -86,13 +87,23 @@ public final class ReceivedCall implements RpcCall {
 
     @Override
     public void reply(MemorySegment reply) {
+        boolean held = replyAndTake(reply, null);
+        assert !held;
+    }
+
+    /**
+     * Replies, and takes the role before, so that the caller's next call, which may come at once, wakes nobody.
+     *
+     * @return whether this thread has the role now
+     */
+    boolean replyAndTake(MemorySegment reply, @Nullable PollRole role) {
         long length = reply.byteSize();
         if (length > capacity) {
             throw new LimitExceededException(
                     "the reply has %d bytes; the caller takes at most %d".formatted(length, capacity));
         }
         answer();
-        engine.reply(this, 0, reply);
+        return engine.reply(this, 0, reply, role);
     }
 
     @Override
@@ -100,7 +111,8 @@ public final class ReceivedCall implements RpcCall {
         answer();
         // The caller's slot has room for 1 KiB at least, whatever its own limit is.
         byte[] text = SessionProtocol.cut(message, 1 << 10);
-        engine.reply(this, LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text));
+        boolean held = engine.reply(this, LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text), null);
+        assert !held;
     }
 
     private void answer() {

@@ -444,46 +444,60 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         call.fail(message);
     }
 
-    /** Sends the reply of a call. May wait while the connection is busy. */
-    void reply(ReceivedCall call, int status, MemorySegment reply) {
+    /**
+     * Sends the reply of a call. May wait while the connection is busy, but never with the role.
+     *
+     * @param role to be taken before the reply goes out, or null
+     * @return whether the caller has the role now
+     */
+    boolean reply(ReceivedCall call, int status, MemorySegment reply, @Nullable PollRole role) {
         Peer peer = call.peer;
         int length = (int) reply.byteSize();
         if (peer == null) {
             replySelf(call, status, reply, length);
-            return;
+            return false;
         }
         long deadlineNs = System.nanoTime() + REPLY_PATIENCE_NS;
         RpcSlot out = slots.take(length, deadlineNs);
         put(out.outAddress, call.callId, status, reply, length);
         out.state(RpcSlot.SENDING);
-        int immediate = RpcWire.KIND_REPLY << RpcWire.KIND_SHIFT | call.slot;
-        Post post = Post.CLOSED;
-        try {
-            while (true) {
-                post = peer.endpoint()
-                        .writeImm(
-                                call.replyTo,
-                                out.outAddress,
-                                RpcWire.REPLY_HEADER_BYTES + length,
-                                immediate,
-                                RpcWire.CONTEXT_SLOT + out.index);
-                if (post != Post.BUSY) {
-                    return;
-                }
-                if (deadlineNs - System.nanoTime() <= 0) {
-                    log.warn(
-                            "node {} takes no replies: one was given up",
-                            peer.hello().node());
-                    return;
-                }
+        boolean held = role != null && role.take();
+        Post post = postReply(peer, call, out, length);
+        if (post == Post.BUSY) {
+            if (held && role != null) {
+                role.release();
+                held = false;
+            }
+            while (post == Post.BUSY && deadlineNs - System.nanoTime() > 0) {
                 LockSupport.parkNanos(BUSY_PAUSE_NS);
+                post = postReply(peer, call, out, length);
             }
+        }
+        if (post == Post.BUSY) {
+            log.warn("node {} takes no replies: one was given up", peer.hello().node());
+        }
+        if (post != Post.ACCEPTED) {
+            slots.giveBack(out);
+        }
+        return held;
+    }
+
+    private static Post postReply(Peer peer, ReceivedCall call, RpcSlot out, int length) {
+        try {
+            return peer.endpoint()
+                    .writeImm(
+                            call.replyTo,
+                            out.outAddress,
+                            RpcWire.REPLY_HEADER_BYTES + length,
+                            (RpcWire.KIND_REPLY << RpcWire.KIND_SHIFT) | (call.slot & RpcWire.SLOT_MASK),
+                            RpcWire.CONTEXT_SLOT + out.index);
         } catch (IndexOutOfBoundsException e) {
-            log.error("node {} wants a reply outside its arena", peer.hello().node(), e);
-        } finally {
-            if (post != Post.ACCEPTED) {
-                slots.giveBack(out);
-            }
+            log.error(
+                    "node {} wants a reply outside its arena; its connection is cut",
+                    peer.hello().node(),
+                    e);
+            peer.endpoint().close();
+            return Post.CLOSED;
         }
     }
 

@@ -163,6 +163,10 @@ final class RpcFunction {
                     }
                 }
                 if (entry != null) {
+                    if (has && role != null) {
+                        has = false;
+                        role.release(); // to fetch a long request, this thread may have to wait for the fabric
+                    }
                     ReceivedCall call = engine.take(entry, this);
                     if (call != null) {
                         return call;

@@ -14,6 +14,10 @@ import dev.lite.client.protocol.ControlMessage.Mapped;
 import dev.lite.client.protocol.ControlMessage.Nodes;
 import dev.lite.client.protocol.ControlMessage.Reply;
 import dev.lite.client.protocol.ControlMessage.Request;
+import dev.lite.client.protocol.ControlMessage.RpcClose;
+import dev.lite.client.protocol.ControlMessage.RpcOpen;
+import dev.lite.client.protocol.ControlMessage.RpcOpened;
+import dev.lite.client.protocol.ControlMessage.RpcOrigin;
 import dev.lite.client.protocol.ControlMessage.Unmap;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
@@ -37,6 +41,7 @@ final class ControlRequestHandler {
     private final String session;
     private final TierSession tier;
     private final HandleTable handles;
+    private final RpcCommands rpc;
     private final SessionServerConfig config;
     private final ControlChannel channel;
     private final Consumer<String> end;
@@ -53,6 +58,7 @@ final class ControlRequestHandler {
             String session,
             TierSession tier,
             HandleTable handles,
+            RpcCommands rpc,
             SessionServerConfig config,
             ControlChannel channel,
             Consumer<String> end,
@@ -60,6 +66,7 @@ final class ControlRequestHandler {
         this.session = session;
         this.tier = tier;
         this.handles = handles;
+        this.rpc = rpc;
         this.config = config;
         this.channel = channel;
         this.end = end;
@@ -137,6 +144,12 @@ final class ControlRequestHandler {
                 }
                 case Extents m ->
                     ControlCodec.extentsPage(m.requestId(), handles.get(m.lh()).extents(), m.from());
+                case RpcOpen m -> new RpcOpened(m.requestId(), rpc.open(m.kind(), m.node(), m.name()));
+                case RpcClose m -> {
+                    rpc.close(m.id());
+                    yield new Done(m.requestId());
+                }
+                case RpcOrigin m -> rpc.origin(m.requestId(), m.origin());
                 case Nodes m -> ControlCodec.nodesPage(m.requestId(), tier.nodes(), m.from());
             };
         } catch (LiteException refused) {

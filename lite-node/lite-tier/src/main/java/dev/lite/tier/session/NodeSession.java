@@ -180,9 +180,11 @@ final class NodeSession implements Runnable {
     private void welcome(TierSession opened, String principal) {
         SharedMemory memory =
                 SharedMemory.createMemfd("lite-session-" + id, config.area().bytes());
-        SessionWorker newWorker = new SessionWorker(name(), memory, config.area(), handles, config.spins(), this::end);
+        RpcCommands rpc = new RpcCommands(name(), opened);
+        SessionWorker newWorker =
+                new SessionWorker(name(), memory, config.area(), handles, rpc, config.spins(), this::end);
         worker = newWorker;
-        requests = new ControlRequestHandler(name(), opened, handles, config, channel, this::end, this::drop);
+        requests = new ControlRequestHandler(name(), opened, handles, rpc, config, channel, this::end, this::drop);
         channel.send(
                 new Welcome(
                         SessionProtocol.VERSION,

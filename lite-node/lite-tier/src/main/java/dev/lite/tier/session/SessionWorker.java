@@ -24,18 +24,22 @@ import org.slf4j.LoggerFactory;
  * local variable, and checked there; a window only ever holds data. A command that no client of ours can have made ends
  * the session; one that is merely refused (bounds, permission, stale handle) is completed with its error.
  *
- * <p>Nothing is allocated per command unless it fails.
+ * <p>Nothing is allocated per command unless it fails, or is one of {@link RpcCommands}.
  */
-final class SessionWorker implements Runnable {
+final class SessionWorker implements Runnable, RpcCommands.Slots {
     private static final Logger LOG = LoggerFactory.getLogger(SessionWorker.class);
 
     /** The end of the session wakes the thread; this is for an application that overwrote that very word. */
     private static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(1);
 
+    /** How long the end waits for calls under way, which are interrupted. */
+    private static final long CALLS_END_NS = TimeUnit.SECONDS.toNanos(8);
+
     private final String session;
     private final SharedMemory memory;
     private final SessionArea area;
     private final HandleTable handles;
+    private final RpcCommands rpc;
     private final SpinBudget spins;
     private final Consumer<String> violation;
     private final long base;
@@ -56,12 +60,14 @@ final class SessionWorker implements Runnable {
             SharedMemory memory,
             SessionArea area,
             HandleTable handles,
+            RpcCommands rpc,
             int spins,
             Consumer<String> violation) {
         this.session = session;
         this.memory = memory;
         this.area = area;
         this.handles = handles;
+        this.rpc = rpc;
         this.spins = new SpinBudget(spins);
         this.violation = violation;
         base = memory.address();
@@ -83,9 +89,14 @@ final class SessionWorker implements Runnable {
             LOG.error("{}: its thread failed", session, broken);
             violation.accept("the node failed: " + broken);
         } finally {
+            boolean unused = rpc.end(System.nanoTime() + CALLS_END_NS);
             synchronized (unmapping) {
                 unmapped = true;
-                memory.close();
+                if (unused) {
+                    memory.close();
+                } else {
+                    LOG.warn("{}: a call has not ended; the session's memory stays mapped", session);
+                }
             }
         }
     }
@@ -163,6 +174,10 @@ final class SessionWorker implements Runnable {
             throw new SessionViolation("%s of %d bytes in slot %d; a window has %d"
                     .formatted(Op.nameOf(op), length, slot, area.windowBytes()));
         }
+        if (Op.isRpc(op)) {
+            rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, operand1), this);
+            return;
+        }
         TierHandle handle = handles.find(lh);
         if (handle == null) {
             fail(slot, LiteException.Code.LMR_FREED, HandleTable.staleText(lh));
@@ -191,14 +206,33 @@ final class SessionWorker implements Runnable {
         complete(slot, 0, result);
     }
 
-    private void fail(int slot, LiteException.Code code, String text) {
+    @Override
+    public long window(int slot) {
+        return base + area.windowOffset(slot);
+    }
+
+    @Override
+    public int windowBytes() {
+        return area.windowBytes();
+    }
+
+    @Override
+    public void received(int slot, long call, long origin) {
+        long at = base + SessionArea.slotOffset(slot);
+        RawMemory.putLong(at + SessionArea.CALL, call);
+        RawMemory.putLong(at + SessionArea.ORIGIN, origin);
+    }
+
+    @Override
+    public void fail(int slot, LiteException.Code code, String text) {
         byte[] utf8 = SessionProtocol.cut(text, Math.min(SessionProtocol.TEXT_BYTES_MAX, area.windowBytes()));
         MemorySegment.copy(
                 utf8, 0, RawMemory.all(), ValueLayout.JAVA_BYTE, base + area.windowOffset(slot), utf8.length);
         complete(slot, code.number(), utf8.length);
     }
 
-    private void complete(int slot, int status, long result) {
+    @Override
+    public void complete(int slot, int status, long result) {
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putInt(at + SessionArea.STATUS, status);
         RawMemory.putLong(at + SessionArea.RESULT, result);

@@ -3,6 +3,7 @@ package dev.lite.client.protocol;
 import dev.lite.api.Extent;
 import dev.lite.api.Lifetime;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
@@ -19,6 +20,12 @@ import dev.lite.client.protocol.ControlMessage.Mapped;
 import dev.lite.client.protocol.ControlMessage.Nodes;
 import dev.lite.client.protocol.ControlMessage.NodesPage;
 import dev.lite.client.protocol.ControlMessage.Refused;
+import dev.lite.client.protocol.ControlMessage.RpcClose;
+import dev.lite.client.protocol.ControlMessage.RpcKind;
+import dev.lite.client.protocol.ControlMessage.RpcOpen;
+import dev.lite.client.protocol.ControlMessage.RpcOpened;
+import dev.lite.client.protocol.ControlMessage.RpcOrigin;
+import dev.lite.client.protocol.ControlMessage.RpcOriginIs;
 import dev.lite.client.protocol.ControlMessage.Unmap;
 import dev.lite.client.protocol.ControlMessage.Welcome;
 import java.lang.foreign.MemorySegment;
@@ -46,6 +53,12 @@ public final class ControlCodec {
     private static final int NODES_PAGE = 13;
     private static final int FAILED = 14;
     private static final int GOODBYE = 15;
+
+    private static final int RPC_OPEN = 60;
+    private static final int RPC_CLOSE = 61;
+    private static final int RPC_ORIGIN = 62;
+    private static final int RPC_OPENED = 63;
+    private static final int RPC_ORIGIN_IS = 64;
 
     private static final int PLACEMENT_LOCAL = 0;
     private static final int PLACEMENT_ROUND_ROBIN = 1;
@@ -104,6 +117,18 @@ public final class ControlCodec {
             case ExtentsPage m -> encodeExtents(m, w);
             case NodesPage m -> encodeNodes(m, w);
             case Failed m -> numbered(w, FAILED, m.requestId()).putInt(m.code()).putText(m.message());
+            case RpcOpen m ->
+                numbered(w, RPC_OPEN, m.requestId())
+                        .putByte(m.kind().number)
+                        .putString("the node's name", m.node(), NAME_MAX)
+                        .putString("the name of a function or port", m.name(), LtRpc.NAME_BYTES_MAX);
+            case RpcClose m -> numbered(w, RPC_CLOSE, m.requestId()).putLong(m.id());
+            case RpcOrigin m -> numbered(w, RPC_ORIGIN, m.requestId()).putLong(m.origin());
+            case RpcOpened m -> numbered(w, RPC_OPENED, m.requestId()).putLong(m.id());
+            case RpcOriginIs m ->
+                numbered(w, RPC_ORIGIN_IS, m.requestId())
+                        .putString("the node's name", m.node(), NAME_MAX)
+                        .putString("the principal", m.principal(), NAME_MAX);
             case Goodbye m -> w.putByte(GOODBYE).putText(m.reason());
         }
         return w.position();
@@ -147,6 +172,20 @@ public final class ControlCodec {
                 case EXTENTS_PAGE -> decodeExtents(r);
                 case NODES_PAGE -> decodeNodes(r);
                 case FAILED -> new Failed(r.getLong(), r.getInt(), r.getText("the message"));
+                case RPC_OPEN ->
+                    new RpcOpen(
+                            r.getLong(),
+                            rpcKind(r.getByte()),
+                            r.getString("the node's name", NAME_MAX),
+                            r.getString("the name of a function or port", LtRpc.NAME_BYTES_MAX));
+                case RPC_CLOSE -> new RpcClose(r.getLong(), r.getLong());
+                case RPC_ORIGIN -> new RpcOrigin(r.getLong(), r.getLong());
+                case RPC_OPENED -> new RpcOpened(r.getLong(), r.getLong());
+                case RPC_ORIGIN_IS ->
+                    new RpcOriginIs(
+                            r.getLong(),
+                            r.getString("the node's name", NAME_MAX),
+                            r.getString("the principal", NAME_MAX));
                 case GOODBYE -> new Goodbye(r.getText("the reason"));
                 default ->
                     throw new ProtocolException("control message of unknown type %d, %d bytes".formatted(type, length));
@@ -229,6 +268,15 @@ public final class ControlCodec {
                 r.getString("the principal", NAME_MAX),
                 new SessionArea(r.getInt(), r.getInt()),
                 r.getCount("requests under way", Integer.MAX_VALUE, 0));
+    }
+
+    private static RpcKind rpcKind(int number) throws ProtocolException {
+        for (RpcKind kind : RpcKind.values()) {
+            if (kind.number == number) {
+                return kind;
+            }
+        }
+        throw new ProtocolException("unknown kind %d of something to open".formatted(number));
     }
 
     private static Set<Permission> permissions(WireReader r) throws ProtocolException {

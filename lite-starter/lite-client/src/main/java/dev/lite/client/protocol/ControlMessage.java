@@ -79,6 +79,44 @@ public sealed interface ControlMessage {
     /** See {@link dev.lite.api.Lite#nodes}, from the node of this index on; answered by {@link NodesPage}. */
     record Nodes(long requestId, int from) implements Request {}
 
+    /**
+     * Opens something to call, to serve or to receive from; answered by {@link RpcOpened}.
+     *
+     * @param node whose function or port is called; empty to serve
+     * @param name of the function or port
+     */
+    record RpcOpen(long requestId, RpcKind kind, String node, String name) implements Request {}
+
+    /** What {@link RpcOpen} opens. */
+    enum RpcKind {
+        /** A function to call. */
+        CLIENT(0),
+        /** A port to send to. */
+        SENDER(1),
+        /** A function to serve. */
+        SERVER(2),
+        /** A port to receive from. */
+        PORT(3);
+
+        final int number;
+
+        RpcKind(int number) {
+            this.number = number;
+        }
+    }
+
+    /** Closes what {@link RpcOpened} named; answered by {@link Done}, also when it was closed before. */
+    record RpcClose(long requestId, long id) implements Request {}
+
+    /** Asks who a caller is; answered by {@link RpcOriginIs}. */
+    record RpcOrigin(long requestId, long origin) implements Request {}
+
+    /** Something was opened; commands in slots name it by this number. */
+    record RpcOpened(long requestId, long id) implements Reply {}
+
+    /** A caller. */
+    record RpcOriginIs(long requestId, String node, String principal) implements Reply {}
+
     /** A new handle. */
     record Mapped(
             long requestId, long lh, long lmrId, @Nullable String name, long size, Set<Permission> permissions)

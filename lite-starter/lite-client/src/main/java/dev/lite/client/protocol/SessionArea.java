@@ -18,6 +18,8 @@ package dev.lite.client.protocol;
  *     +64      state      int   {@link #STATE_IDLE} … ; futex word
  *     +68      status     int   0 or the number of a {@link dev.lite.api.LiteException.Code}
  *     +72      result     long  value before (atomics); bytes of the error's text in the window (status not 0)
+ *     +80      call       long  the number of the call that was received
+ *     +88      origin     long  who made it; see {@link ControlMessage.RpcOrigin}
  *   windows, page aligned, {@code windowBytes} each: the data of a slot's command
  * </pre>
  *
@@ -82,6 +84,12 @@ public record SessionArea(int slots, int windowBytes) {
 
     /** Offset of the result in a slot. */
     public static final long RESULT = 72;
+
+    /** Offset of the received call's number in a slot. */
+    public static final long CALL = 80;
+
+    /** Offset of the received call's origin in a slot. */
+    public static final long ORIGIN = 88;
 
     /** State of a slot that was never used. */
     public static final int STATE_IDLE = 0;

@@ -73,7 +73,29 @@ public final class SessionProtocol {
         /** Set a word to {@code operand1} if it holds {@code operand0}; the result is the value before. */
         public static final int TEST_SET = 4;
 
+        /**
+         * Call the function or send to the port {@code lh} with the window's first {@code length} bytes; {@code operand0} is
+         * the longest reply, {@code operand1} the deadline in nanoseconds. The reply is in the window, the result its length.
+         */
+        public static final int CALL = 24;
+        /**
+         * Wait for a call of the function, or a message at the port, {@code lh}, for {@code operand1} nanoseconds. It is in
+         * the window, the result its length; the slot says which call it is, and whose.
+         */
+        public static final int RECEIVE = 25;
+        /** Answer call {@code operand0} with the window's first {@code length} bytes. */
+        public static final int REPLY = 26;
+        /** {@link #REPLY} and {@link #RECEIVE} in one. */
+        public static final int REPLY_AND_RECEIVE = 27;
+        /** Fail call {@code operand0} with the text in the window's first {@code length} bytes. */
+        public static final int FAIL = 28;
+
         private Op() {}
+
+        /** Whether it is a command of calls and messages. */
+        public static boolean isRpc(int op) {
+            return op >= CALL && op <= FAIL;
+        }
 
         /** The operation's name for messages. */
         public static String nameOf(int op) {
@@ -82,6 +104,11 @@ public final class SessionProtocol {
                 case WRITE -> "write";
                 case FETCH_ADD -> "fetchAdd";
                 case TEST_SET -> "testSet";
+                case CALL -> "call";
+                case RECEIVE -> "receive";
+                case REPLY -> "reply";
+                case REPLY_AND_RECEIVE -> "replyAndReceive";
+                case FAIL -> "fail";
                 default -> "operation " + op;
             };
         }

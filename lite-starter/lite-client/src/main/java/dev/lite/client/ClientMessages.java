@@ -1,0 +1,55 @@
+package dev.lite.client;
+
+import dev.lite.api.RpcMessages;
+import dev.lite.api.SessionLostException;
+import dev.lite.client.protocol.ControlMessage.RpcOriginIs;
+import dev.lite.client.protocol.SessionProtocol.Op;
+import dev.lite.os.RawMemory;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** A port of this application. Any thread. */
+final class ClientMessages implements RpcMessages {
+    private final RpcCommandPath commands;
+    private final String port;
+    private final long id;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    ClientMessages(RpcCommandPath commands, String port, long id) {
+        this.commands = commands;
+        this.port = port;
+        this.id = id;
+    }
+
+    @Override
+    public String port() {
+        return port;
+    }
+
+    @Override
+    public Message receive(Duration deadline) {
+        if (closed.get()) {
+            throw new SessionLostException("the port \"%s\" was closed".formatted(port));
+        }
+        String what = RpcCommandPath.what(Op.RECEIVE, port);
+        long timeoutNs = RpcCommandPath.toNanos(deadline);
+        int slot = commands.acquire(what, timeoutNs);
+        try {
+            long length = commands.run(what, slot, Op.RECEIVE, id, 0, 0, timeoutNs);
+            byte[] data = new byte[Math.clamp(length, 0, commands.data().windowBytes())];
+            RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(data), 0, data.length);
+            RpcOriginIs origin = commands.origin(slot);
+            return new Message(origin.node(), origin.principal(), data);
+        } finally {
+            commands.giveBack(slot);
+        }
+    }
+
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            commands.close(id);
+        }
+    }
+}
