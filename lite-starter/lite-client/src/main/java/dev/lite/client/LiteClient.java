@@ -2,6 +2,7 @@ package dev.lite.client;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LtMemory;
+import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.client.protocol.ControlMessage.Nodes;
 import dev.lite.client.protocol.ControlMessage.NodesPage;
@@ -16,10 +17,12 @@ import java.util.List;
 public final class LiteClient implements Lite {
     private final Session session;
     private final ClientMemory memory;
+    private final ClientSync sync;
 
     private LiteClient(Session session) {
         this.session = session;
         memory = new ClientMemory(session);
+        sync = new ClientSync(session);
     }
 
     /** {@link Lite#attach} with a configuration. */
@@ -30,6 +33,11 @@ public final class LiteClient implements Lite {
     @Override
     public LtMemory memory() {
         return memory;
+    }
+
+    @Override
+    public LtSync sync() {
+        return sync;
     }
 
     @Override

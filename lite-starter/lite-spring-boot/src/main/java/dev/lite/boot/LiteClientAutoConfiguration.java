@@ -3,6 +3,7 @@ package dev.lite.boot;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LtMemory;
+import dev.lite.api.LtSync;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
@@ -15,7 +16,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.util.StringUtils;
 
 /**
- * A session with this host's node, and its {@link LtMemory}. The session is open when the application's own beans are
+ * A session with this host's node, its {@link LtMemory} and its {@link LtSync}. The session is open when the application's own beans are
  * made and is closed after they are gone.
  */
 @AutoConfiguration
@@ -52,6 +53,13 @@ public final class LiteClientAutoConfiguration {
     @ConditionalOnSingleCandidate(Lite.class)
     LtMemory ltMemory(Lite lite) {
         return lite.memory();
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    @ConditionalOnSingleCandidate(Lite.class)
+    LtSync ltSync(Lite lite) {
+        return lite.sync();
     }
 
     private static String application(@Nullable String configured, Environment environment) {

@@ -180,9 +180,11 @@ final class NodeSession implements Runnable {
     private void welcome(TierSession opened, String principal) {
         SharedMemory memory =
                 SharedMemory.createMemfd("lite-session-" + id, config.area().bytes());
-        SessionWorker newWorker = new SessionWorker(name(), memory, config.area(), handles, config.spins(), this::end);
+        SessionLocks locks = new SessionLocks(opened.sync());
+        SessionWorker newWorker =
+                new SessionWorker(name(), memory, config.area(), handles, locks, config.spins(), this::end);
         worker = newWorker;
-        requests = new ControlRequestHandler(name(), opened, handles, config, channel, this::end, this::drop);
+        requests = new ControlRequestHandler(name(), opened, handles, locks, config, channel, this::end, this::drop);
         channel.send(
                 new Welcome(
                         SessionProtocol.VERSION,
@@ -264,6 +266,9 @@ final class NodeSession implements Runnable {
             } else {
                 drained = join(workerThread, deadlineNs);
             }
+        }
+        if (tier != null) {
+            tier.sync().endWaits(); // or the requests that wait for a lock would be waited for
         }
         if (requests != null) {
             drained &= requests.drain(deadlineNs);

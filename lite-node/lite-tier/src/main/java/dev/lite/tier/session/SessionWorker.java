@@ -36,6 +36,7 @@ final class SessionWorker implements Runnable {
     private final SharedMemory memory;
     private final SessionArea area;
     private final HandleTable handles;
+    private final SessionLocks locks;
     private final SpinBudget spins;
     private final Consumer<String> violation;
     private final long base;
@@ -56,12 +57,14 @@ final class SessionWorker implements Runnable {
             SharedMemory memory,
             SessionArea area,
             HandleTable handles,
+            SessionLocks locks,
             int spins,
             Consumer<String> violation) {
         this.session = session;
         this.memory = memory;
         this.area = area;
         this.handles = handles;
+        this.locks = locks;
         this.spins = new SpinBudget(spins);
         this.violation = violation;
         base = memory.address();
@@ -163,6 +166,10 @@ final class SessionWorker implements Runnable {
             throw new SessionViolation("%s of %d bytes in slot %d; a window has %d"
                     .formatted(Op.nameOf(op), length, slot, area.windowBytes()));
         }
+        if (op == Op.TRY_LOCK || op == Op.UNLOCK) {
+            serveLock(slot, op, lh, operand0);
+            return;
+        }
         TierHandle handle = handles.find(lh);
         if (handle == null) {
             fail(slot, LiteException.Code.LMR_FREED, HandleTable.staleText(lh));
@@ -183,6 +190,22 @@ final class SessionWorker implements Runnable {
             return;
         } catch (SessionViolation bad) {
             throw bad;
+        } catch (RuntimeException broken) {
+            LOG.error("{}: {} failed", session, Op.nameOf(op), broken);
+            fail(slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), broken));
+            return;
+        }
+        complete(slot, 0, result);
+    }
+
+    private void serveLock(int slot, int op, long number, long operand) {
+        long result;
+        try {
+            result =
+                    op == Op.TRY_LOCK ? locks.tryAcquire(number, operand) : locks.releaseAlone(number, operand) ? 1 : 0;
+        } catch (LiteException refused) {
+            fail(slot, refused.code(), String.valueOf(refused.getMessage()));
+            return;
         } catch (RuntimeException broken) {
             LOG.error("{}: {} failed", session, Op.nameOf(op), broken);
             fail(slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), broken));
