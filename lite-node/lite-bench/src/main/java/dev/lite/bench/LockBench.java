@@ -70,8 +70,7 @@ final class LockBench implements BenchMain.Benchmark {
     private static void uncontended(BenchReport report, List<LiteNode> nodes) {
         try (Lite home = nodes.get(1).attach("bench");
                 Lite lite = nodes.get(0).attach("bench");
-                LmrHandle word =
-                        lite.memory().malloc(LmrSpec.of(Long.BYTES).withPlacement(Placement.on("node-1")))) {
+                LmrHandle word = lite.memory().malloc(LmrSpec.of(Long.BYTES).withPlacement(Placement.on("node-1")))) {
             home.sync().lock("uncontended").acquire(PATIENCE).close();
             LtLock lock = lite.sync().lock("uncontended");
             Duel.Result result = Duel.fight(
@@ -107,7 +106,11 @@ final class LockBench implements BenchMain.Benchmark {
                 });
                 raw.add(() -> {
                     fair.lock();
-                    fair.unlock();
+                    try {
+                        fair.getHoldCount();
+                    } finally {
+                        fair.unlock();
+                    }
                 });
             }
             handOverNs(ours);
@@ -124,13 +127,14 @@ final class LockBench implements BenchMain.Benchmark {
             Arrays.sort(rawNs);
             report.add(name, Long.BYTES, "ns", oursNs[ROUNDS / 2], rawNs[ROUNDS / 2]);
             long handOvers = after.waits() - before.waits();
-            report.note("%s: %d hand-overs, %.4f wake-ups for each, %.4f messages to the next node for each, %d passed over"
-                    .formatted(
-                            name,
-                            handOvers,
-                            (after.wakeUps() - before.wakeUps()) / (double) handOvers,
-                            (after.turnsSent() - before.turnsSent()) / (double) handOvers,
-                            after.passedOver() - before.passedOver()));
+            report.note(
+                    "%s: %d hand-overs, %.4f wake-ups for each, %.4f messages to the next node for each, %d passed over"
+                            .formatted(
+                                    name,
+                                    handOvers,
+                                    (after.wakeUps() - before.wakeUps()) / (double) handOvers,
+                                    (after.turnsSent() - before.turnsSent()) / (double) handOvers,
+                                    after.passedOver() - before.passedOver()));
         } finally {
             sessions.forEach(Lite::close);
         }

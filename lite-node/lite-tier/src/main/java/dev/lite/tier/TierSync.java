@@ -1,5 +1,6 @@
 package dev.lite.tier;
 
+import dev.lite.api.HeldLock;
 import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
@@ -13,6 +14,14 @@ public interface TierSync extends LtSync {
 
     /** {@link #barrier(String, int)}, waiting for the directory at most until the deadline. */
     LtBarrier barrier(String name, int parties, Duration deadline);
+
+    /**
+     * Releases a lock that nobody waits for, without a message to another node.
+     *
+     * @param held of this session
+     * @return false when somebody waits; it is still held then, and {@link HeldLock#close} releases it
+     */
+    boolean releaseAlone(HeldLock held);
 
     /**
      * Ends every wait with {@link dev.lite.api.SessionLostException} and lets nobody begin one; what is held stays held until

@@ -72,7 +72,7 @@ final class ClientMemory implements LtMemory {
     }
 
     /** A little less than the caller waits, so that the node's own, better words about a timeout still arrive. */
-    private static long forNode(long timeoutNs) {
+    static long forNode(long timeoutNs) {
         return timeoutNs - Math.min(timeoutNs / 10, HEAD_START_NS_MAX);
     }
 }

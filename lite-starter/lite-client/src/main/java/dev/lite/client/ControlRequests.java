@@ -5,11 +5,13 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.protocol.ControlChannel;
 import dev.lite.client.protocol.ControlMessage;
+import dev.lite.client.protocol.ControlMessage.Acquired;
 import dev.lite.client.protocol.ControlMessage.Failed;
 import dev.lite.client.protocol.ControlMessage.Mapped;
 import dev.lite.client.protocol.ControlMessage.Reply;
 import dev.lite.client.protocol.ControlMessage.Request;
 import dev.lite.client.protocol.ProtocolException;
+import dev.lite.client.protocol.SessionProtocol;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import java.util.List;
@@ -36,6 +38,9 @@ final class ControlRequests {
     private final ControlChannel channel;
     private final String node;
     private final Semaphore places;
+    /** Of requests that wait for a lock or at a barrier: they must not keep the others from being made. */
+    private final Semaphore waits = new Semaphore(SessionProtocol.WAITS_MAX);
+
     private final AtomicLong lastId = new AtomicLong();
     private final Map<Long, Pending> pending = new ConcurrentHashMap<>();
     private volatile @Nullable String lostReason;
@@ -44,13 +49,15 @@ final class ControlRequests {
      * A request under way.
      *
      * @param giveBack makes the request that undoes it when its answer comes too late
+     * @param place where its place is given back
      */
     private record Pending(
-            CompletableFuture<Reply> answer, @Nullable GiveBack giveBack) {}
+            CompletableFuture<Reply> answer, @Nullable GiveBack giveBack, Semaphore place) {}
 
-    /** Makes the request that gives a handle back which nobody waits for any more. */
+    /** Makes the request that gives a handle or a hold back which nobody waits for any more. */
     interface GiveBack {
-        Request request(long requestId, long lh);
+        /** The request for this handle, or for the hold of this token. */
+        Request request(long requestId, long number);
     }
 
     ControlRequests(ControlChannel channel, String node, int requestsMax) {
@@ -70,13 +77,29 @@ final class ControlRequests {
      */
     <R extends Reply> R ask(
             String what, Class<R> type, long timeoutNs, LongFunction<Request> make, @Nullable GiveBack giveBack) {
+        return ask(places, what, type, timeoutNs, make, giveBack);
+    }
+
+    /** {@link #ask} of a request that is answered when something happens elsewhere. */
+    <R extends Reply> R askAndWait(
+            String what, Class<R> type, long timeoutNs, LongFunction<Request> make, @Nullable GiveBack giveBack) {
+        return ask(waits, what, type, timeoutNs, make, giveBack);
+    }
+
+    private <R extends Reply> R ask(
+            Semaphore place,
+            String what,
+            Class<R> type,
+            long timeoutNs,
+            LongFunction<Request> make,
+            @Nullable GiveBack giveBack) {
         long deadlineNs = System.nanoTime() + timeoutNs;
-        if (!acquirePlace(deadlineNs)) {
+        if (!acquirePlace(place, deadlineNs)) {
             throw timeout(what, timeoutNs, "so many requests of this session are under way already");
         }
         long id = lastId.incrementAndGet();
         CompletableFuture<Reply> answer = new CompletableFuture<>();
-        pending.put(id, new Pending(answer, giveBack));
+        pending.put(id, new Pending(answer, giveBack, place));
         try {
             String reason = lostReason;
             if (reason != null) {
@@ -85,7 +108,7 @@ final class ControlRequests {
             channel.send(make.apply(id));
         } catch (RuntimeException notSent) {
             if (pending.remove(id) != null) {
-                places.release();
+                place.release();
             }
             if (notSent instanceof OsException failed) {
                 throw sendFailed(what, timeoutNs, failed);
@@ -120,12 +143,12 @@ final class ControlRequests {
                 .formatted(what, TimeUnit.NANOSECONDS.toMillis(timeoutNs), why, node));
     }
 
-    private boolean acquirePlace(long deadlineNs) {
+    private static boolean acquirePlace(Semaphore place, long deadlineNs) {
         boolean interrupted = false;
         try {
             while (true) {
                 try {
-                    return places.tryAcquire(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS);
+                    return place.tryAcquire(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS);
                 } catch (InterruptedException kept) {
                     interrupted = true;
                 }
@@ -180,23 +203,42 @@ final class ControlRequests {
         if (asked == null) {
             throw new ProtocolException("a reply to request %d, which is not under way".formatted(reply.requestId()));
         }
-        if (asked.answer().complete(reply) || !(reply instanceof Mapped mapped) || asked.giveBack() == null) {
-            places.release();
+        if (asked.answer().complete(reply)) {
+            asked.place().release();
             return;
         }
-        // Too late: its place goes over to the request that gives the handle back.
-        giveBack(asked.giveBack(), mapped);
+        // Too late: its place goes over to the request that gives the handle or the hold back.
+        GiveBack how = asked.giveBack();
+        if (how != null && reply instanceof Mapped mapped) {
+            giveBack(how, mapped.lh(), asked.place());
+        } else if (how != null && reply instanceof Acquired acquired) {
+            giveBack(how, acquired.token(), asked.place());
+        } else {
+            asked.place().release();
+        }
     }
 
-    private void giveBack(GiveBack how, Mapped mapped) {
+    private void giveBack(GiveBack how, long number, Semaphore place) {
+        send(place, id -> how.request(id, number));
+    }
+
+    /** Sends a request whose reply nobody waits for; in vain when as many are under way as may, or the session has ended. */
+    void tell(LongFunction<Request> make) {
+        if (places.tryAcquire()) {
+            send(places, make);
+        }
+    }
+
+    private void send(Semaphore place, LongFunction<Request> make) {
         long id = lastId.incrementAndGet();
-        pending.put(id, new Pending(new CompletableFuture<>(), null));
+        pending.put(id, new Pending(new CompletableFuture<>(), null, place));
         try {
-            channel.send(how.request(id, mapped.lh()));
+            channel.send(make.apply(id));
         } catch (OsException gone) {
             // The end of the session gives everything back.
-            pending.remove(id);
-            places.release();
+            if (pending.remove(id) != null) {
+                place.release();
+            }
         }
     }
 
@@ -208,7 +250,7 @@ final class ControlRequests {
             Pending asked = pending.remove(id);
             if (asked != null) {
                 asked.answer().completeExceptionally(new IllegalStateException(reason));
-                places.release();
+                asked.place().release();
             }
         }
     }

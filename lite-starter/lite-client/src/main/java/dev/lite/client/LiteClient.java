@@ -3,6 +3,7 @@ package dev.lite.client;
 import dev.lite.api.Lite;
 import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
+import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.client.protocol.ControlMessage.Nodes;
 import dev.lite.client.protocol.ControlMessage.NodesPage;
@@ -18,11 +19,13 @@ public final class LiteClient implements Lite {
     private final Session session;
     private final ClientMemory memory;
     private final ClientRpc rpc;
+    private final ClientSync sync;
 
     private LiteClient(Session session) {
         this.session = session;
         memory = new ClientMemory(session);
         rpc = new ClientRpc(session);
+        sync = new ClientSync(session);
     }
 
     /** {@link Lite#attach} with a configuration. */
@@ -38,6 +41,11 @@ public final class LiteClient implements Lite {
     @Override
     public LtRpc rpc() {
         return rpc;
+    }
+
+    @Override
+    public LtSync sync() {
+        return sync;
     }
 
     @Override

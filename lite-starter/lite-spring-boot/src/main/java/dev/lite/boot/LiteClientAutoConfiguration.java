@@ -4,6 +4,7 @@ import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
+import dev.lite.api.LtSync;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
@@ -16,7 +17,8 @@ import org.springframework.core.env.Environment;
 import org.springframework.util.StringUtils;
 
 /**
- * A session with this host's node, its {@link LtMemory} and its {@link LtRpc}. The session is open when the application's own beans are
+ * A session with this host's node, its {@link LtMemory}, its {@link LtRpc} and its {@link LtSync}. The session is open when the
+ * application's own beans are
  * made and is closed after they are gone.
  */
 @AutoConfiguration
@@ -60,6 +62,13 @@ public final class LiteClientAutoConfiguration {
     @ConditionalOnSingleCandidate(Lite.class)
     LtRpc ltRpc(Lite lite) {
         return lite.rpc();
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    @ConditionalOnSingleCandidate(Lite.class)
+    LtSync ltSync(Lite lite) {
+        return lite.sync();
     }
 
     private static String application(@Nullable String configured, Environment environment) {

@@ -4,8 +4,11 @@ import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LtBarrier;
+import dev.lite.api.LtLock;
 import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
+import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.RpcClient;
@@ -43,6 +46,7 @@ final class ReattachingLite implements Lite {
     private final Function<AttachOptions, Lite> attach;
     private final LtMemory memory = new CurrentMemory();
     private final LtRpc rpc = new CurrentRpc();
+    private final LtSync sync = new CurrentSync();
     private final ReentrantLock attaching = new ReentrantLock();
     private volatile Lite session;
     private volatile boolean closed;
@@ -63,6 +67,11 @@ final class ReattachingLite implements Lite {
     @Override
     public LtRpc rpc() {
         return rpc;
+    }
+
+    @Override
+    public LtSync sync() {
+        return sync;
     }
 
     @Override
@@ -127,6 +136,19 @@ final class ReattachingLite implements Lite {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return false;
+        }
+    }
+
+    /** The locks and barriers of whichever session is open now; each belongs to the session that it was asked of. */
+    private final class CurrentSync implements LtSync {
+        @Override
+        public LtLock lock(String name) {
+            return openSession().sync().lock(name);
+        }
+
+        @Override
+        public LtBarrier barrier(String name, int parties) {
+            return openSession().sync().barrier(name, parties);
         }
     }
 

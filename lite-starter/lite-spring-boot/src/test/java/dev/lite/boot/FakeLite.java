@@ -5,6 +5,7 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
+import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
@@ -49,6 +50,11 @@ final class FakeLite implements Lite {
                 throw lostOr(name);
             }
         };
+    }
+
+    @Override
+    public LtSync sync() {
+        return new FakeSync(() -> open);
     }
 
     private RuntimeException lostOr(String name) {

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LtLock;
+import dev.lite.api.LtSync;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
@@ -33,6 +35,17 @@ class ReattachingLiteTests {
         assertThat(lite.isOpen()).isFalse();
         assertThatThrownBy(() -> memory.map("a", Permission.READ)).isInstanceOf(LmrNotFoundException.class);
         assertThat(lite.isOpen()).isTrue();
+        assertThat(sessions).hasSize(2);
+    }
+
+    @Test
+    void aLockBelongsToItsSessionAndIsAskedForAgainAfterTheNodesRestart() {
+        LtSync sync = lite.sync();
+        LtLock lock = sync.lock("a");
+        assertThat(lock.tryAcquire()).isEmpty();
+        sessions.getLast().lose();
+        assertThatThrownBy(lock::tryAcquire).isInstanceOf(SessionLostException.class);
+        assertThat(sync.lock("a").tryAcquire()).isEmpty();
         assertThat(sessions).hasSize(2);
     }
 

@@ -254,6 +254,39 @@ public final class Mapping implements TierHandle {
         owner().free(this);
     }
 
+    /** Who makes the outcome of an addition known before the addition counts as ended; see {@link #awaitOperations}. */
+    public interface Drawer {
+        /** Just before the addition; what it throws prevents it. Must not block. */
+        void beforeDraw();
+
+        /** Just after it. Must not block. */
+        void drawn(long before);
+    }
+
+    /**
+     * {@link #fetchAdd(long, long)} of a word of {@linkplain #isOneMappedExtent mapped} memory, within one operation with what
+     * the drawer does: whoever {@linkplain #awaitOperations waits} for the operation finds its outcome noted.
+     */
+    public long fetchAdd(long offset, long delta, Drawer drawer) {
+        long slot = InFlight.enter(number());
+        try {
+            checkWord(offset);
+            drawer.beforeDraw();
+            long before = RawMemory.getAndAddLong(base + offset, delta);
+            drawer.drawn(before);
+            return before;
+        } finally {
+            InFlight.exit(slot);
+        }
+    }
+
+    /** Waits until every operation on mapped memory that was begun before the call is over. The handle stays good. */
+    public void awaitOperations() {
+        long mine = number();
+        // A thread that begins the next one at once may be waited for again; sooner or later it is seen in between.
+        InFlight.awaitEnd(number -> number == mine);
+    }
+
     /** Whether the whole LMR is one extent in memory that is mapped here, so that no operation waits for a fabric. */
     public boolean isOneMappedExtent() {
         return base != 0;

@@ -7,6 +7,7 @@ import dev.lite.tier.sync.WordRef;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.UUID;
 
 /**
@@ -47,25 +48,25 @@ final class SyncNodeCalls implements SyncCalls {
     @Override
     public Place queue(WordRef lock, long ticket, Deadline deadline) {
         ByteBuffer request = request(QUEUE, lock, 8).putLong(ticket);
-        return of(Place.values(), channel.call(lock.home(), request.array(), deadline));
+        return of(Place.values(), channel.call(lock.home(), bytes(request), deadline));
     }
 
     @Override
     public void release(WordRef lock, long ticket, Deadline deadline) {
-        channel.call(lock.home(), request(RELEASE, lock, 8).putLong(ticket).array(), deadline);
+        channel.call(lock.home(), bytes(request(RELEASE, lock, 8).putLong(ticket)), deadline);
     }
 
     @Override
     public Claim turn(int node, WordRef lock, long ticket, Deadline deadline) {
         ByteBuffer request = request(TURN, lock, 8).putLong(ticket);
-        return of(Claim.values(), channel.call(node, request.array(), deadline));
+        return of(Claim.values(), channel.call(node, bytes(request), deadline));
     }
 
     @Override
     public Standing arrive(WordRef barrier, long round, int parties, long party, Deadline deadline) {
         ByteBuffer request =
                 request(ARRIVE, barrier, 20).putLong(round).putLong(party).putInt(parties);
-        return readStanding(channel.call(barrier.home(), request.array(), deadline));
+        return readStanding(channel.call(barrier.home(), bytes(request), deadline));
     }
 
     @Override
@@ -75,18 +76,18 @@ final class SyncNodeCalls implements SyncCalls {
                 .putLong(round)
                 .putLong(party)
                 .put(text);
-        return readStanding(channel.call(barrier.home(), request.array(), deadline));
+        return readStanding(channel.call(barrier.home(), bytes(request), deadline));
     }
 
     @Override
     public void over(int node, WordRef barrier, Standing outcome, Deadline deadline) {
         byte[] standing = bytes(outcome);
-        channel.call(node, request(OVER, barrier, standing.length).put(standing).array(), deadline);
+        channel.call(node, bytes(request(OVER, barrier, standing.length).put(standing)), deadline);
     }
 
     @Override
     public int parties(int node, WordRef barrier, long round, Deadline deadline) {
-        return channel.call(node, request(PARTIES, barrier, 8).putLong(round).array(), deadline)
+        return channel.call(node, bytes(request(PARTIES, barrier, 8).putLong(round)), deadline)
                 .getInt();
     }
 
@@ -133,22 +134,31 @@ final class SyncNodeCalls implements SyncCalls {
         }
     }
 
-    private static byte[] number(Enum<?> value) {
-        return new byte[] {(byte) value.ordinal()};
+    /** What was put into a buffer. */
+    private static byte[] bytes(ByteBuffer buffer) {
+        byte[] bytes = new byte[buffer.flip().remaining()];
+        buffer.get(bytes);
+        return bytes;
     }
 
-    private static <E extends Enum<E>> E of(E[] values, ByteBuffer from) {
-        int number = from.remaining() == 0 ? -1 : from.get();
-        if (number < 0 || number >= values.length) {
-            throw new IllegalArgumentException("the answer %d; must be 0 to %d".formatted(number, values.length - 1));
+    private static byte[] number(Numbered value) {
+        return new byte[] {(byte) value.number()};
+    }
+
+    private static <E extends Numbered> E of(E[] values, ByteBuffer from) {
+        int number = from.get();
+        for (E value : values) {
+            if (value.number() == number) {
+                return value;
+            }
         }
-        return values[number];
+        throw new IllegalArgumentException("the answer %d is none of %s".formatted(number, List.of(values)));
     }
 
     private static byte[] bytes(Standing standing) {
         byte[] text = text(standing.reason());
         return ByteBuffer.allocate(9 + text.length)
-                .put((byte) standing.stage().ordinal())
+                .put((byte) standing.stage().number())
                 .putLong(standing.round())
                 .put(text)
                 .array();

@@ -4,14 +4,22 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
 import dev.lite.client.protocol.ControlChannel;
 import dev.lite.client.protocol.ControlCodec;
+import dev.lite.client.protocol.ControlMessage.AcquireLock;
+import dev.lite.client.protocol.ControlMessage.Acquired;
+import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
+import dev.lite.client.protocol.ControlMessage.CancelTry;
 import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Extents;
 import dev.lite.client.protocol.ControlMessage.Failed;
 import dev.lite.client.protocol.ControlMessage.Free;
+import dev.lite.client.protocol.ControlMessage.LockOpened;
 import dev.lite.client.protocol.ControlMessage.Malloc;
 import dev.lite.client.protocol.ControlMessage.Map;
 import dev.lite.client.protocol.ControlMessage.Mapped;
 import dev.lite.client.protocol.ControlMessage.Nodes;
+import dev.lite.client.protocol.ControlMessage.OpenLock;
+import dev.lite.client.protocol.ControlMessage.Passed;
+import dev.lite.client.protocol.ControlMessage.ReleaseLock;
 import dev.lite.client.protocol.ControlMessage.Reply;
 import dev.lite.client.protocol.ControlMessage.Request;
 import dev.lite.client.protocol.ControlMessage.RpcClose;
@@ -19,6 +27,7 @@ import dev.lite.client.protocol.ControlMessage.RpcOpen;
 import dev.lite.client.protocol.ControlMessage.RpcOpened;
 import dev.lite.client.protocol.ControlMessage.RpcOrigin;
 import dev.lite.client.protocol.ControlMessage.Unmap;
+import dev.lite.client.protocol.SessionProtocol;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.tier.TierHandle;
@@ -38,6 +47,8 @@ import org.slf4j.LoggerFactory;
 final class ControlRequestHandler {
     private static final Logger LOG = LoggerFactory.getLogger(ControlRequestHandler.class);
 
+    private static final int RELEASES_MAX = 2 * SessionProtocol.WAITS_MAX;
+
     private final String session;
     private final TierSession tier;
     private final HandleTable handles;
@@ -47,6 +58,13 @@ final class ControlRequestHandler {
     private final Consumer<String> end;
     private final Consumer<String> drop;
     private final Semaphore places;
+    /** Of requests that wait for a lock or at a barrier: a holder must be able to release while others wait. */
+    private final Semaphore waits = new Semaphore(SessionProtocol.WAITS_MAX);
+
+    /** Of releases, which end waits: of everything that may be waited for, and of as many as the client has under way. */
+    private final Semaphore releases = new Semaphore(RELEASES_MAX);
+
+    private final SessionLocks locks;
 
     /**
      * The handler of one session.
@@ -59,10 +77,12 @@ final class ControlRequestHandler {
             TierSession tier,
             HandleTable handles,
             RpcCommands rpc,
+            SessionLocks locks,
             SessionServerConfig config,
             ControlChannel channel,
             Consumer<String> end,
             Consumer<String> drop) {
+        this.locks = locks;
         this.session = session;
         this.tier = tier;
         this.handles = handles;
@@ -76,30 +96,49 @@ final class ControlRequestHandler {
 
     /** Starts a request. The session's own thread. */
     void handle(Request request) {
-        if (!places.tryAcquire()) {
+        Semaphore place = placeFor(request);
+        if (!place.tryAcquire()) {
             reply(new Failed(
                     request.requestId(),
                     LiteException.Code.LIMIT_EXCEEDED.number(),
-                    "%d control requests of this session are under way; the limit is %d"
-                            .formatted(config.requestsMax() - places.availablePermits(), config.requestsMax())));
+                    place == places
+                            ? "%d control requests of this session are under way; the limit is %d"
+                                    .formatted(config.requestsMax() - places.availablePermits(), config.requestsMax())
+                            : "as many requests of this session wait for locks and barriers as may: %d"
+                                    .formatted(SessionProtocol.WAITS_MAX)));
             return;
         }
         Thread.ofVirtual().name("lite-session-request").start(() -> {
             Reply reply = answer(request);
             // First the place, then the reply: who has the reply may ask again.
-            places.release();
+            place.release();
             reply(reply);
         });
     }
 
+    private Semaphore placeFor(Request request) {
+        return switch (request) {
+            case AcquireLock m -> waits;
+            case AwaitBarrier m -> waits;
+            case ReleaseLock m -> releases;
+            case CancelTry m -> releases;
+            default -> places;
+        };
+    }
+
     /** Waits until no request is under way, and lets none begin; false when the deadline passed first. */
     boolean drain(long deadlineNs) {
+        return drain(places, config.requestsMax(), deadlineNs)
+                && drain(waits, SessionProtocol.WAITS_MAX, deadlineNs)
+                && drain(releases, RELEASES_MAX, deadlineNs);
+    }
+
+    private static boolean drain(Semaphore place, int all, long deadlineNs) {
         boolean interrupted = false;
         try {
             while (true) {
                 try {
-                    return places.tryAcquire(
-                            config.requestsMax(), Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+                    return place.tryAcquire(all, Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
                 } catch (InterruptedException kept) {
                     interrupted = true;
                 }
@@ -150,6 +189,22 @@ final class ControlRequestHandler {
                     yield new Done(m.requestId());
                 }
                 case RpcOrigin m -> rpc.origin(m.requestId(), m.origin());
+                case OpenLock m -> new LockOpened(m.requestId(), locks.open(m.name(), deadline(m.deadlineNs())));
+                case AcquireLock m -> new Acquired(m.requestId(), locks.acquire(m.number(), deadline(m.deadlineNs())));
+                case ReleaseLock m -> {
+                    locks.release(m.number(), m.token());
+                    yield new Done(m.requestId());
+                }
+                case CancelTry m -> {
+                    locks.cancel(m.number(), m.attempt());
+                    yield new Done(m.requestId());
+                }
+                case AwaitBarrier m -> {
+                    Duration deadline = deadline(m.deadlineNs());
+                    yield new Passed(
+                            m.requestId(),
+                            tier.sync().barrier(m.name(), m.parties(), deadline).await(deadline));
+                }
                 case Nodes m -> ControlCodec.nodesPage(m.requestId(), tier.nodes(), m.from());
             };
         } catch (LiteException refused) {

@@ -181,10 +181,12 @@ final class NodeSession implements Runnable {
         SharedMemory memory =
                 SharedMemory.createMemfd("lite-session-" + id, config.area().bytes());
         RpcCommands rpc = new RpcCommands(name(), opened);
+        SessionLocks locks = new SessionLocks(opened.sync());
         SessionWorker newWorker =
-                new SessionWorker(name(), memory, config.area(), handles, rpc, config.spins(), this::end);
+                new SessionWorker(name(), memory, config.area(), handles, rpc, locks, config.spins(), this::end);
         worker = newWorker;
-        requests = new ControlRequestHandler(name(), opened, handles, rpc, config, channel, this::end, this::drop);
+        requests = new ControlRequestHandler(
+                name(), opened, handles, rpc, locks, config, channel, this::end, this::drop);
         channel.send(
                 new Welcome(
                         SessionProtocol.VERSION,
@@ -266,6 +268,9 @@ final class NodeSession implements Runnable {
             } else {
                 drained = join(workerThread, deadlineNs);
             }
+        }
+        if (tier != null) {
+            tier.sync().endWaits(); // or the requests that wait for a lock would be waited for
         }
         if (requests != null) {
             drained &= requests.drain(deadlineNs);

@@ -40,6 +40,7 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
     private final SessionArea area;
     private final HandleTable handles;
     private final RpcCommands rpc;
+    private final SessionLocks locks;
     private final SpinBudget spins;
     private final Consumer<String> violation;
     private final long base;
@@ -61,6 +62,7 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
             SessionArea area,
             HandleTable handles,
             RpcCommands rpc,
+            SessionLocks locks,
             int spins,
             Consumer<String> violation) {
         this.session = session;
@@ -68,6 +70,7 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
         this.area = area;
         this.handles = handles;
         this.rpc = rpc;
+        this.locks = locks;
         this.spins = new SpinBudget(spins);
         this.violation = violation;
         base = memory.address();
@@ -178,6 +181,10 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
             rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, operand1), this);
             return;
         }
+        if (op == Op.TRY_LOCK || op == Op.UNLOCK) {
+            serveLock(slot, op, lh, operand0);
+            return;
+        }
         TierHandle handle = handles.find(lh);
         if (handle == null) {
             fail(slot, LiteException.Code.LMR_FREED, HandleTable.staleText(lh));
@@ -198,6 +205,22 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
             return;
         } catch (SessionViolation bad) {
             throw bad;
+        } catch (RuntimeException broken) {
+            LOG.error("{}: {} failed", session, Op.nameOf(op), broken);
+            fail(slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), broken));
+            return;
+        }
+        complete(slot, 0, result);
+    }
+
+    private void serveLock(int slot, int op, long number, long operand) {
+        long result;
+        try {
+            result =
+                    op == Op.TRY_LOCK ? locks.tryAcquire(number, operand) : locks.releaseAlone(number, operand) ? 1 : 0;
+        } catch (LiteException refused) {
+            fail(slot, refused.code(), String.valueOf(refused.getMessage()));
+            return;
         } catch (RuntimeException broken) {
             LOG.error("{}: {} failed", session, Op.nameOf(op), broken);
             fail(slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), broken));

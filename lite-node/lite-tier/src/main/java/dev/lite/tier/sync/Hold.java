@@ -5,15 +5,12 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
-/** One acquisition, from the draw of its ticket to its release. */
+/** One ticket, from its draw to its release. */
 final class Hold implements HeldLock {
-    /** Its ticket is not known yet. */
-    static final int DRAWING = 0;
-
-    static final int WAITING = 1;
-    static final int HELD = 2;
+    static final int WAITING = 0;
+    static final int HELD = 1;
     /** Released, given up, or taken away with its session. */
-    static final int OVER = 3;
+    static final int OVER = 2;
 
     private static final VarHandle STATE;
 
@@ -28,19 +25,20 @@ final class Hold implements HeldLock {
     private final NodeLock lock;
     final SessionSync session;
 
-    /** Written before the state leaves {@link #DRAWING}. */
-    long ticket;
+    final long ticket;
 
     @SuppressWarnings("unused") // through STATE: a volatile store would cost the uncontended path a fence
     private int state;
 
-    /** Who waits; guarded by the lock's monitor. */
+    /** Who drew or took over the ticket beside the short way, and may wait; written before anybody else sees the hold. */
     @Nullable
     Thread waiter;
 
-    Hold(NodeLock lock, SessionSync session) {
+    Hold(NodeLock lock, SessionSync session, long ticket, int state) {
         this.lock = lock;
         this.session = session;
+        this.ticket = ticket;
+        this.state = state;
     }
 
     int state() {
@@ -71,6 +69,11 @@ final class Hold implements HeldLock {
         if (state() == HELD) {
             lock.release(this);
         }
+    }
+
+    /** {@link #close} if nobody waits; false, and it stays held, when somebody does. */
+    boolean closeAlone() {
+        return state() != HELD || lock.releaseIfAlone(this);
     }
 
     @Override

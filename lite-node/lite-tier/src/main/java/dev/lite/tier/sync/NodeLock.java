@@ -5,6 +5,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.tier.Deadline;
+import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.sync.SyncCalls.Claim;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -17,6 +18,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -27,15 +29,19 @@ import org.slf4j.LoggerFactory;
  * which tickets somebody here still cares, and says so when the home asks ({@link #turn}). A ticket that nobody claims is
  * passed over by the home: so nothing has to be undone, whatever goes wrong with a draw, a wait or a release.
  *
- * <p><b>Uncontended.</b> One compare-and-set here, which makes the draw known before it happens; one atomic addition to the
- * word; later one compare-and-set of the word to release it. No lock, no map, one object. The one place for it ({@link
- * #fast}) is enough, since a lock has one holder. Everybody else goes the way beside it, under this object's monitor; they
- * have to wait anyway.
+ * <p><b>Uncontended</b> and mapped: one atomic addition to the word, later one compare-and-set of the word to release it; no
+ * lock, no other atomic operation, no map, one small object. That the ticket holds the lock is noted in {@link #held}, where
+ * one place is enough, since a lock has one holder. The note is made within the operation on the mapping, so the home's
+ * question, which waits for the operations under way, never falls between the draw and the note. Everybody else goes the way
+ * beside it, under this object's monitor; they have to wait anyway, or go through a fabric.
  *
  * <p>Bound: {@value #TICKETS_MAX} tickets, given-up ones that are still in the queue included.
  */
 final class NodeLock {
-    /** How many tickets a node may have in a lock's queue: 1,024 nodes × 1,001 (one more beside them) are below 2²⁰. */
+    /**
+     * How many tickets a node may have in a lock's queue. The word counts up to 2²⁰, which is 1,024 for each of 1,024 nodes: the
+     * rest is for threads that find the queue empty at the same moment and draw without looking further.
+     */
     static final int TICKETS_MAX = 1000;
 
     private static final Logger log = LoggerFactory.getLogger(NodeLock.class);
@@ -44,13 +50,12 @@ final class NodeLock {
     private static final Duration QUEUE_AGAIN = Duration.ofSeconds(2);
 
     private static final long QUEUE_RETRY_NS = TimeUnit.MILLISECONDS.toNanos(20);
-    private static final long DRAW_PAUSE_NS = 50_000;
     private static final int TRIES = 16;
-    private static final VarHandle FAST;
+    private static final VarHandle HELD;
 
     static {
         try {
-            FAST = MethodHandles.lookup().findVarHandle(NodeLock.class, "fast", Hold.class);
+            HELD = MethodHandles.lookup().findVarHandle(NodeLock.class, "held", long.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
@@ -61,16 +66,25 @@ final class NodeLock {
     private final SyncCalls calls;
     private final SyncCounters counters;
 
-    /** The acquisition on the short way: drawing, or holding. */
-    private volatile @Nullable Hold fast;
+    /**
+     * The last ticket that was drawn on the short way and held the lock, plus 1. It stays noted after a release that the word
+     * has: nobody asks for a ticket whose turn is over.
+     */
+    @SuppressWarnings("unused") // through HELD: a volatile store would cost the uncontended path a fence
+    private long held;
 
-    /** The word after the last release from here, a guess for {@link #tryAcquire}; racy. */
-    private long freeWord;
+    /** Whose it is; written before {@link #held}. */
+    private @Nullable SessionSync heldBy;
+
+    /** The word as {@link #tryAcquire} saw it last, its next guess; racy. */
+    private long guessedWord;
 
     // Guarded by this.
     private final Map<Long, Hold> claims = new HashMap<>(); // beside the short way: waiting, or holding
     private final TreeSet<Long> givenUp = new TreeSet<>(); // in the queue, and nobody wants them
-    private int drawing;
+
+    /** Draws whose ticket is not claimed yet, other than those within an operation on the mapping. */
+    private final AtomicInteger drawing = new AtomicInteger();
 
     /** The tickets beside the short way; changed under the monitor, read without. */
     private volatile int tickets;
@@ -90,63 +104,106 @@ final class NodeLock {
         return word;
     }
 
-    HeldLock acquire(SessionSync session, Duration patience) {
-        Hold hold = new Hold(this, session);
-        if (tickets != 0 || !FAST.compareAndSet(this, null, hold)) {
-            return acquireBeside(hold, Deadline.in(patience));
-        }
-        Deadline deadline = word.deadline(patience);
-        boolean held = false;
-        try {
-            // After the compare-and-set: the session's end sees this hold, or is seen here.
-            session.requireOpen();
-            long before = word.fetchAdd(LockWord.DRAW, deadline);
-            hold.ticket = LockWord.next(before);
-            if (LockWord.count(before) == 0) {
-                hold.setState(Hold.HELD);
-                held = true;
-                return hold;
-            }
-            enter(hold, Hold.WAITING);
-        } finally {
-            if (!held) {
-                FAST.setRelease(this, null); // if a ticket was drawn in vain, nobody claims it
-            }
-        }
-        return await(hold, word.mapping() != null ? Deadline.in(patience) : deadline);
+    /** How one session uses the lock. */
+    User user(SessionSync session) {
+        return new User(session);
     }
 
-    private HeldLock acquireBeside(Hold hold, Deadline deadline) {
-        if (takeOver(hold, deadline)) {
-            return await(hold, deadline);
+    /** A session at this lock. Any thread. */
+    final class User implements Mapping.Drawer {
+        private final SessionSync session;
+
+        User(SessionSync session) {
+            this.session = session;
         }
-        beginDraw(hold.session);
-        try {
-            long before = word.fetchAdd(LockWord.DRAW, deadline);
-            hold.ticket = LockWord.next(before);
-            enter(hold, LockWord.count(before) == 0 ? Hold.HELD : Hold.WAITING);
-        } finally {
-            synchronized (this) {
-                drawing--;
-                countTickets();
+
+        HeldLock acquire(Duration patience) {
+            Mapping mapping = word.mapping();
+            if (mapping == null || tickets != 0) {
+                return acquireBeside(session, Deadline.in(patience));
+            }
+            long before = mapping.fetchAdd(0, LockWord.DRAW, this);
+            if (LockWord.count(before) == 0) {
+                return new Hold(NodeLock.this, session, LockWord.next(before), Hold.HELD);
+            }
+            Hold hold = new Hold(NodeLock.this, session, LockWord.next(before), Hold.WAITING);
+            enterDrawn(hold);
+            return await(hold, Deadline.in(patience));
+        }
+
+        Optional<HeldLock> tryAcquire() {
+            return NodeLock.this.tryAcquire(session);
+        }
+
+        /** Within the operation, so the session's end either is seen here or waits until the draw is noted. */
+        @Override
+        public void beforeDraw() {
+            session.requireOpen();
+        }
+
+        @Override
+        public void drawn(long before) {
+            if (LockWord.count(before) == 0) {
+                hold(LockWord.next(before), session);
+            } else {
+                drawing.incrementAndGet();
             }
         }
-        return hold.state() == Hold.HELD ? hold : await(hold, deadline);
+    }
+
+    private void hold(long ticket, SessionSync session) {
+        if (heldBy != session) {
+            heldBy = session;
+        }
+        HELD.setRelease(this, ticket + 1);
+    }
+
+    private long held() {
+        return (long) HELD.getAcquire(this);
+    }
+
+    private HeldLock acquireBeside(SessionSync session, Deadline deadline) {
+        Hold hold = takeOver(session, deadline);
+        if (hold != null) {
+            return await(hold, deadline);
+        }
+        beginDraw(session);
+        boolean drawn = false;
+        long before;
+        try {
+            before = word.fetchAdd(LockWord.DRAW, deadline);
+            drawn = true;
+        } finally {
+            if (!drawn) {
+                drawing.decrementAndGet(); // if a ticket was drawn all the same, nobody claims it
+            }
+        }
+        boolean free = LockWord.count(before) == 0;
+        hold = new Hold(this, session, LockWord.next(before), free ? Hold.HELD : Hold.WAITING);
+        enterDrawn(hold);
+        return free ? hold : await(hold, deadline);
+    }
+
+    private void enterDrawn(Hold hold) {
+        try {
+            enter(hold);
+        } finally {
+            drawing.decrementAndGet();
+        }
     }
 
     private synchronized void beginDraw(SessionSync session) {
         session.requireOpen();
-        if (tickets >= TICKETS_MAX) {
+        if (tickets + drawing.get() >= TICKETS_MAX) {
             throw new LimitExceededException(
                     "lock \"%s\": %d tickets of this node are in its queue, %d of them given up; the limit is %d"
                             .formatted(name, tickets, givenUp.size(), TICKETS_MAX));
         }
-        drawing++;
-        countTickets();
+        drawing.incrementAndGet();
     }
 
     /** Claims a ticket. The session's end comes before, and is seen here, or after, and sees the claim. */
-    private synchronized void enter(Hold hold, int state) {
+    private synchronized void enter(Hold hold) {
         if (!hold.session.isOpen()) {
             hold.setState(Hold.OVER);
             givenUp.add(hold.ticket);
@@ -154,36 +211,35 @@ final class NodeLock {
             throw hold.session.ended();
         }
         hold.waiter = Thread.currentThread();
-        hold.setState(state);
         claims.put(hold.ticket, hold);
         countTickets();
     }
 
     private void countTickets() {
-        tickets = claims.size() + givenUp.size() + drawing;
+        tickets = claims.size() + givenUp.size();
     }
 
     /**
      * Goes on with a ticket that somebody here gave up, if it is the last in the queue: so who asks again and again with a
      * short deadline keeps its place, and does not fill the queue.
      */
-    private boolean takeOver(Hold hold, Deadline deadline) {
+    private @Nullable Hold takeOver(SessionSync session, Deadline deadline) {
         synchronized (this) {
             if (givenUp.isEmpty()) {
-                return false;
+                return null;
             }
         }
         long now = word.fetchAdd(0, deadline);
         synchronized (this) {
-            hold.session.requireOpen();
+            session.requireOpen();
             givenUp.headSet(LockWord.turn(now)).clear();
             if (givenUp.isEmpty() || givenUp.last() + 1 != LockWord.next(now)) {
                 countTickets();
-                return false;
+                return null;
             }
-            hold.ticket = givenUp.removeLast();
-            enter(hold, Hold.WAITING);
-            return true;
+            Hold hold = new Hold(this, session, givenUp.removeLast(), Hold.WAITING);
+            enter(hold);
+            return hold;
         }
     }
 
@@ -257,40 +313,50 @@ final class NodeLock {
         return true;
     }
 
-    Optional<HeldLock> tryAcquire(SessionSync session) {
-        Hold hold = new Hold(this, session);
-        if (tickets != 0 || !FAST.compareAndSet(this, null, hold)) {
-            session.requireOpen();
-            return Optional.empty(); // held, drawn or waited for at this very node
+    private Optional<HeldLock> tryAcquire(SessionSync session) {
+        session.requireOpen();
+        if (tickets != 0) {
+            return Optional.empty(); // waited for, or held by who waited, at this very node
         }
-        boolean held = false;
+        drawing.incrementAndGet();
         try {
-            session.requireOpen();
             Deadline deadline = word.deadline(session.patience());
-            long guess = freeWord;
-            for (int tries = 0; tries < TRIES && LockWord.count(guess) == 0; tries++) {
+            long guess = guessedWord;
+            for (int tries = 0; tries < TRIES; tries++) {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
                 if (before == guess) {
-                    hold.ticket = LockWord.next(guess);
-                    hold.setState(Hold.HELD);
-                    held = true;
-                    return Optional.of(hold);
+                    guessedWord = guess + LockWord.DRAW + LockWord.PASS; // once it is released
+                    return Optional.of(holdNow(LockWord.next(guess), session));
+                }
+                if (LockWord.count(before) != 0) {
+                    break;
                 }
                 guess = before;
             }
             return Optional.empty();
         } finally {
-            if (!held) {
-                FAST.setRelease(this, null);
-            }
+            drawing.decrementAndGet();
         }
+    }
+
+    private Hold holdNow(long ticket, SessionSync session) {
+        hold(ticket, session);
+        VarHandle.fullFence(); // the session's end sees the note, or is seen here
+        Hold hold = new Hold(this, session, ticket, Hold.HELD);
+        if (!session.isOpen()) {
+            release(hold);
+            throw session.ended();
+        }
+        return hold;
     }
 
     /** Releases; twice at the same time is harmless. When the home cannot be told, it finds out by itself. */
     void release(Hold hold) {
         hold.setState(Hold.OVER);
+        boolean released = false;
         try {
-            if (!releaseAlone(hold)) {
+            released = releaseAlone(hold);
+            if (!released) {
                 calls.release(word.ref(), hold.ticket, Deadline.in(hold.session.patience()));
             }
         } catch (LiteException e) {
@@ -300,41 +366,58 @@ final class NodeLock {
                     hold.ticket,
                     e.getMessage());
         } finally {
+            if (!released || hold.waiter != null) {
+                forget(hold);
+            }
+        }
+    }
+
+    /** {@link #release}, if nobody waits; otherwise it stays held. */
+    boolean releaseIfAlone(Hold hold) {
+        if (!releaseAlone(hold)) {
+            return false;
+        }
+        hold.setState(Hold.OVER);
+        if (hold.waiter != null) {
             forget(hold);
         }
+        return true;
     }
 
     /** Releases a lock that nobody waits for; false when somebody does. */
     private boolean releaseAlone(Hold hold) {
         long alone = LockWord.heldAlone(hold.ticket);
-        long free = alone + LockWord.PASS;
-        if (word.testSet(alone, free, word.deadline(hold.session.patience())) != alone) {
-            return false;
-        }
-        freeWord = free;
-        return true;
+        return word.testSet(alone, alone + LockWord.PASS, word.deadline(hold.session.patience())) == alone;
     }
 
-    private void forget(Hold hold) {
-        if (fast == hold) {
-            FAST.setRelease(this, null);
-            return;
-        }
-        synchronized (this) {
-            claims.remove(hold.ticket, hold);
-            countTickets();
-        }
+    private synchronized void forget(Hold hold) {
+        HELD.compareAndSet(this, hold.ticket + 1, 0L);
+        claims.remove(hold.ticket, hold);
+        countTickets();
     }
 
     /** The home says that it is this ticket's turn; or asks for it. */
-    synchronized Claim turn(long ticket) {
+    Claim turn(long ticket) {
+        Claim claim = claim(ticket);
+        Mapping mapping = word.mapping();
+        if (claim != Claim.UNKNOWN || mapping == null) {
+            return claim;
+        }
+        mapping.awaitOperations(); // it may have been drawn, and not be noted yet
+        return claim(ticket);
+    }
+
+    private synchronized Claim claim(long ticket) {
         if (givenUp.remove(ticket)) {
             countTickets();
             return Claim.UNKNOWN;
         }
         Hold hold = claims.get(ticket);
         if (hold == null) {
-            return turnFast(ticket);
+            if (held() == ticket + 1) {
+                return Claim.TAKEN;
+            }
+            return drawing.get() > 0 ? Claim.UNDECIDED : Claim.UNKNOWN;
         }
         if (hold.state() == Hold.WAITING) {
             hold.setState(Hold.HELD);
@@ -342,19 +425,6 @@ final class NodeLock {
             LockSupport.unpark(hold.waiter);
         }
         return Claim.TAKEN; // also while its release is under way
-    }
-
-    private Claim turnFast(long ticket) {
-        Hold only = fast;
-        if (only != null) {
-            if (only.state() == Hold.DRAWING) {
-                return Claim.UNDECIDED;
-            }
-            if (only.ticket == ticket) {
-                return Claim.TAKEN; // also while its release is under way
-            }
-        }
-        return drawing > 0 ? Claim.UNDECIDED : Claim.UNKNOWN;
     }
 
     /** Ends the waits of a session that has ended. */
@@ -374,19 +444,29 @@ final class NodeLock {
     /** Releases what a session holds that has ended. */
     void releaseAll(SessionSync session) {
         endWaits(session);
-        Hold only = fast;
-        while (only != null && only.session == session && only.state() == Hold.DRAWING) {
-            LockSupport.parkNanos(DRAW_PAUSE_NS); // the draw has a deadline
-            only = fast;
+        Mapping mapping = word.mapping();
+        if (mapping != null) {
+            mapping.awaitOperations();
         }
-        if (only != null && only.session == session) {
-            only.close();
+        for (long now = held(); now != 0 && heldBy == session; now = held()) {
+            if (isTurnOf(now - 1)) {
+                release(new Hold(this, session, now - 1, Hold.HELD));
+            }
+            HELD.compareAndSet(this, now, 0L);
         }
-        List<Hold> held = new ArrayList<>();
+        List<Hold> holding = new ArrayList<>();
         synchronized (this) {
-            claims.values().stream().filter(hold -> hold.session == session).forEach(held::add);
+            claims.values().stream().filter(hold -> hold.session == session).forEach(holding::add);
         }
-        held.forEach(Hold::close);
-        endWaits(session);
+        holding.forEach(Hold::close);
+    }
+
+    private boolean isTurnOf(long ticket) {
+        try {
+            return LockWord.turn(word.fetchAdd(0, word.deadline(QUEUE_AGAIN))) == ticket;
+        } catch (LiteException e) {
+            log.debug("lock {}: whether ticket {} holds it is not known: {}", name, ticket, e.getMessage());
+            return true; // releasing it twice is harmless
+        }
     }
 }

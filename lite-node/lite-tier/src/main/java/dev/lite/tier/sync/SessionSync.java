@@ -97,6 +97,11 @@ public final class SessionSync implements TierSync {
     }
 
     @Override
+    public boolean releaseAlone(HeldLock held) {
+        return ((Hold) held).closeAlone();
+    }
+
+    @Override
     public void endWaits() {
         open = false;
         locks.values().forEach(lock -> lock.lock.endWaits(this));
@@ -119,9 +124,11 @@ public final class SessionSync implements TierSync {
     /** A lock for the use of this session. */
     private final class SessionLock implements LtLock {
         private final NodeLock lock;
+        private final NodeLock.User user;
 
         SessionLock(NodeLock lock) {
             this.lock = lock;
+            this.user = lock.user(SessionSync.this);
         }
 
         @Override
@@ -131,12 +138,12 @@ public final class SessionSync implements TierSync {
 
         @Override
         public HeldLock acquire(Duration deadline) {
-            return lock.acquire(SessionSync.this, positive(deadline));
+            return user.acquire(positive(deadline));
         }
 
         @Override
         public Optional<HeldLock> tryAcquire() {
-            return lock.tryAcquire(SessionSync.this);
+            return user.tryAcquire();
         }
 
         @Override

@@ -9,36 +9,75 @@ import dev.lite.tier.Deadline;
  */
 public interface SyncCalls {
 
+    /** An answer that travels as a number. */
+    interface Numbered {
+        /** The number on the wire; never given to another answer. */
+        int number();
+    }
+
     /** What a home answers to a node that waits with a ticket. */
-    enum Place {
+    enum Place implements Numbered {
         /** It is noted; {@link #turn} comes when it is the ticket's turn. */
-        QUEUED,
+        QUEUED(1),
         /** It is the ticket's turn. */
-        HELD,
+        HELD(2),
         /** The ticket has passed: this node was taken for dead. */
-        PASSED
+        PASSED(3);
+
+        private final int number;
+
+        Place(int number) {
+            this.number = number;
+        }
+
+        @Override
+        public int number() {
+            return number;
+        }
     }
 
     /** What a node answers when it is told that it is a ticket's turn. */
-    enum Claim {
+    enum Claim implements Numbered {
         /** The ticket is this node's, and is or was woken. */
-        TAKEN,
+        TAKEN(1),
         /** It is not this node's, or nobody here wants it any more. */
-        UNKNOWN,
+        UNKNOWN(2),
         /** A draw is under way here: ask again. */
-        UNDECIDED
+        UNDECIDED(3);
+
+        private final int number;
+
+        Claim(int number) {
+            this.number = number;
+        }
+
+        @Override
+        public int number() {
+            return number;
+        }
     }
 
     /** What became of a party. */
-    enum Stage {
+    enum Stage implements Numbered {
         /** It is counted, and waits. */
-        WAITS,
+        WAITS(1),
         /** Its round was passed. */
-        PASSED,
+        PASSED(2),
         /** Its round is broken. */
-        BROKEN,
+        BROKEN(3),
         /** It is not counted: another round is open, whose number the answer has. */
-        OTHER_ROUND
+        OTHER_ROUND(4);
+
+        private final int number;
+
+        Stage(int number) {
+            this.number = number;
+        }
+
+        @Override
+        public int number() {
+            return number;
+        }
     }
 
     /**

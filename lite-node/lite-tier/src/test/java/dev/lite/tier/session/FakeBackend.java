@@ -1,6 +1,7 @@
 package dev.lite.tier.session;
 
 import dev.lite.api.Extent;
+import dev.lite.api.HeldLock;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrExistsException;
@@ -323,6 +324,11 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         @Override
         public LtBarrier barrier(String name, int parties, Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public boolean releaseAlone(HeldLock held) {
             throw new UnsupportedOperationException();
         }
 

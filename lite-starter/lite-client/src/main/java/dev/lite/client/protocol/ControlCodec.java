@@ -4,9 +4,14 @@ import dev.lite.api.Extent;
 import dev.lite.api.Lifetime;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtRpc;
+import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.client.protocol.ControlMessage.AcquireLock;
+import dev.lite.client.protocol.ControlMessage.Acquired;
+import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
+import dev.lite.client.protocol.ControlMessage.CancelTry;
 import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Extents;
 import dev.lite.client.protocol.ControlMessage.ExtentsPage;
@@ -14,11 +19,14 @@ import dev.lite.client.protocol.ControlMessage.Failed;
 import dev.lite.client.protocol.ControlMessage.Free;
 import dev.lite.client.protocol.ControlMessage.Goodbye;
 import dev.lite.client.protocol.ControlMessage.Hello;
+import dev.lite.client.protocol.ControlMessage.LockOpened;
 import dev.lite.client.protocol.ControlMessage.Malloc;
 import dev.lite.client.protocol.ControlMessage.Map;
 import dev.lite.client.protocol.ControlMessage.Mapped;
 import dev.lite.client.protocol.ControlMessage.Nodes;
 import dev.lite.client.protocol.ControlMessage.NodesPage;
+import dev.lite.client.protocol.ControlMessage.OpenLock;
+import dev.lite.client.protocol.ControlMessage.Passed;
 import dev.lite.client.protocol.ControlMessage.Refused;
 import dev.lite.client.protocol.ControlMessage.RpcClose;
 import dev.lite.client.protocol.ControlMessage.RpcKind;
@@ -26,6 +34,7 @@ import dev.lite.client.protocol.ControlMessage.RpcOpen;
 import dev.lite.client.protocol.ControlMessage.RpcOpened;
 import dev.lite.client.protocol.ControlMessage.RpcOrigin;
 import dev.lite.client.protocol.ControlMessage.RpcOriginIs;
+import dev.lite.client.protocol.ControlMessage.ReleaseLock;
 import dev.lite.client.protocol.ControlMessage.Unmap;
 import dev.lite.client.protocol.ControlMessage.Welcome;
 import java.lang.foreign.MemorySegment;
@@ -59,6 +68,15 @@ public final class ControlCodec {
     private static final int RPC_ORIGIN = 62;
     private static final int RPC_OPENED = 63;
     private static final int RPC_ORIGIN_IS = 64;
+    // 40 to 59: locks and barriers.
+    private static final int OPEN_LOCK = 40;
+    private static final int LOCK_OPENED = 41;
+    private static final int ACQUIRE_LOCK = 42;
+    private static final int ACQUIRED = 43;
+    private static final int RELEASE_LOCK = 44;
+    private static final int CANCEL_TRY = 45;
+    private static final int AWAIT_BARRIER = 46;
+    private static final int PASSED = 47;
 
     private static final int PLACEMENT_LOCAL = 0;
     private static final int PLACEMENT_ROUND_ROBIN = 1;
@@ -129,6 +147,24 @@ public final class ControlCodec {
                 numbered(w, RPC_ORIGIN_IS, m.requestId())
                         .putString("the node's name", m.node(), NAME_MAX)
                         .putString("the principal", m.principal(), NAME_MAX);
+            case OpenLock m ->
+                numbered(w, OPEN_LOCK, m.requestId())
+                        .putLong(m.deadlineNs())
+                        .putString("the lock's name", m.name(), LtSync.NAME_BYTES_MAX);
+            case LockOpened m -> numbered(w, LOCK_OPENED, m.requestId()).putLong(m.number());
+            case AcquireLock m ->
+                numbered(w, ACQUIRE_LOCK, m.requestId()).putLong(m.deadlineNs()).putLong(m.number());
+            case Acquired m -> numbered(w, ACQUIRED, m.requestId()).putLong(m.token());
+            case ReleaseLock m ->
+                numbered(w, RELEASE_LOCK, m.requestId()).putLong(m.number()).putLong(m.token());
+            case CancelTry m ->
+                numbered(w, CANCEL_TRY, m.requestId()).putLong(m.number()).putLong(m.attempt());
+            case AwaitBarrier m ->
+                numbered(w, AWAIT_BARRIER, m.requestId())
+                        .putLong(m.deadlineNs())
+                        .putString("the barrier's name", m.name(), LtSync.NAME_BYTES_MAX)
+                        .putInt(m.parties());
+            case Passed m -> numbered(w, PASSED, m.requestId()).putLong(m.round());
             case Goodbye m -> w.putByte(GOODBYE).putText(m.reason());
         }
         return w.position();
@@ -186,6 +222,20 @@ public final class ControlCodec {
                             r.getLong(),
                             r.getString("the node's name", NAME_MAX),
                             r.getString("the principal", NAME_MAX));
+                case OPEN_LOCK ->
+                    new OpenLock(r.getLong(), r.getLong(), r.getString("the lock's name", LtSync.NAME_BYTES_MAX));
+                case LOCK_OPENED -> new LockOpened(r.getLong(), r.getLong());
+                case ACQUIRE_LOCK -> new AcquireLock(r.getLong(), r.getLong(), r.getLong());
+                case ACQUIRED -> new Acquired(r.getLong(), r.getLong());
+                case RELEASE_LOCK -> new ReleaseLock(r.getLong(), r.getLong(), r.getLong());
+                case CANCEL_TRY -> new CancelTry(r.getLong(), r.getLong(), r.getLong());
+                case AWAIT_BARRIER ->
+                    new AwaitBarrier(
+                            r.getLong(),
+                            r.getLong(),
+                            r.getString("the barrier's name", LtSync.NAME_BYTES_MAX),
+                            r.getInt());
+                case PASSED -> new Passed(r.getLong(), r.getLong());
                 case GOODBYE -> new Goodbye(r.getText("the reason"));
                 default ->
                     throw new ProtocolException("control message of unknown type %d, %d bytes".formatted(type, length));

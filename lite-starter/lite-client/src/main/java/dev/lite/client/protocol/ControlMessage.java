@@ -156,6 +156,41 @@ public sealed interface ControlMessage {
      */
     record Failed(long requestId, int code, String message) implements Reply {}
 
+    /** See {@link dev.lite.api.LtSync#lock}; answered by {@link LockOpened}. */
+    record OpenLock(long requestId, long deadlineNs, String name) implements Request {}
+
+    /**
+     * A lock may be used.
+     *
+     * @param number what the session calls it from now on
+     */
+    record LockOpened(long requestId, long number) implements Reply {}
+
+    /** See {@link dev.lite.api.LtLock#acquire}; answered by {@link Acquired}. It may take as long as its deadline. */
+    record AcquireLock(long requestId, long deadlineNs, long number) implements Request {}
+
+    /**
+     * The session holds the lock.
+     *
+     * @param token the fencing token, which names the hold
+     */
+    record Acquired(long requestId, long token) implements Reply {}
+
+    /** See {@link dev.lite.api.HeldLock#close}; answered by {@link Done}. */
+    record ReleaseLock(long requestId, long number, long token) implements Request {}
+
+    /**
+     * What this attempt of {@link SessionProtocol.Op#TRY_LOCK} acquired, or will acquire, is released; answered by {@link
+     * Done}.
+     */
+    record CancelTry(long requestId, long number, long attempt) implements Request {}
+
+    /** See {@link dev.lite.api.LtBarrier#await}; answered by {@link Passed}. It may take as long as its deadline. */
+    record AwaitBarrier(long requestId, long deadlineNs, String name, int parties) implements Request {}
+
+    /** A barrier's round was passed. */
+    record Passed(long requestId, long round) implements Reply {}
+
     /** The sender ends the session, and says why. */
     record Goodbye(String reason) implements FromClient, FromNode {}
 }

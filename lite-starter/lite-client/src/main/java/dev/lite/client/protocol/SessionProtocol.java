@@ -33,6 +33,9 @@ public final class SessionProtocol {
     /** How many nodes a placement may name. */
     static final int PLACEMENT_NODES_MAX = 1024;
 
+    /** How many requests of a session may wait for a lock or at a barrier, beside its other requests. */
+    public static final int WAITS_MAX = 1024;
+
     private SessionProtocol() {}
 
     /** UTF-8 of as many of the text's first characters as fit into so many bytes. */
@@ -72,6 +75,16 @@ public final class SessionProtocol {
         public static final int FETCH_ADD = 3;
         /** Set a word to {@code operand1} if it holds {@code operand0}; the result is the value before. */
         public static final int TEST_SET = 4;
+        /**
+         * Acquire the lock whose number stands in place of the handle, if it is free; {@code operand0} numbers the attempt. The
+         * result is the fencing token, or 0.
+         */
+        public static final int TRY_LOCK = 16;
+        /**
+         * Release the lock whose number stands in place of the handle and whose fencing token is {@code operand0}. The result
+         * is 0 when somebody waits for it; {@link ControlMessage.ReleaseLock} must follow.
+         */
+        public static final int UNLOCK = 17;
 
         /**
          * Call the function or send to the port {@code lh} with the window's first {@code length} bytes; {@code operand0} is
@@ -109,6 +122,8 @@ public final class SessionProtocol {
                 case REPLY -> "reply";
                 case REPLY_AND_RECEIVE -> "replyAndReceive";
                 case FAIL -> "fail";
+                case TRY_LOCK -> "tryLock";
+                case UNLOCK -> "unlock";
                 default -> "operation " + op;
             };
         }

@@ -10,6 +10,10 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.client.protocol.ControlMessage.AcquireLock;
+import dev.lite.client.protocol.ControlMessage.Acquired;
+import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
+import dev.lite.client.protocol.ControlMessage.CancelTry;
 import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Extents;
 import dev.lite.client.protocol.ControlMessage.ExtentsPage;
@@ -17,12 +21,16 @@ import dev.lite.client.protocol.ControlMessage.Failed;
 import dev.lite.client.protocol.ControlMessage.Free;
 import dev.lite.client.protocol.ControlMessage.Goodbye;
 import dev.lite.client.protocol.ControlMessage.Hello;
+import dev.lite.client.protocol.ControlMessage.LockOpened;
 import dev.lite.client.protocol.ControlMessage.Malloc;
 import dev.lite.client.protocol.ControlMessage.Map;
 import dev.lite.client.protocol.ControlMessage.Mapped;
 import dev.lite.client.protocol.ControlMessage.Nodes;
 import dev.lite.client.protocol.ControlMessage.NodesPage;
+import dev.lite.client.protocol.ControlMessage.OpenLock;
+import dev.lite.client.protocol.ControlMessage.Passed;
 import dev.lite.client.protocol.ControlMessage.Refused;
+import dev.lite.client.protocol.ControlMessage.ReleaseLock;
 import dev.lite.client.protocol.ControlMessage.Unmap;
 import dev.lite.client.protocol.ControlMessage.Welcome;
 import java.lang.foreign.Arena;
@@ -67,6 +75,14 @@ class ControlCodecTest {
                 new ExtentsPage(19, 2, List.of(new Extent("n", 0, 1), new Extent("", 1, 2))),
                 new NodesPage(20, 1, List.of(new NodeInfo("n", 1, 2, 3, "shm"))),
                 new Failed(21, 5, "freed"),
+                new OpenLock(22, 23, "größe"),
+                new LockOpened(24, 25),
+                new AcquireLock(26, 27, 28),
+                new Acquired(29, 30),
+                new ReleaseLock(31, 32, 33),
+                new CancelTry(34, 35, 36),
+                new AwaitBarrier(37, 38, "b", 39),
+                new Passed(40, 41),
                 new Goodbye("bye"));
     }
 

@@ -1,0 +1,64 @@
+package dev.lite.tier.sync;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.tier.testing.Seeds;
+import java.util.ArrayDeque;
+import org.junit.jupiter.api.Test;
+
+/** The word against a queue of numbers. */
+class LockWordTest {
+    @Test
+    void drawsAndPassesInAnyOrderAgreeWithAQueueOfTickets() {
+        Seeds.forEach(200, random -> {
+            ArrayDeque<Long> queue = new ArrayDeque<>();
+            long next = random.nextLong(1L << 43);
+            long word = LockWord.heldAlone(next - 1) + LockWord.PASS; // free, and so many tickets old
+            for (int step = 0; step < 2_000; step++) {
+                if (queue.isEmpty() || random.nextInt(100) < 55) {
+                    assertThat(LockWord.next(word)).isEqualTo(next);
+                    word += LockWord.DRAW;
+                    queue.add(next++);
+                } else {
+                    assertThat(LockWord.turn(word)).isEqualTo(queue.remove());
+                    word += LockWord.PASS;
+                }
+                assertThat(LockWord.count(word)).isEqualTo(queue.size());
+                assertThat(LockWord.turn(word)).isEqualTo(queue.isEmpty() ? next : queue.peek());
+            }
+        });
+    }
+
+    @Test
+    void theWordOfALoneHolderIsWhatItsDrawLeft() {
+        Seeds.forEach(1_000, random -> {
+            long ticket = random.nextLong(1L << 43);
+            long free = LockWord.heldAlone(ticket - 1) + LockWord.PASS;
+            assertThat(LockWord.count(free)).isZero();
+            assertThat(free + LockWord.DRAW).isEqualTo(LockWord.heldAlone(ticket));
+            assertThat(LockWord.turn(LockWord.heldAlone(ticket))).isEqualTo(ticket);
+        });
+    }
+
+    /** A pass that was delayed can never meet its expected word again: the turn in it only grows. */
+    @Test
+    void noTwoTicketsHaveTheSameWordOfALoneHolder() {
+        assertThat(LockWord.heldAlone(0)).isNotEqualTo(LockWord.heldAlone(1));
+        Seeds.forEach(1_000, random -> {
+            long ticket = random.nextLong(1L << 43);
+            long later = ticket + 1 + random.nextInt(1 << 20);
+            assertThat(LockWord.heldAlone(later)).isGreaterThan(LockWord.heldAlone(ticket));
+        });
+    }
+
+    @Test
+    void asManyTicketsAsAllNodesMayHaveDoNotTouchTheTicketBits() {
+        long word = LockWord.heldAlone(77);
+        long all = 1024L * (NodeLock.TICKETS_MAX + 1);
+        for (long drawn = 1; drawn < all; drawn++) {
+            word += LockWord.DRAW;
+        }
+        assertThat(LockWord.count(word)).isEqualTo((int) all);
+        assertThat(LockWord.turn(word)).isEqualTo(77);
+    }
+}

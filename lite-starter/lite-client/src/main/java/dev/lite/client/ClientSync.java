@@ -1,0 +1,263 @@
+package dev.lite.client;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LtBarrier;
+import dev.lite.api.LtLock;
+import dev.lite.api.LtSync;
+import dev.lite.client.DataPath.Outcome;
+import dev.lite.client.protocol.ControlMessage.AcquireLock;
+import dev.lite.client.protocol.ControlMessage.Acquired;
+import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
+import dev.lite.client.protocol.ControlMessage.CancelTry;
+import dev.lite.client.protocol.ControlMessage.Done;
+import dev.lite.client.protocol.ControlMessage.LockOpened;
+import dev.lite.client.protocol.ControlMessage.OpenLock;
+import dev.lite.client.protocol.ControlMessage.Passed;
+import dev.lite.client.protocol.ControlMessage.ReleaseLock;
+import dev.lite.client.protocol.SessionProtocol.Op;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * {@link LtSync} of a session. A lock that is free is acquired and released over the data path, one round trip each; who has
+ * to wait asks over the control channel. An interrupt does not end a wait here; it is kept for the caller.
+ */
+final class ClientSync implements LtSync {
+    private static final Logger LOG = LoggerFactory.getLogger(ClientSync.class);
+
+    private final Session session;
+    private final AtomicLong attempts = new AtomicLong();
+
+    ClientSync(Session session) {
+        this.session = session;
+    }
+
+    @Override
+    public LtLock lock(String name) {
+        LtSync.checkName(name);
+        long timeoutNs = session.deadlineNs();
+        LockOpened opened = session.requests()
+                .ask(
+                        "lock \"%s\"".formatted(name),
+                        LockOpened.class,
+                        timeoutNs,
+                        id -> new OpenLock(id, ClientMemory.forNode(timeoutNs), name),
+                        null);
+        return new ClientLock(name, opened.number());
+    }
+
+    @Override
+    public LtBarrier barrier(String name, int parties) {
+        LtSync.checkName(name);
+        LtSync.checkParties(parties);
+        return new ClientBarrier(name, parties);
+    }
+
+    private final class ClientBarrier implements LtBarrier {
+        private final String name;
+        private final int parties;
+
+        ClientBarrier(String name, int parties) {
+            this.name = name;
+            this.parties = parties;
+        }
+
+        @Override
+        public String name() {
+            return name;
+        }
+
+        @Override
+        public int parties() {
+            return parties;
+        }
+
+        @Override
+        public long await(Duration deadline) {
+            long timeoutNs = LiteClient.toNanos(deadline);
+            return session.requests()
+                    .askAndWait(
+                            "waiting for %d parties at barrier \"%s\"".formatted(parties, name),
+                            Passed.class,
+                            timeoutNs,
+                            id -> new AwaitBarrier(id, ClientMemory.forNode(timeoutNs), name, parties),
+                            null)
+                    .round();
+        }
+
+        @Override
+        public String toString() {
+            return "LtBarrier[%s, %d parties]".formatted(name, parties);
+        }
+    }
+
+    private final class ClientLock implements LtLock {
+        private final String name;
+        private final long number;
+
+        ClientLock(String name, long number) {
+            this.name = name;
+            this.number = number;
+        }
+
+        @Override
+        public String name() {
+            return name;
+        }
+
+        @Override
+        public HeldLock acquire(Duration deadline) {
+            long timeoutNs = LiteClient.toNanos(deadline);
+            long deadlineNs = System.nanoTime() + timeoutNs;
+            long token = tryNow(deadlineNs, timeoutNs);
+            if (token != 0) {
+                return new ClientHeldLock(this, token);
+            }
+            long leftNs = Math.max(1, deadlineNs - System.nanoTime());
+            Acquired acquired = session.requests()
+                    .askAndWait(
+                            "waiting for lock \"%s\"".formatted(name),
+                            Acquired.class,
+                            leftNs,
+                            id -> new AcquireLock(id, ClientMemory.forNode(leftNs), number),
+                            (id, late) -> new ReleaseLock(id, number, late));
+            return new ClientHeldLock(this, acquired.token());
+        }
+
+        @Override
+        public Optional<HeldLock> tryAcquire() {
+            long token = tryNow(System.nanoTime() + session.deadlineNs(), session.deadlineNs());
+            return token == 0 ? Optional.empty() : Optional.of(new ClientHeldLock(this, token));
+        }
+
+        /** The token, or 0 when the lock is not free. */
+        private long tryNow(long deadlineNs, long timeoutNs) {
+            long attempt = attempts.incrementAndGet();
+            try {
+                return command(Op.TRY_LOCK, number, attempt, deadlineNs);
+            } catch (LiteTimeoutException e) {
+                cancel(attempt);
+                throw new LiteTimeoutException("lock \"%s\" was not acquired within its deadline of %d ms: %s"
+                        .formatted(name, TimeUnit.NANOSECONDS.toMillis(timeoutNs), e.getMessage()));
+            }
+        }
+
+        /** The node may still carry the attempt out. It is told without a wait for its answer. */
+        private void cancel(long attempt) {
+            session.requests().tell(id -> new CancelTry(id, number, attempt));
+        }
+
+        void release(long token) {
+            try {
+                if (command(Op.UNLOCK, number, token, System.nanoTime() + session.deadlineNs()) != 0) {
+                    return;
+                }
+            } catch (LiteTimeoutException e) {
+                LOG.debug("lock {}: releasing it over the control channel: {}", name, e.getMessage());
+            }
+            session.requests()
+                    .ask(
+                            "release of lock \"%s\"".formatted(name),
+                            Done.class,
+                            session.deadlineNs(),
+                            id -> new ReleaseLock(id, number, token),
+                            null);
+        }
+
+        @Override
+        public String toString() {
+            return "LtLock[%s, node %s]".formatted(name, session.nodeName());
+        }
+    }
+
+    /** One command on the data path; returns its result. */
+    private long command(int op, long number, long operand, long deadlineNs) {
+        DataPath data = session.data();
+        int slot = data.slots().acquire(deadlineNs);
+        if (slot < 0) {
+            if (!session.isOpen()) {
+                throw session.lost();
+            }
+            throw new LiteTimeoutException(
+                    "all slots of the session with node %s were in use".formatted(session.nodeName()));
+        }
+        boolean settled = true;
+        try {
+            data.slots().workFor(slot, number); // no handle has so small a number
+            if (!session.isOpen()) {
+                throw session.lost();
+            }
+            settled = false;
+            data.submit(slot, op, number, 0, 0, operand, 0);
+            Outcome outcome = data.await(slot, deadlineNs);
+            if (outcome == Outcome.LOST) {
+                throw session.lost();
+            }
+            if (outcome == Outcome.TIMED_OUT) {
+                throw new LiteTimeoutException("node %s did not answer in time".formatted(session.nodeName()));
+            }
+            settled = true;
+            data.check(slot);
+            return data.result(slot);
+        } finally {
+            if (settled) {
+                data.slots().release(slot);
+            } else {
+                data.slots().quarantine(slot);
+            }
+        }
+    }
+
+    private final class ClientHeldLock implements HeldLock {
+        private final ClientLock lock;
+        private final long token;
+        private final AtomicBoolean released = new AtomicBoolean();
+
+        ClientHeldLock(ClientLock lock, long token) {
+            this.lock = lock;
+            this.token = token;
+        }
+
+        @Override
+        public String name() {
+            return lock.name();
+        }
+
+        @Override
+        public long fencingToken() {
+            return token;
+        }
+
+        @Override
+        public boolean isHeld() {
+            return !released.get() && session.isOpen();
+        }
+
+        @Override
+        public void close() {
+            if (!released.compareAndSet(false, true) || !session.isOpen()) {
+                return;
+            }
+            try {
+                lock.release(token);
+            } catch (LiteException e) {
+                if (session.isOpen()) {
+                    throw e;
+                }
+                // The end of the session released it.
+            }
+        }
+
+        @Override
+        public String toString() {
+            return "HeldLock[%s, token %d, %s]".formatted(name(), token, isHeld() ? "held" : "over");
+        }
+    }
+}
