@@ -6,7 +6,8 @@ import java.util.TreeMap;
 
 /** Runs the benchmark that is named: {@code mvn -Pbench -Dlite.bench=one-sided}. */
 public final class BenchMain {
-    private static final Map<String, Benchmark> BENCHMARKS = new TreeMap<>(Map.of("one-sided", new OneSidedBench()));
+    private static final Map<String, Benchmark> BENCHMARKS =
+            new TreeMap<>(Map.of("one-sided", new OneSidedBench(), "tcp", new TcpBench()));
 
     private BenchMain() {}
 
