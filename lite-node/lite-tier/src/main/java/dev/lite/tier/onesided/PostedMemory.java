@@ -36,7 +36,9 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     /** Bytes of a bounce buffer. */
     public static final int BUFFER_BYTES = 64 << 10;
 
-    private static final int PIPELINE = 4;
+    /** A mebibyte: the caller sleeps once for it, not once for each piece. */
+    private static final int PIPELINE = 16;
+
     private static final long BUSY_PAUSE_NS = 20_000;
 
     private final PeerLinks links;
@@ -94,7 +96,11 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             while (done < length) {
                 while (posted < length && window[slot(posted)] == null) {
                     long piece = Math.min(BUFFER_BYTES, length - posted);
-                    Buffer buffer = take(operation, node, deadline);
+                    // Only who has none waits for one: to hold some and wait for more could be everybody's end.
+                    Buffer buffer = posted == done ? take(operation, node, deadline) : takeIfFree();
+                    if (buffer == null) {
+                        break;
+                    }
                     window[slot(posted)] = buffer;
                     if (operation == Operation.WRITE) {
                         RawMemory.copyFrom(local, localOffset + posted, buffer.address, piece);
@@ -158,6 +164,14 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         } finally {
             abandon(buffer);
         }
+    }
+
+    private @Nullable Buffer takeIfFree() {
+        Buffer buffer = free.poll();
+        if (buffer != null) {
+            buffer.take(Thread.currentThread());
+        }
+        return buffer;
     }
 
     private Buffer take(Operation operation, int node, Deadline deadline) {

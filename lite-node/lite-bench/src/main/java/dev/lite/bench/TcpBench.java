@@ -1,0 +1,128 @@
+package dev.lite.bench;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Placement;
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.fabric.tcp.TcpFabricProvider;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.LiteNodeConfig;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.OptionalDouble;
+
+/**
+ * Two node processes that have TCP over loopback between them; an embedded caller at one, the LMR at the other.
+ *
+ * <p>{@code read}: 64 bytes, against a plain Java socket that asks with 64 bytes and is answered by 64, with the same number of looks
+ * before it sleeps. {@code write}: 1 MiB at a time, in megabytes per second, against qperf's tcp_bw;
+ * {@code write-plain-socket}: the same against a plain Java socket that sends 1 MiB and awaits one byte.
+ */
+final class TcpBench implements BenchMain.Benchmark {
+    private static final double NS_TO_MB_PER_S = 1_000;
+
+    @Override
+    public void run(BenchReport report) {
+        Path arenas = temporary(Path.of("/dev/shm"));
+        Path sockets = temporary(Path.of(System.getProperty("java.io.tmpdir")));
+        InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+        LiteNodeConfig config = TcpPeer.config("node-0", arenas, sockets);
+        try (LiteNode self = LiteNode.start(config, store.open(), List.of(new TcpFabricProvider()));
+                TcpPeer peer = TcpPeer.start(self, arenas, sockets)) {
+            TcpPeer.enter(store, "node-1", self.self().host(), peer.said().address());
+            try (Lite lite = self.attach("bench");
+                    LmrHandle handle = lite.memory()
+                            .malloc(LmrSpec.of(TcpPeer.LARGE_BYTES).withPlacement(Placement.on("node-1")))) {
+                read(report, handle, peer.said(), config.pollSpins());
+                write(report, handle, peer.said(), config.pollSpins());
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot start the other node", e);
+        } finally {
+            delete(arenas);
+            delete(sockets);
+        }
+    }
+
+    private static void read(BenchReport report, LmrHandle handle, TcpPeer.Said peer, int spins) {
+        try (Arena scope = Arena.ofConfined();
+                PlainSocket plain = PlainSocket.connect(peer.echoPort(), spins)) {
+            MemorySegment local = scope.allocate(TcpPeer.SMALL_BYTES, 64);
+            ByteBuffer buffer = ByteBuffer.allocateDirect(TcpPeer.SMALL_BYTES);
+            Duel.Result result = Duel.fight(
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            handle.read(0, local);
+                        }
+                    },
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            plain.send(buffer);
+                            plain.receive(buffer);
+                        }
+                    });
+            report.add("read", TcpPeer.SMALL_BYTES, "ns", result.oursNs(), result.rawNs());
+        }
+    }
+
+    private static void write(BenchReport report, LmrHandle handle, TcpPeer.Said peer, int spins) {
+        try (Arena scope = Arena.ofConfined();
+                PlainSocket plain = PlainSocket.connect(peer.sinkPort(), spins)) {
+            MemorySegment local = scope.allocate(TcpPeer.LARGE_BYTES, 64);
+            ByteBuffer buffer = ByteBuffer.allocateDirect(TcpPeer.LARGE_BYTES);
+            ByteBuffer answer = ByteBuffer.allocateDirect(1);
+            Duel.Result result = Duel.fight(
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            handle.write(0, local);
+                        }
+                    },
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            plain.send(buffer);
+                            plain.receive(answer);
+                        }
+                    });
+            double ours = megabytesPerSecond(result.oursNs());
+            OptionalDouble bandwidth = Qperf.tcpBandwidth();
+            if (bandwidth.isPresent()) {
+                report.add("write", TcpPeer.LARGE_BYTES, "MB/s", ours, bandwidth.getAsDouble());
+            } else {
+                report.note("qperf is not installed (Debian package qperf): no row \"write\"");
+            }
+            report.add("write-plain-socket", TcpPeer.LARGE_BYTES, "MB/s", ours, megabytesPerSecond(result.rawNs()));
+        }
+    }
+
+    private static double megabytesPerSecond(double ns) {
+        return TcpPeer.LARGE_BYTES * NS_TO_MB_PER_S / ns;
+    }
+
+    private static Path temporary(Path parent) {
+        try {
+            return Files.createTempDirectory(parent, "lite-bench");
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot make a directory in " + parent, e);
+        }
+    }
+
+    private static void delete(Path directory) {
+        if (!Files.exists(directory)) {
+            return; // the nodes took it away with their arenas
+        }
+        try (var paths = Files.walk(directory)) {
+            for (Path path : paths.sorted(java.util.Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(path);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot delete " + directory, e);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+package dev.lite.bench;
+
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.cluster.NodeAdvert;
+import dev.lite.fabric.tcp.TcpFabricProvider;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.LiteNodeConfig;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A node in a process of its own, and the plain sockets it is measured against. Each process has a directory of its own in
+ * which the other one is entered by hand, so that no ZooKeeper is needed.
+ */
+final class TcpPeer implements AutoCloseable {
+    static final long ARENA_BYTES = 256L << 20;
+    static final int SMALL_BYTES = 64;
+    static final int LARGE_BYTES = 1 << 20;
+    private static final Duration DEADLINE = Duration.ofSeconds(20);
+
+    /** What the other process says of itself: its address, and the ports of its plain sockets. */
+    record Said(String address, int echoPort, int sinkPort) {}
+
+    private final Process process;
+    private final Said said;
+
+    private TcpPeer(Process process, Said said) {
+        this.process = process;
+        this.said = said;
+    }
+
+    /** Starts it, and waits until it says where it is. */
+    static TcpPeer start(LiteNode self, Path arenas, Path sockets) throws IOException {
+        Process process = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--enable-native-access=ALL-UNNAMED",
+                        "-Xms256m",
+                        "-Xmx256m",
+                        "-XX:+UseSerialGC",
+                        "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+                        "-classpath",
+                        System.getProperty("java.class.path"),
+                        TcpPeer.class.getName(),
+                        self.self().fabrics().get(TcpFabricProvider.NAME),
+                        self.self().host(),
+                        arenas.toString(),
+                        sockets.toString())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        String line = process.inputReader(StandardCharsets.UTF_8).readLine();
+        if (line == null) {
+            process.destroyForcibly();
+            throw new IOException("the other node's process ended before it was ready");
+        }
+        String[] words = line.split(" ", 3);
+        return new TcpPeer(process, new Said(words[0], Integer.parseInt(words[1]), Integer.parseInt(words[2])));
+    }
+
+    Said said() {
+        return said;
+    }
+
+    /** Enters a node in a process's own directory. */
+    static void enter(InMemoryDirectory.Store store, String name, String host, String address) {
+        InMemoryDirectory directory = store.open();
+        int id = directory.claimId(name, NodeAdvert.NO_ID, DEADLINE);
+        directory.register(
+                new NodeAdvert(name, id, host, ARENA_BYTES, Map.of(TcpFabricProvider.NAME, address)), DEADLINE);
+    }
+
+    static LiteNodeConfig config(String name, Path arenas, Path sockets) {
+        return LiteNodeConfig.of("bench", name, ARENA_BYTES, sockets.resolve(name))
+                .withArena(arenas, false);
+    }
+
+    /**
+     * The other process. Lives until its standard input ends.
+     *
+     * @param arguments the address and the host of the first node, the directory of arenas, that of sockets
+     */
+    public static void main(String[] arguments) throws IOException {
+        InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+        enter(store, "node-0", arguments[1], arguments[0]);
+        LiteNodeConfig config = config("node-1", Path.of(arguments[2]), Path.of(arguments[3]));
+        try (LiteNode node = LiteNode.start(config, store.open(), List.of(new TcpFabricProvider()))) {
+            int echo = PlainSocket.serve(SMALL_BYTES, SMALL_BYTES, config.pollSpins());
+            int sink = PlainSocket.serve(LARGE_BYTES, 1, config.pollSpins());
+            System.out.printf("%s %d %d%n", node.self().fabrics().get(TcpFabricProvider.NAME), echo, sink);
+            int end = System.in.read();
+            assert end < 0;
+        }
+    }
+
+    /** Ends it in good order, by the end of its input. */
+    @Override
+    public void close() {
+        try {
+            process.getOutputStream().close();
+            if (!process.waitFor(DEADLINE)) {
+                process.destroyForcibly();
+            }
+        } catch (IOException e) {
+            process.destroyForcibly();
+        } catch (InterruptedException e) {
+            process.destroyForcibly();
+            Thread.currentThread().interrupt();
+        }
+    }
+}
