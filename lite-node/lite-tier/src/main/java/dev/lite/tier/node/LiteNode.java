@@ -92,9 +92,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.memory = new MemoryService(
                     self, config, arena, allocator, directory, links, new PostedMemory(links, bounceMemory()));
             this.channel = new ControlChannel(id, arena, links, NodeCalls.handler(memory), executor);
-            NodeCalls calls = new NodeCalls(channel);
-            this.reclaimer = new Reclaimer(id, directory, links, calls, executor);
-            memory.start(calls, reclaimer);
+            this.reclaimer = memory.start(channel, executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
             links.start(); // a fabric is closed by the thread that polls it

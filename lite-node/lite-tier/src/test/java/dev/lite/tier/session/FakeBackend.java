@@ -162,6 +162,38 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
             return handle(lmr, permissions);
         }
 
+        @Override
+        public TierHandle map(long id, Set<Permission> permissions, Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public TierHandle prepare(LmrSpec spec, Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void publish(TierHandle handle, Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void copy(
+                TierHandle source,
+                long sourceOffset,
+                TierHandle target,
+                long targetOffset,
+                long length,
+                boolean overlapAllowed,
+                Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void fence(Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
         private FakeHandle handle(FakeLmr lmr, Set<Permission> permissions) {
             FakeHandle handle = new FakeHandle(lmr, permissions);
             handles.add(handle);

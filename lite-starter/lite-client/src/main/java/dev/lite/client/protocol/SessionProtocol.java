@@ -73,6 +73,9 @@ public final class SessionProtocol {
         /** Set a word to {@code operand1} if it holds {@code operand0}; the result is the value before. */
         public static final int TEST_SET = 4;
 
+        /** Set so many bytes of the LMR, at most a window, to the lowest byte of {@code operand0}. */
+        public static final int MEMSET = 5;
+
         private Op() {}
 
         /** The operation's name for messages. */
@@ -82,6 +85,7 @@ public final class SessionProtocol {
                 case WRITE -> "write";
                 case FETCH_ADD -> "fetchAdd";
                 case TEST_SET -> "testSet";
+                case MEMSET -> "memset";
                 default -> "operation " + op;
             };
         }
