@@ -6,7 +6,10 @@ import java.util.TreeMap;
 
 /** Runs the benchmark that is named: {@code mvn -Pbench -Dlite.bench=one-sided}. */
 public final class BenchMain {
-    private static final Map<String, Benchmark> BENCHMARKS = new TreeMap<>(Map.of("one-sided", new OneSidedBench()));
+    private static final Map<String, Benchmark> BENCHMARKS = new TreeMap<>(Map.of(
+            "allocation", new AllocationBench(),
+            "memory-ops", new MemoryOpsBench(),
+            "one-sided", new OneSidedBench()));
 
     private BenchMain() {}
 

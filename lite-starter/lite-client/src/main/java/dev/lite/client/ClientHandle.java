@@ -120,16 +120,6 @@ final class ClientHandle implements LmrHandle {
     }
 
     @Override
-    public CompletableFuture<@Nullable Void> readAsync(long offset, MemorySegment destination) {
-        return readAsync(List.of(new LmrSlice(offset, destination)));
-    }
-
-    @Override
-    public CompletableFuture<@Nullable Void> writeAsync(long offset, MemorySegment source) {
-        return writeAsync(List.of(new LmrSlice(offset, source)));
-    }
-
-    @Override
     public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
         List<LmrSlice> mine = checked(Op.READ, Permission.READ, slices);
         return session.async().begin(() -> read(mine), session.deadline());

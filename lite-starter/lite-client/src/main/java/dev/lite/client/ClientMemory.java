@@ -155,14 +155,14 @@ final class ClientMemory implements LtMemory {
             long destinationOffset,
             long length,
             boolean overlapAllowed) {
+        long from = own(source);
+        long to = own(destination);
         boolean overlap = source.id() == destination.id() && Math.abs(sourceOffset - destinationOffset) < length;
         if (overlap && !overlapAllowed) {
             throw new IllegalArgumentException(
                     "memcpy within %s: %d bytes from offset %d and from offset %d overlap; memmove is for that"
                             .formatted(source, length, sourceOffset, destinationOffset));
         }
-        long from = own(source);
-        long to = own(destination);
         long timeoutNs = session.deadlineNs();
         session.requests()
                 .ask(

@@ -142,7 +142,7 @@ final class MappedLmr {
             }
             try {
                 if (!pause.await(Math.min(lookNs, remaining), TimeUnit.NANOSECONDS)) {
-                    owner.refresh(lmr().id(), deadline);
+                    owner.refresh(name, lmr().id(), deadline);
                     lookNs = Math.min(2 * lookNs, LOOK_NS_MAX);
                 }
             } catch (InterruptedException e) {

@@ -70,7 +70,7 @@ public final class Mapping implements TierHandle {
         void moveTo(Mapping mapping, String node);
 
         /** Looks at the LMR's record and makes its handles follow it; does nothing when it cannot be read. */
-        void refresh(long lmrId, Deadline deadline);
+        void refresh(@Nullable String name, long lmrId, Deadline deadline);
     }
 
     private static final VarHandle TAG;
@@ -342,16 +342,6 @@ public final class Mapping implements TierHandle {
     public void write(List<LmrSlice> slices) {
         List<LmrSlice> checked = checkSlices(WRITE, slices);
         checked.forEach(slice -> write(slice.offset(), slice.segment()));
-    }
-
-    @Override
-    public CompletableFuture<@Nullable Void> readAsync(long offset, MemorySegment destination) {
-        return readAsync(List.of(new LmrSlice(offset, destination)));
-    }
-
-    @Override
-    public CompletableFuture<@Nullable Void> writeAsync(long offset, MemorySegment source) {
-        return writeAsync(List.of(new LmrSlice(offset, source)));
     }
 
     /** Mapped memory needs nobody to wait for it: the transfer is done when this returns. */

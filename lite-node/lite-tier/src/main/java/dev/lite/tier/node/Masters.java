@@ -162,6 +162,17 @@ final class Masters {
         }
     }
 
+    /** Undoes a move that nobody carries out any more; otherwise does nothing. */
+    void undoIfForsaken(@Nullable String name, long id, Deadline deadline) {
+        Optional<LmrRecords.Found> found = records.find(name, id, deadline);
+        if (found.isPresent()) {
+            Move move = found.get().lmr().move();
+            if (move != null && isForsaken(id, move, false)) {
+                undo(name, found.get(), null, deadline);
+            }
+        }
+    }
+
     /** Whether nobody carries a move out: its mover is gone, or is this node and knows nothing of it. */
     private boolean isForsaken(long id, Move move, boolean own) {
         if (move.node() == self.id() && move.incarnation() == self.incarnation()) {

@@ -9,7 +9,6 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
-import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
@@ -29,7 +28,6 @@ import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -40,7 +38,6 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -73,14 +70,13 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private final RemoteMemory remoteMemory;
     private final MappingTable mappings = new MappingTable();
     private final AtomicLong lmrCount = new AtomicLong();
-    private final AtomicInteger turn = new AtomicInteger();
     private final Map<Integer, UUID> arenaIds = new HashMap<>(); // of the polling threads; guarded by itself
 
     private final LmrRecords records;
     private final ServedWork served;
     private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
 
-    private @Nullable NodeCalls calls;
+    private @Nullable ShareAllocation allocation;
     private @Nullable LmrCalls lmrCalls;
     private @Nullable RemoteWork remoteWork;
     private @Nullable Reclaimer reclaimer;
@@ -117,11 +113,13 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         Mappers allMappers = new Mappers(self.id(), directory, links, records, executor);
         RemoteWork work = new WorkCalls(self.id(), calledForLmrs, allMappers, served, executor);
         Reclaimer nodeReclaimer = new Reclaimer(self.id(), records, allMappers, links, nodeCalls);
-        calls = nodeCalls;
         lmrCalls = calledForLmrs;
         mappers = allMappers;
         remoteWork = work;
         reclaimer = nodeReclaimer;
+        ShareAllocation shareAllocation =
+                new ShareAllocation(self, config, arena, allocator, directory, links, nodeCalls, nodeReclaimer);
+        allocation = shareAllocation;
         masters = new Masters(
                 self,
                 directory,
@@ -129,7 +127,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 allMappers,
                 calledForLmrs,
                 work,
-                this::allocateShares,
+                shareAllocation,
                 nodeReclaimer,
                 executor);
         return nodeReclaimer;
@@ -162,10 +160,10 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 && directory.read(spec.name(), deadline.remaining()).isPresent()) {
             throw nameTaken(spec.name()); // before memory is taken for nothing
         }
-        List<Integer> nodes = nodesFor(spec.placement());
+        List<Integer> nodes = allocation().nodesFor(spec.placement());
         long id = records.id(lmrCount.incrementAndGet());
         int chunkShift = Layout.chunkShift(spec.size(), nodes.size());
-        List<Share> shares = allocateShares(id, spec.size(), chunkShift, nodes, deadline);
+        List<Share> shares = allocation().allocate(id, spec.size(), chunkShift, nodes, deadline);
         LmrRecord lmr = new LmrRecord(
                 id,
                 LmrRecord.State.LIVE,
@@ -216,91 +214,6 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
 
     private static LmrExistsException nameTaken(String name) {
         return new LmrExistsException("the name \"%s\" belongs to another LMR".formatted(name));
-    }
-
-    private List<Integer> nodesFor(Placement placement) {
-        List<NodeRecord> live = directory.nodes();
-        return switch (placement) {
-            case Placement.Local local -> List.of(self.id());
-            case Placement.RoundRobin roundRobin ->
-                live.isEmpty()
-                        ? List.of(self.id())
-                        : List.of(live.get(Math.floorMod(turn.getAndIncrement(), live.size()))
-                                .id());
-            case Placement.Spread spread ->
-                live.isEmpty()
-                        ? List.of(self.id())
-                        : live.stream().map(NodeRecord::id).toList();
-            case Placement.OnNodes onNodes ->
-                onNodes.nodes().stream()
-                        .distinct()
-                        .map(name -> live.stream()
-                                .filter(node -> node.name().equals(name))
-                                .findFirst()
-                                .orElseThrow(() -> new NodeUnreachableException(
-                                        "node \"%s\" is no live node of cluster \"%s\"; live are %s"
-                                                .formatted(
-                                                        name,
-                                                        config.cluster(),
-                                                        live.stream()
-                                                                .map(NodeRecord::name)
-                                                                .toList())))
-                                .id())
-                        .toList();
-        };
-    }
-
-    private List<Share> allocateShares(long lmrId, long size, int chunkShift, List<Integer> nodes, Deadline deadline) {
-        long chunkBytes = 1L << chunkShift;
-        long chunks = ((size - 1) >>> chunkShift) + 1;
-        if (chunks > Integer.MAX_VALUE - 8) {
-            throw new LimitExceededException("an LMR of %d bytes has %d chunks of %d bytes; the limit is %d"
-                    .formatted(size, chunks, chunkBytes, Integer.MAX_VALUE - 8));
-        }
-        int shares = (int) Math.min(nodes.size(), chunks);
-        long tailBytes = size - (chunks - 1) * chunkBytes;
-        int tailShare = (int) ((chunks - 1) % shares);
-        List<Share> allocated = new ArrayList<>();
-        try {
-            for (int index = 0; index < shares; index++) {
-                long count = (chunks - index + shares - 1) / shares;
-                boolean hasTail = index == tailShare;
-                List<Run> runs = new ArrayList<>();
-                UUID arenaId = arenaId(nodes.get(index), deadline);
-                allocated.add(new Share(nodes.get(index), arenaId, runs));
-                try {
-                    allocate(runs, nodes.get(index), lmrId, chunkBytes, hasTail ? count - 1 : count, deadline);
-                    if (hasTail) {
-                        allocate(runs, nodes.get(index), lmrId, tailBytes, 1, deadline);
-                    }
-                } finally {
-                    allocated.set(index, new Share(nodes.get(index), arenaId, runs));
-                }
-            }
-            return allocated;
-        } catch (RuntimeException | Error e) {
-            reclaimer()
-                    .giveBackLater(
-                            new LmrRecord(lmrId, LmrRecord.State.FREEING, size, chunkShift, 0, Map.of(), allocated));
-            throw e;
-        }
-    }
-
-    private UUID arenaId(int node, Deadline deadline) {
-        return node == self.id()
-                ? arena.id()
-                : links.awaitPeer(node, deadline).hello().arenaId();
-    }
-
-    private void allocate(List<Run> runs, int node, long lmrId, long unit, long count, Deadline deadline) {
-        long missing = count;
-        while (missing > 0) {
-            List<Run> some = node == self.id()
-                    ? allocate(lmrId, unit, missing)
-                    : calls().allocate(node, lmrId, unit, missing, deadline);
-            runs.addAll(some);
-            missing -= some.stream().mapToLong(run -> run.length() / unit).sum();
-        }
     }
 
     Mapping map(Mapping.Owner owner, String principal, String name, Set<Permission> permissions, Deadline deadline) {
@@ -372,7 +285,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private Mapping newMapping(
             LmrRecord lmr, @Nullable String name, int granted, Mapping.Owner owner, Deadline deadline) {
         for (Share share : lmr.shares()) {
-            if (!arenaId(share.node(), deadline).equals(share.arena())) {
+            if (!allocation().arenaId(share.node(), deadline).equals(share.arena())) {
                 throw new LmrUnavailableException("%s: node %s came back with a new arena; what lay there is lost"
                         .formatted(
                                 name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmr.id(),
@@ -503,6 +416,12 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         awaitGivenUp(deadline);
     }
 
+    /** {@link #refresh} for somebody who waits for the end of a move, whose mover may have died. */
+    void look(@Nullable String name, long lmrId, Deadline deadline) {
+        masters().undoIfForsaken(name, lmrId, deadline);
+        refresh(lmrId, deadline);
+    }
+
     private Optional<LmrRecord> currentRecord(Mapping mapping, Deadline deadline) {
         long id = mapping.id();
         String name = mapping.name().orElse(null);
@@ -563,13 +482,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
 
     @Override
     public List<Run> allocate(long lmrId, long chunkBytes, long count) {
-        if (chunkBytes <= 0 || count <= 0 || count > allocator.dataBytes() / chunkBytes) {
-            throw new LimitExceededException("node %s: %d chunks of %d bytes are asked for; its arena has %d bytes"
-                    .formatted(self.name(), count, chunkBytes, allocator.dataBytes()));
-        }
-        return allocator.allocate(lmrId, chunkBytes, count, NodeCalls.RUNS_MAX).stream()
-                .map(run -> new Run(run.offset(), run.length(), run.entry()))
-                .toList();
+        return allocation().allocateHere(lmrId, chunkBytes, count);
     }
 
     @Override
@@ -622,8 +535,8 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 .toList();
     }
 
-    private NodeCalls calls() {
-        return started(calls);
+    private ShareAllocation allocation() {
+        return started(allocation);
     }
 
     private LmrCalls lmrCalls() {

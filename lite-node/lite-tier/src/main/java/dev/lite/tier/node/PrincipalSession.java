@@ -300,9 +300,9 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     }
 
     @Override
-    public void refresh(long lmrId, Deadline callDeadline) {
+    public void refresh(@Nullable String name, long lmrId, Deadline callDeadline) {
         try {
-            memory.refresh(lmrId, callDeadline);
+            memory.look(name, lmrId, callDeadline);
         } catch (LiteException e) {
             log.debug("the record of lmr={} cannot be followed now: {}", lmrId, e.getMessage());
         }

@@ -83,7 +83,7 @@ class MappingTest {
         }
 
         @Override
-        public void refresh(long lmrId, Deadline deadline) {
+        public void refresh(@Nullable String name, long lmrId, Deadline deadline) {
             // Nobody knows more than the test.
         }
 

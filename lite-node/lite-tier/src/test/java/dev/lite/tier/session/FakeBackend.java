@@ -7,6 +7,7 @@ import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrSlice;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
@@ -22,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -301,6 +303,41 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
                 all.add(new Extent("node-" + i, i * 100L, 100));
             }
             return all;
+        }
+
+        @Override
+        public void read(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void write(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void memset(long offset, long length, byte value) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void grant(String principal, Set<Permission> permissions) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void moveTo(String node) {
+            throw new UnsupportedOperationException();
         }
 
         @Override

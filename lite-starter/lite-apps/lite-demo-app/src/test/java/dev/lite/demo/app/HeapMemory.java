@@ -7,6 +7,7 @@ import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSlice;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.NodeInfo;
@@ -20,6 +21,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /** LMRs on the heap of this JVM, for both applications in one process. One lock guards everything. */
 final class HeapMemory implements LtMemory {
@@ -95,6 +98,38 @@ final class HeapMemory implements LtMemory {
         return lmr;
     }
 
+    @Override
+    public LmrHandle map(long id, Set<Permission> permissions, Duration deadline) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public LmrHandle map(long id, Set<Permission> permissions) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public LmrHandle register(LmrSpec spec, MemorySegment segment) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void memcpy(
+            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void memmove(
+            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void fence(Duration deadline) {
+        throw new UnsupportedOperationException();
+    }
+
     private final class Lmr implements LmrHandle {
         private final LmrSpec spec;
         private final byte[] bytes;
@@ -167,6 +202,41 @@ final class HeapMemory implements LtMemory {
         @Override
         public List<Extent> extents() {
             return List.of(new Extent("a", 0, bytes.length));
+        }
+
+        @Override
+        public void read(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void write(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void memset(long offset, long length, byte value) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void grant(String principal, Set<Permission> permissions) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void moveTo(String node) {
+            throw new UnsupportedOperationException();
         }
 
         @Override
