@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the directory knows of a named LMR: where it lies, and who may do what with it (paper §4.1).
@@ -28,6 +29,7 @@ import java.util.zip.CRC32C;
  * @param defaultPermissions bits of {@link dev.lite.api.Permission} for every principal without a grant
  * @param grants principal → bits
  * @param shares one for every node that holds chunks, in the order of dealing
+ * @param move where it is moving to, when it is MOVING
  */
 public record LmrRecord(
         long id,
@@ -36,7 +38,8 @@ public record LmrRecord(
         int chunkShift,
         int defaultPermissions,
         Map<String, Integer> grants,
-        List<Share> shares) {
+        List<Share> shares,
+        @Nullable Move move) {
 
     private static final int FORMAT_VERSION = 1;
 
@@ -45,7 +48,9 @@ public record LmrRecord(
         /** It may be mapped. */
         LIVE(1),
         /** A master frees it: nobody may map it any more, and its memory waits for the last mapper. */
-        FREEING(2);
+        FREEING(2),
+        /** A master moves it: nobody may touch it until it is LIVE again, here or there. */
+        MOVING(3);
 
         private final int number;
 
@@ -86,10 +91,41 @@ public record LmrRecord(
      */
     public record Run(long offset, long length, int entry) {}
 
+    /**
+     * A move under way. Until it is done the bytes are at the old place.
+     *
+     * @param node the id of the node that carries it out
+     * @param incarnation of that node: when it is no more, nobody carries the move out
+     * @param chunkShift of the LMR at the new place
+     * @param shares the memory at the new place
+     */
+    public record Move(int node, long incarnation, int chunkShift, List<Share> shares) {
+        /** Copies. */
+        public Move {
+            shares = List.copyOf(shares);
+        }
+    }
+
     /** Copies. */
     public LmrRecord {
         grants = Map.copyOf(grants);
         shares = List.copyOf(shares);
+        if ((move != null) != (state == State.MOVING)) {
+            throw new IllegalArgumentException(
+                    "LMR %d is %s and has %s move".formatted(id, state, move == null ? "no" : "a"));
+        }
+    }
+
+    /** Of an LMR that does not move. */
+    public LmrRecord(
+            long id,
+            State state,
+            long size,
+            int chunkShift,
+            int defaultPermissions,
+            Map<String, Integer> grants,
+            List<Share> shares) {
+        this(id, state, size, chunkShift, defaultPermissions, grants, shares, null);
     }
 
     /** How many chunks the LMR has. */
@@ -102,9 +138,27 @@ public record LmrRecord(
         return grants.getOrDefault(principal, defaultPermissions);
     }
 
-    /** The same record in another state. */
+    /** The same record in another state, without a move. */
     public LmrRecord withState(State newState) {
         return new LmrRecord(id, newState, size, chunkShift, defaultPermissions, grants, shares);
+    }
+
+    /** The same record with other grants. */
+    public LmrRecord withGrants(Map<String, Integer> newGrants) {
+        return new LmrRecord(id, state, size, chunkShift, defaultPermissions, newGrants, shares, move);
+    }
+
+    /** The same record at the beginning of a move. */
+    public LmrRecord withMove(Move newMove) {
+        return new LmrRecord(id, State.MOVING, size, chunkShift, defaultPermissions, grants, shares, newMove);
+    }
+
+    /** The same record after its move. */
+    public LmrRecord moved() {
+        if (move == null) {
+            throw new IllegalStateException("LMR %d does not move".formatted(id));
+        }
+        return new LmrRecord(id, State.LIVE, size, move.chunkShift(), defaultPermissions, grants, move.shares());
     }
 
     /**
@@ -126,17 +180,12 @@ public record LmrRecord(
                 out.writeUTF(principal);
                 out.writeInt(permissionsOf(principal));
             }
-            out.writeInt(shares.size());
-            for (Share share : shares) {
-                out.writeInt(share.node());
-                out.writeLong(share.arena().getMostSignificantBits());
-                out.writeLong(share.arena().getLeastSignificantBits());
-                out.writeInt(share.runs().size());
-                for (Run run : share.runs()) {
-                    out.writeLong(run.offset());
-                    out.writeLong(run.length());
-                    out.writeInt(run.entry());
-                }
+            writeShares(out, shares);
+            if (move != null) {
+                out.writeInt(move.node());
+                out.writeLong(move.incarnation());
+                out.writeByte(move.chunkShift());
+                writeShares(out, move.shares());
             }
             out.writeInt((int) crc(bytes.toByteArray(), bytes.size()));
         } catch (IOException e) {
@@ -154,6 +203,21 @@ public record LmrRecord(
                                     ClusterDirectory.RECORD_BYTES_MAX));
         }
         return bytes.toByteArray();
+    }
+
+    private static void writeShares(DataOutputStream out, List<Share> shares) throws IOException {
+        out.writeInt(shares.size());
+        for (Share share : shares) {
+            out.writeInt(share.node());
+            out.writeLong(share.arena().getMostSignificantBits());
+            out.writeLong(share.arena().getLeastSignificantBits());
+            out.writeInt(share.runs().size());
+            for (Run run : share.runs()) {
+                out.writeLong(run.offset());
+                out.writeLong(run.length());
+                out.writeInt(run.entry());
+            }
+        }
     }
 
     /**
@@ -190,6 +254,14 @@ public record LmrRecord(
         for (int left = count(in, length); left > 0; left--) {
             grants.put(in.readUTF(), in.readInt());
         }
+        List<Share> shares = readShares(in, length);
+        Move move = state == State.MOVING
+                ? new Move(in.readInt(), in.readLong(), in.readUnsignedByte(), readShares(in, length))
+                : null;
+        return new LmrRecord(id, state, size, chunkShift, defaults, grants, shares, move);
+    }
+
+    private static List<Share> readShares(DataInputStream in, int length) throws IOException {
         List<Share> shares = new ArrayList<>();
         for (int left = count(in, length); left > 0; left--) {
             int node = in.readInt();
@@ -200,7 +272,7 @@ public record LmrRecord(
             }
             shares.add(new Share(node, arena, runs));
         }
-        return new LmrRecord(id, state, size, chunkShift, defaults, grants, shares);
+        return shares;
     }
 
     private static int count(DataInputStream in, int length) throws IOException {

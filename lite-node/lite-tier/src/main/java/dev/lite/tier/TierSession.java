@@ -34,6 +34,40 @@ public interface TierSession extends AutoCloseable {
     /** Locks and barriers. */
     TierSync sync();
 
+    /** See {@link dev.lite.api.LtMemory#map(long, Set, Duration)}. */
+    TierHandle map(long id, Set<Permission> permissions, Duration deadline);
+
+    /**
+     * The first half of {@link dev.lite.api.LtMemory#register}: {@link #malloc} of an LMR that nobody else can map until it is
+     * {@linkplain #publish published}.
+     */
+    TierHandle prepare(LmrSpec spec, Duration deadline);
+
+    /**
+     * The second half; when it fails the LMR is given back and the handle is no more.
+     *
+     * @param handle from {@link #prepare} of this session, once
+     */
+    void publish(TierHandle handle, Duration deadline);
+
+    /**
+     * See {@link dev.lite.api.LtMemory#memcpy} and {@link dev.lite.api.LtMemory#memmove}.
+     *
+     * @param source a handle of this session, like {@code target}
+     * @param overlapAllowed whether it is memmove
+     */
+    void copy(
+            TierHandle source,
+            long sourceOffset,
+            TierHandle target,
+            long targetOffset,
+            long length,
+            boolean overlapAllowed,
+            Duration deadline);
+
+    /** See {@link dev.lite.api.LtMemory#fence}. */
+    void fence(Duration deadline);
+
     @Override
     void close();
 }

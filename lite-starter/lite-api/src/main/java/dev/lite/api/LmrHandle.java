@@ -33,7 +33,7 @@ public interface LmrHandle extends AutoCloseable {
     /** Bytes. */
     long size();
 
-    /** What this handle was mapped for. */
+    /** What this handle was mapped for, without what was revoked since, as far as this process was told. */
     Set<Permission> permissions();
 
     /** {@code LT_read}: fills {@code destination} from {@code offset} on. The bytes are there when it returns. */
@@ -56,14 +56,10 @@ public interface LmrHandle extends AutoCloseable {
      * Vectored {@link #read}: fills every slice's segment from its offset. All are checked before the first is begun, and
      * all are there when it returns.
      */
-    default void read(List<LmrSlice> slices) {
-        throw new UnsupportedOperationException("vectored read");
-    }
+    void read(List<LmrSlice> slices);
 
     /** Vectored {@link #write}: all slices are checked before the first is begun, and all are placed when it returns. */
-    default void write(List<LmrSlice> slices) {
-        throw new UnsupportedOperationException("vectored write");
-    }
+    void write(List<LmrSlice> slices);
 
     /**
      * Begins a {@link #read(long, MemorySegment)} and returns. The segment is LITE's until the future is completed, which
@@ -72,31 +68,25 @@ public interface LmrHandle extends AutoCloseable {
      * When as many operations are under way as the session may have, the call waits for one of them to end.
      */
     default CompletableFuture<@Nullable Void> readAsync(long offset, MemorySegment destination) {
-        throw new UnsupportedOperationException("asynchronous read");
+        return readAsync(List.of(new LmrSlice(offset, destination)));
     }
 
     /** Begins a {@link #write(long, MemorySegment)}; see {@link #readAsync(long, MemorySegment)}. */
     default CompletableFuture<@Nullable Void> writeAsync(long offset, MemorySegment source) {
-        throw new UnsupportedOperationException("asynchronous write");
+        return writeAsync(List.of(new LmrSlice(offset, source)));
     }
 
     /** Vectored {@link #readAsync(long, MemorySegment)}: one completion for all slices. */
-    default CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
-        throw new UnsupportedOperationException("asynchronous vectored read");
-    }
+    CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices);
 
     /** Vectored {@link #writeAsync(long, MemorySegment)}: one completion for all slices. */
-    default CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
-        throw new UnsupportedOperationException("asynchronous vectored write");
-    }
+    CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices);
 
     /**
      * {@code LT_memset}: sets {@code length} bytes from {@code offset} on to {@code value}, on every node that holds some of
      * them by that node itself. Needs {@link Permission#WRITE}.
      */
-    default void memset(long offset, long length, byte value) {
-        throw new UnsupportedOperationException("memset");
-    }
+    void memset(long offset, long length, byte value);
 
     /**
      * {@code LT_fetch-add}: adds {@code delta} to the 64-bit word at {@code offset} (native byte order, wrapping) in one
@@ -129,9 +119,7 @@ public interface LmrHandle extends AutoCloseable {
      *
      * @throws LmrPermissionException when this is not a master's handle, or the LMR would be left without a master
      */
-    default void grant(String principal, Set<Permission> permissions) {
-        throw new UnsupportedOperationException("grant");
-    }
+    void grant(String principal, Set<Permission> permissions);
 
     /** {@link #grant} of nothing at all, whatever the LMR's default permissions are. */
     default void revoke(String principal) {
@@ -146,9 +134,7 @@ public interface LmrHandle extends AutoCloseable {
      * @throws LimitExceededException when that node has not enough free memory; the LMR stays where it is
      * @throws NodeUnreachableException when it is not a live node, or does not answer
      */
-    default void moveTo(String node) {
-        throw new UnsupportedOperationException("moveTo");
-    }
+    void moveTo(String node);
 
     /**
      * {@code LT_unmap}: gives the handle back. The LMR stays. Operations of other threads that are under way end first.

@@ -53,14 +53,10 @@ public interface LtMemory {
      * @throws NodeUnreachableException when the node that made it cannot be reached
      * @throws LiteTimeoutException when the deadline passed first
      */
-    default LmrHandle map(long id, Set<Permission> permissions, Duration deadline) {
-        throw new UnsupportedOperationException("map by id");
-    }
+    LmrHandle map(long id, Set<Permission> permissions, Duration deadline);
 
     /** {@link #map(long, Set, Duration)} with the session's deadline. */
-    default LmrHandle map(long id, Set<Permission> permissions) {
-        throw new UnsupportedOperationException("map by id");
-    }
+    LmrHandle map(long id, Set<Permission> permissions);
 
     /** {@link #map(long, Set)} for these permissions. */
     default LmrHandle map(long id, Permission first, Permission... more) {
@@ -77,9 +73,7 @@ public interface LtMemory {
      * @param spec its size is the segment's
      * @throws IllegalArgumentException when it is not
      */
-    default LmrHandle register(LmrSpec spec, MemorySegment segment) {
-        throw new UnsupportedOperationException("register");
-    }
+    LmrHandle register(LmrSpec spec, MemorySegment segment);
 
     /**
      * {@code LT_memcpy}: copies between two LMRs, or within one when the ranges do not overlap. The bytes do not pass through
@@ -88,23 +82,15 @@ public interface LtMemory {
      *
      * @throws IllegalArgumentException when the ranges overlap, or a handle is not of this session
      */
-    default void memcpy(
-            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
-        throw new UnsupportedOperationException("memcpy");
-    }
+    void memcpy(LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length);
 
     /** {@code LT_memmove}: {@link #memcpy} of ranges that may overlap; the destination gets what the source held before. */
-    default void memmove(
-            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
-        throw new UnsupportedOperationException("memmove");
-    }
+    void memmove(LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length);
 
     /**
      * Waits until every asynchronous operation that this session began before the call has ended, well or not.
      *
      * @throws LiteTimeoutException when some have not at the deadline
      */
-    default void fence(Duration deadline) {
-        throw new UnsupportedOperationException("fence");
-    }
+    void fence(Duration deadline);
 }

@@ -7,13 +7,18 @@ import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Extents;
 import dev.lite.client.protocol.ControlMessage.ExtentsPage;
 import dev.lite.client.protocol.ControlMessage.Free;
+import dev.lite.client.protocol.ControlMessage.Grant;
 import dev.lite.client.protocol.ControlMessage.Mapped;
+import dev.lite.client.protocol.ControlMessage.Memset;
+import dev.lite.client.protocol.ControlMessage.MoveTo;
+import dev.lite.client.protocol.ControlMessage.Request;
 import dev.lite.client.protocol.ControlMessage.Unmap;
 import dev.lite.client.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
@@ -21,8 +26,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -100,6 +107,80 @@ final class ClientHandle implements LmrHandle {
         } else {
             transfer.writeMany(offset, source, length, deadlineNs);
         }
+    }
+
+    @Override
+    public void read(List<LmrSlice> slices) {
+        checked(Op.READ, Permission.READ, slices).forEach(slice -> read(slice.offset(), slice.segment()));
+    }
+
+    @Override
+    public void write(List<LmrSlice> slices) {
+        checked(Op.WRITE, Permission.WRITE, slices).forEach(slice -> write(slice.offset(), slice.segment()));
+    }
+
+    @Override
+    public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
+        List<LmrSlice> mine = checked(Op.READ, Permission.READ, slices);
+        return session.async().begin(() -> read(mine), session.deadline());
+    }
+
+    @Override
+    public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
+        List<LmrSlice> mine = checked(Op.WRITE, Permission.WRITE, slices);
+        return session.async().begin(() -> write(mine), session.deadline());
+    }
+
+    /** All slices before the first is begun; a copy, so that the caller cannot change it meanwhile. */
+    private List<LmrSlice> checked(int op, Permission needed, List<LmrSlice> slices) {
+        List<LmrSlice> copy = List.copyOf(slices);
+        requireUsable();
+        for (LmrSlice slice : copy) {
+            if (needed == Permission.READ && slice.segment().isReadOnly()) {
+                throw new IllegalArgumentException("the destination of a read is a read-only segment");
+            }
+            check(op, needed, slice.offset(), slice.segment().byteSize());
+        }
+        return copy;
+    }
+
+    /** A short one goes the way of data; a long one would keep it busy, so it goes the way of requests. */
+    @Override
+    public void memset(long offset, long length, byte value) {
+        check(Op.MEMSET, Permission.WRITE, offset, length);
+        if (length <= data.windowBytes()) {
+            transfer.memset(offset, length, value, deadline());
+        } else {
+            askToBeDone("memset of " + describe(), request -> new Memset(request, lh, offset, length, value));
+        }
+    }
+
+    @Override
+    public void grant(String principal, Set<Permission> permissions) {
+        if (principal.isBlank()) {
+            throw new IllegalArgumentException("%s: the principal's name is blank".formatted(describe()));
+        }
+        Set<Permission> granted = Set.copyOf(permissions);
+        askToBeDone("grant of " + describe(), request -> new Grant(request, lh, principal, granted));
+    }
+
+    @Override
+    public void moveTo(String node) {
+        askToBeDone("move of " + describe(), request -> new MoveTo(request, lh, node));
+    }
+
+    private void askToBeDone(String what, LongFunction<Request> make) {
+        requireUsable();
+        session.requests().ask(what, Done.class, session.deadlineNs(), make, null);
+    }
+
+    /** The handle's number, for a request of this session. */
+    long lh(Session asking) {
+        if (session != asking) {
+            throw new IllegalArgumentException("%s is a handle of another session".formatted(this));
+        }
+        requireUsable();
+        return lh;
     }
 
     @Override

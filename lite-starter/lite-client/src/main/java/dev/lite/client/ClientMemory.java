@@ -4,11 +4,17 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
+import dev.lite.client.protocol.ControlMessage.Copy;
+import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Free;
 import dev.lite.client.protocol.ControlMessage.Malloc;
 import dev.lite.client.protocol.ControlMessage.Map;
+import dev.lite.client.protocol.ControlMessage.MapId;
 import dev.lite.client.protocol.ControlMessage.Mapped;
+import dev.lite.client.protocol.ControlMessage.Prepare;
+import dev.lite.client.protocol.ControlMessage.Publish;
 import dev.lite.client.protocol.ControlMessage.Unmap;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -69,6 +75,122 @@ final class ClientMemory implements LtMemory {
     @Override
     public LmrHandle map(String name, Set<Permission> permissions) {
         return map(name, permissions, session.deadline());
+    }
+
+    @Override
+    public LmrHandle map(long id, Set<Permission> permissions, Duration deadline) {
+        if (permissions.isEmpty()) {
+            throw new IllegalArgumentException(
+                    "map of LMR #%d for no permission; at least one is needed".formatted(id));
+        }
+        long timeoutNs = LiteClient.toNanos(deadline);
+        Set<Permission> wanted = Set.copyOf(permissions);
+        return new ClientHandle(
+                session,
+                session.requests()
+                        .ask(
+                                "map of LMR #" + id,
+                                Mapped.class,
+                                timeoutNs,
+                                request -> new MapId(request, forNode(timeoutNs), id, wanted),
+                                Unmap::new));
+    }
+
+    @Override
+    public LmrHandle map(long id, Set<Permission> permissions) {
+        return map(id, permissions, session.deadline());
+    }
+
+    @Override
+    public LmrHandle register(LmrSpec spec, MemorySegment segment) {
+        if (spec.size() != segment.byteSize()) {
+            throw new IllegalArgumentException("the segment has %d bytes, the LMR that is to be made of it %d"
+                    .formatted(segment.byteSize(), spec.size()));
+        }
+        long timeoutNs = session.deadlineNs();
+        Mapped prepared = session.requests()
+                .ask(
+                        "register of %d bytes".formatted(spec.size()),
+                        Mapped.class,
+                        timeoutNs,
+                        request -> new Prepare(request, forNode(timeoutNs), spec),
+                        Free::new);
+        ClientHandle handle = new ClientHandle(session, prepared);
+        boolean written = false;
+        try {
+            handle.write(0, segment);
+            written = true;
+        } finally {
+            if (!written && session.isOpen()) {
+                handle.free();
+            }
+        }
+        session.requests()
+                .ask(
+                        "register of %d bytes, its publication".formatted(spec.size()),
+                        Done.class,
+                        timeoutNs,
+                        request -> new Publish(request, forNode(timeoutNs), prepared.lh()),
+                        null);
+        return handle;
+    }
+
+    @Override
+    public void memcpy(
+            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+        copy("memcpy", source, sourceOffset, destination, destinationOffset, length, false);
+    }
+
+    @Override
+    public void memmove(
+            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+        copy("memmove", source, sourceOffset, destination, destinationOffset, length, true);
+    }
+
+    private void copy(
+            String what,
+            LmrHandle source,
+            long sourceOffset,
+            LmrHandle destination,
+            long destinationOffset,
+            long length,
+            boolean overlapAllowed) {
+        long from = own(source);
+        long to = own(destination);
+        boolean overlap = source.id() == destination.id() && Math.abs(sourceOffset - destinationOffset) < length;
+        if (overlap && !overlapAllowed) {
+            throw new IllegalArgumentException(
+                    "memcpy within %s: %d bytes from offset %d and from offset %d overlap; memmove is for that"
+                            .formatted(source, length, sourceOffset, destinationOffset));
+        }
+        long timeoutNs = session.deadlineNs();
+        session.requests()
+                .ask(
+                        "%s of %d bytes from %s to %s".formatted(what, length, source, destination),
+                        Done.class,
+                        timeoutNs,
+                        request -> new Copy(
+                                request,
+                                forNode(timeoutNs),
+                                from,
+                                sourceOffset,
+                                to,
+                                destinationOffset,
+                                length,
+                                overlapAllowed),
+                        null);
+    }
+
+    private long own(LmrHandle handle) {
+        if (handle instanceof ClientHandle own) {
+            return own.lh(session);
+        }
+        throw new IllegalArgumentException("%s is a handle of another session".formatted(handle));
+    }
+
+    @Override
+    public void fence(Duration deadline) {
+        session.async().fence(deadline);
     }
 
     /** A little less than the caller waits, so that the node's own, better words about a timeout still arrive. */

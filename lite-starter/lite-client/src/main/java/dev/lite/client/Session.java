@@ -1,6 +1,7 @@
 package dev.lite.client;
 
 import dev.lite.api.SessionLostException;
+import dev.lite.client.async.AsyncOperations;
 import dev.lite.client.protocol.ControlChannel;
 import dev.lite.client.protocol.ControlMessage;
 import dev.lite.client.protocol.ControlMessage.Goodbye;
@@ -36,6 +37,7 @@ final class Session {
     private final ClientConfig config;
     private final DataPath data;
     private final ControlRequests requests;
+    private final AsyncOperations async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT);
     private final AtomicBoolean detached = new AtomicBoolean();
     /** Why the session ended; the first reason stays. */
     private final AtomicReference<@Nullable String> lostReason = new AtomicReference<>();
@@ -94,6 +96,10 @@ final class Session {
 
     ControlRequests requests() {
         return requests;
+    }
+
+    AsyncOperations async() {
+        return async;
     }
 
     boolean isOpen() {

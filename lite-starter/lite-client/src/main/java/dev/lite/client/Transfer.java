@@ -72,6 +72,20 @@ final class Transfer {
         }
     }
 
+    /** At most a window. */
+    void memset(long offset, long length, byte value, long deadlineNs) {
+        int slot = acquire(Op.MEMSET, offset, length, deadlineNs);
+        boolean settled = false;
+        try {
+            data.submit(slot, Op.MEMSET, lh, offset, length, value, 0);
+            complete(slot, Op.MEMSET, offset, length, deadlineNs);
+            settled = true;
+            data.check(slot);
+        } finally {
+            giveBack(slot, settled);
+        }
+    }
+
     void readMany(long offset, MemorySegment destination, long length, long deadlineNs) {
         int window = data.windowBytes();
         int held = windows(length, window);

@@ -173,6 +173,38 @@ final class ReattachingLite implements Lite {
         public LmrHandle map(String name, Set<Permission> permissions) {
             return openSession().memory().map(name, permissions);
         }
+
+        @Override
+        public LmrHandle map(long id, Set<Permission> permissions, Duration deadline) {
+            return openSession().memory().map(id, permissions, deadline);
+        }
+
+        @Override
+        public LmrHandle map(long id, Set<Permission> permissions) {
+            return openSession().memory().map(id, permissions);
+        }
+
+        @Override
+        public LmrHandle register(LmrSpec spec, MemorySegment segment) {
+            return openSession().memory().register(spec, segment);
+        }
+
+        @Override
+        public void memcpy(
+                LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+            openSession().memory().memcpy(source, sourceOffset, destination, destinationOffset, length);
+        }
+
+        @Override
+        public void memmove(
+                LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+            openSession().memory().memmove(source, sourceOffset, destination, destinationOffset, length);
+        }
+
+        @Override
+        public void fence(Duration deadline) {
+            openSession().memory().fence(deadline);
+        }
     }
 
     /**

@@ -9,6 +9,7 @@ import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -48,6 +49,38 @@ final class FakeLite implements Lite {
             @Override
             public LmrHandle map(String name, Set<Permission> permissions) {
                 throw lostOr(name);
+            }
+
+            @Override
+            public LmrHandle map(long id, Set<Permission> permissions, Duration deadline) {
+                throw lostOr("it");
+            }
+
+            @Override
+            public LmrHandle map(long id, Set<Permission> permissions) {
+                throw lostOr("it");
+            }
+
+            @Override
+            public LmrHandle register(LmrSpec spec, MemorySegment segment) {
+                throw lostOr("it");
+            }
+
+            @Override
+            public void memcpy(
+                    LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+                throw lostOr("it");
+            }
+
+            @Override
+            public void memmove(
+                    LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+                throw lostOr("it");
+            }
+
+            @Override
+            public void fence(Duration deadline) {
+                throw lostOr("it");
             }
         };
     }

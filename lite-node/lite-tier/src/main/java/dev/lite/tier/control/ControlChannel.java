@@ -74,6 +74,25 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private boolean closed; // guarded by arenaInUse
 
     /**
+     * Which slots a request may take. Each kind has a slot that no other can take: so requests that wait at the other node for
+     * requests of another kind, towards whichever node, never wait for those to leave them a slot.
+     */
+    public enum Kind {
+        /** Changes that a master asks for; they tell others. */
+        CHANGE(0b0001),
+        /** Word for the mappers of an LMR; waits for operations, and those for work. */
+        TELL(0b0110),
+        /** Work that ends by itself. */
+        WORK(0b1100);
+
+        private final int slots;
+
+        Kind(int slots) {
+            this.slots = slots;
+        }
+    }
+
+    /**
      * @param self this node's id
      * @param executor for the handler; virtual threads
      */
@@ -95,16 +114,46 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
      * @throws dev.lite.api.LiteTimeoutException at the deadline
      */
     public ByteBuffer call(int node, byte[] request, Deadline deadline) {
+        return call(node, Kind.WORK, request, deadline);
+    }
+
+    /** {@link #call(int, byte[], Deadline)} of a certain kind. */
+    public ByteBuffer call(int node, Kind kind, byte[] request, Deadline deadline) {
+        if (node == self) {
+            return ByteBuffer.wrap(handler.handle(self, ByteBuffer.wrap(request)));
+        }
+        CompletableFuture<byte[]> reply = begin(node, kind, request, deadline);
+        try {
+            return ByteBuffer.wrap(reply.get(deadline.remainingNs(), TimeUnit.NANOSECONDS));
+        } catch (TimeoutException e) {
+            throw deadline.exception("a control request to node " + node);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof LiteException error) {
+                throw error.code().exception(String.valueOf(error.getMessage()));
+            }
+            throw new RpcFailedException("a control request to node %d failed".formatted(node), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new NodeUnreachableException("interrupted in a control request to node " + node, e);
+        }
+    }
+
+    /**
+     * Sends a request to another node and does not wait for the reply. It comes when it comes, also after the deadline,
+     * which is for the sending.
+     *
+     * @return completes once, with the reply, what the other node's handler threw, or a {@link NodeUnreachableException} when
+     *     the connection broke first; on a thread that must not be blocked
+     * @throws LiteException when it was not sent
+     */
+    public CompletableFuture<byte[]> begin(int node, Kind kind, byte[] request, Deadline deadline) {
         if (request.length > MESSAGE_BYTES_MAX) {
             throw new IllegalArgumentException(
                     "the control request has %d bytes; the limit is %d".formatted(request.length, MESSAGE_BYTES_MAX));
         }
-        if (node == self) {
-            return ByteBuffer.wrap(handler.handle(self, ByteBuffer.wrap(request)));
-        }
         Peer peer = links.awaitPeer(node, deadline);
         Calls ofPeer = callsOf(peer);
-        Call call = ofPeer.take(deadline);
+        Call call = ofPeer.take(kind, deadline);
         Post post = send(peer, KIND_REQUEST, call.slot, STATUS_OK, call.sequence, request, deadline);
         if (post != Post.DONE && post != Post.ACCEPTED) {
             ofPeer.giveBack(call);
@@ -113,21 +162,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                             "posting a control request to node " + peer.hello().node())
                     : lost(peer);
         }
-        try {
-            return ByteBuffer.wrap(call.reply.get(deadline.remainingNs(), TimeUnit.NANOSECONDS));
-        } catch (TimeoutException e) {
-            throw deadline.exception("a control request to node " + peer.hello().node());
-        } catch (ExecutionException e) {
-            if (e.getCause() instanceof LiteException error) {
-                throw error.code().exception(String.valueOf(error.getMessage()));
-            }
-            throw new RpcFailedException(
-                    "a control request to node %s failed".formatted(peer.hello().node()), e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new NodeUnreachableException(
-                    "interrupted in a control request to node " + peer.hello().node(), e);
-        }
+        return call.reply;
     }
 
     private Post send(Peer peer, int kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
@@ -293,12 +328,12 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             this.peer = peer;
         }
 
-        Call take(Deadline deadline) {
+        Call take(Kind kind, Deadline deadline) {
             lock.lock();
             try {
                 while (!ended) {
                     for (int slot = 0; slot < SLOTS; slot++) {
-                        if (bySlot[slot] == null) {
+                        if (bySlot[slot] == null && (kind.slots & (1 << slot)) != 0) {
                             Call call = new Call(slot, ++sequence);
                             bySlot[slot] = call;
                             return call;
@@ -306,7 +341,9 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                     }
                     if (freed.awaitNanos(deadline.remainingNs()) <= 0) {
                         throw deadline.exception("waiting for one of the %d control slots to node %s"
-                                .formatted(SLOTS, peer.hello().node()));
+                                .formatted(
+                                        Integer.bitCount(kind.slots),
+                                        peer.hello().node()));
                     }
                 }
                 throw lost(peer);
@@ -323,7 +360,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             try {
                 if (bySlot[call.slot] == call) {
                     bySlot[call.slot] = null;
-                    freed.signal();
+                    freed.signalAll(); // they may wait for different slots
                 }
             } finally {
                 lock.unlock();

@@ -325,6 +325,15 @@ public final class ArenaAllocator {
         return dataBytes;
     }
 
+    /** Whether all of the range belongs to an extent of this LMR, which the extent table has at this entry. */
+    public synchronized boolean holds(long lmrId, int entry, long offset, long length) {
+        if (entry < 0 || entry >= table.capacity() || table.state(entry) != ExtentTable.State.ALLOCATED) {
+            return false;
+        }
+        long at = offset - table.offset(entry);
+        return table.lmrId(entry) == lmrId && at >= 0 && length >= 0 && length <= table.length(entry) - at;
+    }
+
     /** Bytes that belong to LMRs. */
     public synchronized long allocatedBytes() {
         return allocatedBytes;

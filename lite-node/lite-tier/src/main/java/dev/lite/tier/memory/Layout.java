@@ -4,6 +4,7 @@ import dev.lite.api.Extent;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.tier.RemoteWork.Part;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;
@@ -85,6 +86,24 @@ public final class Layout {
             }
         }
         return places;
+    }
+
+    /** Where a byte lies on the node that holds it. */
+    public static Part part(LmrRecord lmr, long offset) {
+        int shares = lmr.shares().size();
+        long chunk = offset >>> lmr.chunkShift();
+        Share share = lmr.shares().get((int) (chunk % shares));
+        long left = chunk / shares; // chunks of the share before this one
+        for (Run run : share.runs()) {
+            long chunkBytes = Math.min(1L << lmr.chunkShift(), run.length());
+            long chunks = Math.ceilDiv(run.length(), chunkBytes);
+            if (left < chunks) {
+                long at = run.offset() + left * chunkBytes + (offset & ((1L << lmr.chunkShift()) - 1));
+                return new Part(share.node(), share.arena(), lmr.id(), at, run.entry());
+            }
+            left -= chunks;
+        }
+        throw new IllegalArgumentException("LMR %d of %d bytes has no byte %d".formatted(lmr.id(), lmr.size(), offset));
     }
 
     /** The LMR's bytes in order, with the nodes' names; neighbours on one node are joined. */

@@ -3,6 +3,7 @@ package dev.lite.tier.memory;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.RawMemory;
@@ -10,7 +11,8 @@ import dev.lite.tier.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 import java.util.Set;
-import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -21,44 +23,48 @@ import org.jspecify.annotations.Nullable;
 final class MappedLmr {
     private static final MemorySegment ALL = RawMemory.all();
 
-    private final LmrRecord lmr;
+    /** How long somebody who waits for the end of a move believes in it; then it looks at the record itself. */
+    private static final long LOOK_NS_MIN = 100_000_000;
+
+    private static final long LOOK_NS_MAX = 2_000_000_000;
+
     private final @Nullable String name;
-    private final int granted;
     private final Mapping.Owner owner;
-    private final int chunkShift;
-    private final long[] places;
 
-    /** Whether every chunk is mapped into this process. */
-    private final boolean direct;
+    /** Where it lies. Changes only while no operation is under way: see {@link Mapping#resume}. */
+    private volatile MappedPlaces placed;
 
-    /** Operations that wait for a fabric, counted from inside their in-flight slot. */
+    /** What the handle is good for; only ever less. */
+    private volatile int granted;
+
+    /** Operations that wait for a fabric or for another node, counted from inside their in-flight slot. */
     private final AtomicInteger posted = new AtomicInteger();
 
     private volatile @Nullable LiteException ended;
 
+    /** While the handle is paused; counted down at the end of the pause. */
+    private volatile @Nullable CountDownLatch paused;
+
     private boolean released; // guarded by this
 
     MappedLmr(LmrRecord lmr, @Nullable String name, int granted, long[] places, Mapping.Owner owner) {
-        this.lmr = lmr;
         this.name = name;
         this.granted = granted;
         this.owner = owner;
-        this.chunkShift = lmr.chunkShift();
-        this.places = places;
-        boolean allMapped = true;
-        for (long place : places) {
-            allMapped &= !Layout.isRemote(place);
-        }
-        this.direct = allMapped;
+        this.placed = new MappedPlaces(lmr, places);
+    }
+
+    MappedPlaces placed() {
+        return placed;
     }
 
     /** The address of byte 0 when the LMR is one extent in mapped memory, else 0. */
     long onlyAddress() {
-        return direct && places.length == 1 ? places[0] : 0;
+        return placed.onlyAddress();
     }
 
     LmrRecord lmr() {
-        return lmr;
+        return placed.lmr();
     }
 
     Mapping.Owner owner() {
@@ -79,7 +85,72 @@ final class MappedLmr {
             return false;
         }
         ended = why;
+        stopPause();
         return true;
+    }
+
+    /** Notes the pause; false when there is one already, or the handle has ended. */
+    synchronized boolean pause() {
+        if (ended != null || paused != null) {
+            return false;
+        }
+        paused = new CountDownLatch(1);
+        return true;
+    }
+
+    boolean isPaused() {
+        return paused != null;
+    }
+
+    boolean hasEnded() {
+        return ended != null;
+    }
+
+    int granted() {
+        return granted;
+    }
+
+    /** The end of a pause, before the rights come back; guarded by this. */
+    void place(MappedPlaces newPlaces, int newGranted) {
+        placed = newPlaces;
+        granted = newGranted;
+    }
+
+    /** Wakes those who wait for the end of a pause; guarded by this. */
+    void stopPause() {
+        CountDownLatch pause = paused;
+        paused = null;
+        if (pause != null) {
+            pause.countDown();
+        }
+    }
+
+    /**
+     * Waits for the end of a pause. Who waits long looks at the record itself: the node that moves the LMR may be gone.
+     *
+     * @param started the deadline of the operation that waits, or null at its first wait
+     * @return the operation's deadline
+     */
+    Deadline awaitResumed(@Nullable Deadline started) {
+        Deadline deadline = started != null ? started : deadline();
+        long lookNs = LOOK_NS_MIN;
+        CountDownLatch pause;
+        while ((pause = paused) != null) {
+            long remaining = deadline.remainingNs();
+            if (remaining == 0) {
+                throw deadline.exception("%s: waiting for the end of its move".formatted(this));
+            }
+            try {
+                if (!pause.await(Math.min(lookNs, remaining), TimeUnit.NANOSECONDS)) {
+                    owner.refresh(name, lmr().id(), deadline);
+                    lookNs = Math.min(2 * lookNs, LOOK_NS_MAX);
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new LmrUnavailableException("%s: interrupted while it moves".formatted(this), e);
+            }
+        }
+        return deadline;
     }
 
     /** Whether this is the first call. */
@@ -89,50 +160,49 @@ final class MappedLmr {
         return first;
     }
 
-    /** Why an operation is refused. */
-    LiteException refusal(int needed, long offset, long length) {
+    /** Why an operation is refused; {@link Moving} when it is to be tried again after the pause. */
+    RuntimeException refusal(int needed, long offset, long length) {
         LiteException why = ended;
         if (why != null) {
             return why.code().exception("%s: %s".formatted(this, why.getMessage()));
         }
-        if ((granted & needed) != needed) {
-            return new LmrPermissionException("%s: the handle was mapped for %s; this needs %s"
-                    .formatted(this, Permission.fromBits(granted), Permission.fromBits(needed)));
+        if (paused != null) {
+            return new Moving();
         }
-        return new LmrBoundsException(
-                "%s: offset %d, length %d lies outside of its %d bytes".formatted(this, offset, length, lmr.size()));
-    }
-
-    /** Where a byte lies: see {@link Layout}. */
-    long place(long offset) {
-        long place = places[(int) (offset >>> chunkShift)];
-        return place + (offset & ((1L << chunkShift) - 1));
-    }
-
-    private long pieceLength(long offset, long length) {
-        return Math.min(length, (1L << chunkShift) - (offset & ((1L << chunkShift) - 1)));
+        int now = granted;
+        if ((now & needed) != needed) {
+            return new LmrPermissionException("%s: the handle was mapped for %s; this needs %s"
+                    .formatted(this, Permission.fromBits(now), Permission.fromBits(needed)));
+        }
+        if ((offset | length) < 0 || offset > lmr().size() - length) {
+            return new LmrBoundsException("%s: offset %d, length %d lies outside of its %d bytes"
+                    .formatted(this, offset, length, lmr().size()));
+        }
+        return new Moving(); // the pause ended between the look at the rights and this one
     }
 
     /**
      * Reads when every chunk is mapped; otherwise answers false, and {@link #readPosted} follows. Inside the in-flight slot.
      */
     boolean readMapped(long offset, MemorySegment destination, long at, long length) {
-        if (direct) {
-            readPieces(offset, destination, at, length);
+        MappedPlaces where = placed;
+        if (where.isDirect()) {
+            readPieces(where, offset, destination, at, length);
         } else {
             beginPosted();
         }
-        return direct;
+        return where.isDirect();
     }
 
     /** {@link #readMapped} for a write. */
     boolean writeMapped(long offset, MemorySegment source, long at, long length) {
-        if (direct) {
-            writePieces(offset, source, at, length);
+        MappedPlaces where = placed;
+        if (where.isDirect()) {
+            writePieces(where, offset, source, at, length);
         } else {
             beginPosted();
         }
-        return direct;
+        return where.isDirect();
     }
 
     /** An operation leaves its in-flight slot to wait for a fabric. */
@@ -140,25 +210,34 @@ final class MappedLmr {
         posted.incrementAndGet();
     }
 
-    /** Waits until nobody waits for a fabric; they have deadlines. */
-    void awaitPosted() {
-        for (int spins = 0; posted.get() > 0; spins++) {
-            Waiting.pause(spins);
-        }
+    /** The end of what {@link #beginPosted} began. */
+    void endPosted() {
+        posted.decrementAndGet();
     }
 
-    private void readPieces(long offset, MemorySegment destination, long at, long length) {
+    /** Waits until nobody waits for a fabric or another node; false when somebody still does at the deadline. */
+    boolean awaitPosted(Deadline deadline) {
+        for (int spins = 0; posted.get() > 0; spins++) {
+            if (deadline.passed()) {
+                return false;
+            }
+            Waiting.pause(spins);
+        }
+        return true;
+    }
+
+    private static void readPieces(MappedPlaces where, long offset, MemorySegment destination, long at, long length) {
         for (long done = 0; done < length; ) {
-            long piece = pieceLength(offset + done, length - done);
-            MemorySegment.copy(ALL, place(offset + done), destination, at + done, piece);
+            long piece = where.pieceLength(offset + done, length - done);
+            MemorySegment.copy(ALL, where.place(offset + done), destination, at + done, piece);
             done += piece;
         }
     }
 
-    private void writePieces(long offset, MemorySegment source, long at, long length) {
+    private static void writePieces(MappedPlaces where, long offset, MemorySegment source, long at, long length) {
         for (long done = 0; done < length; ) {
-            long piece = pieceLength(offset + done, length - done);
-            MemorySegment.copy(source, at + done, ALL, place(offset + done), piece);
+            long piece = where.pieceLength(offset + done, length - done);
+            MemorySegment.copy(source, at + done, ALL, where.place(offset + done), piece);
             done += piece;
         }
     }
@@ -167,14 +246,15 @@ final class MappedLmr {
     void readPosted(long offset, MemorySegment destination, long at, long length) {
         try {
             Deadline deadline = deadline();
+            MappedPlaces where = placed;
             for (long done = 0; done < length; ) {
-                long place = place(offset + done);
-                long piece = pieceLength(offset + done, length - done);
+                long place = where.place(offset + done);
+                long piece = where.pieceLength(offset + done, length - done);
                 if (Layout.isRemote(place)) {
                     owner.remoteMemory()
                             .read(
                                     Layout.nodeOf(place),
-                                    arenaOf(place),
+                                    where.arenaOf(place),
                                     Layout.offsetOf(place),
                                     destination,
                                     at + done,
@@ -194,14 +274,15 @@ final class MappedLmr {
     void writePosted(long offset, MemorySegment source, long at, long length) {
         try {
             Deadline deadline = deadline();
+            MappedPlaces where = placed;
             for (long done = 0; done < length; ) {
-                long place = place(offset + done);
-                long piece = pieceLength(offset + done, length - done);
+                long place = where.place(offset + done);
+                long piece = where.pieceLength(offset + done, length - done);
                 if (Layout.isRemote(place)) {
                     owner.remoteMemory()
                             .write(
                                     Layout.nodeOf(place),
-                                    arenaOf(place),
+                                    where.arenaOf(place),
                                     Layout.offsetOf(place),
                                     source,
                                     at + done,
@@ -220,8 +301,9 @@ final class MappedLmr {
     /** {@link Mapping#fetchAdd} through the fabric; {@link #beginPosted} came before. */
     long fetchAddPosted(long place, long delta) {
         try {
+            MappedPlaces where = placed;
             return owner.remoteMemory()
-                    .fetchAdd(Layout.nodeOf(place), arenaOf(place), Layout.offsetOf(place), delta, deadline());
+                    .fetchAdd(Layout.nodeOf(place), where.arenaOf(place), Layout.offsetOf(place), delta, deadline());
         } finally {
             posted.decrementAndGet();
         }
@@ -230,29 +312,35 @@ final class MappedLmr {
     /** {@link Mapping#testSet} through the fabric; {@link #beginPosted} came before. */
     long testSetPosted(long place, long expected, long value) {
         try {
+            MappedPlaces where = placed;
             return owner.remoteMemory()
-                    .testSet(Layout.nodeOf(place), arenaOf(place), Layout.offsetOf(place), expected, value, deadline());
+                    .testSet(
+                            Layout.nodeOf(place),
+                            where.arenaOf(place),
+                            Layout.offsetOf(place),
+                            expected,
+                            value,
+                            deadline());
         } finally {
             posted.decrementAndGet();
         }
     }
 
-    private UUID arenaOf(long place) {
-        int node = Layout.nodeOf(place);
-        for (int index = 0; index < lmr.shares().size(); index++) {
-            if (lmr.shares().get(index).node() == node) {
-                return lmr.shares().get(index).arena();
-            }
-        }
-        throw new IllegalStateException("%s has no share on node %d".formatted(this, node));
+    Deadline deadline() {
+        return Deadline.in(owner.deadline());
     }
 
-    private Deadline deadline() {
-        return Deadline.in(owner.deadline());
+    /** Thrown while the handle is paused, and caught where the operation can wait: outside of its in-flight slot. */
+    static final class Moving extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        Moving() {
+            super("the LMR moves", null, false, false);
+        }
     }
 
     @Override
     public String toString() {
-        return name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR %d".formatted(lmr.id());
+        return name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR %d".formatted(lmr().id());
     }
 }

@@ -4,11 +4,17 @@ import dev.lite.api.Extent;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
+import dev.lite.client.async.AsyncOperations;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.RawMemory;
+import dev.lite.tier.Deadline;
 import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.RemoteWork;
 import dev.lite.tier.TierHandle;
+import dev.lite.tier.memory.MappedLmr.Moving;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -19,6 +25,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,11 +39,20 @@ import org.jspecify.annotations.Nullable;
 public final class Mapping implements TierHandle {
     /** What a handle needs of its node and session beyond its own data. */
     public interface Owner {
+        /** Who uses the handle. */
+        String principal();
+
         /** The LMR's memory on nodes that are not mapped. */
         RemoteMemory remoteMemory();
 
         /** How long an operation may wait. */
         Duration deadline();
+
+        /** Work that other nodes do on their memory. */
+        RemoteWork remoteWork();
+
+        /** Operations that their callers do not wait for. */
+        AsyncOperations async();
 
         /** The name of a node, for {@link #extents}. */
         String nodeName(int node);
@@ -46,6 +62,15 @@ public final class Mapping implements TierHandle {
 
         /** Frees the LMR for everybody, this mapping included. */
         void free(Mapping mapping);
+
+        /** See {@link LmrHandle#grant}. */
+        void grant(Mapping mapping, String principal, Set<Permission> permissions);
+
+        /** See {@link LmrHandle#moveTo}. */
+        void moveTo(Mapping mapping, String node);
+
+        /** Looks at the LMR's record and makes its handles follow it; does nothing when it cannot be read. */
+        void refresh(@Nullable String name, long lmrId, Deadline deadline);
     }
 
     private static final VarHandle TAG;
@@ -64,9 +89,8 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    // Set once, before anybody else sees the handle, and fenced like final fields: see open(). Only the rights in the
-    // tag
-    // change, to none.
+    // Set once, before anybody else sees the handle, and fenced like final fields: see open(). Later only the
+    // rights in the tag change, and the base while they are none: resume() stores it before it gives them back.
 
     /** The number in {@link InFlight}, and in the lowest bits the rights: none when the handle has ended. */
     private int tag;
@@ -122,6 +146,18 @@ public final class Mapping implements TierHandle {
     }
 
     private void read(long offset, MemorySegment destination, long at, long length) {
+        Deadline deadline = null;
+        while (true) {
+            try {
+                readNow(offset, destination, at, length);
+                return;
+            } catch (Moving paused) {
+                deadline = rest().awaitResumed(deadline);
+            }
+        }
+    }
+
+    private void readNow(long offset, MemorySegment destination, long at, long length) {
         long slot = InFlight.enter(number());
         try {
             check(READ, offset, length);
@@ -139,6 +175,18 @@ public final class Mapping implements TierHandle {
     }
 
     private void write(long offset, MemorySegment source, long at, long length) {
+        Deadline deadline = null;
+        while (true) {
+            try {
+                writeNow(offset, source, at, length);
+                return;
+            } catch (Moving paused) {
+                deadline = rest().awaitResumed(deadline);
+            }
+        }
+    }
+
+    private void writeNow(long offset, MemorySegment source, long at, long length) {
         long slot = InFlight.enter(number());
         try {
             check(WRITE, offset, length);
@@ -157,11 +205,22 @@ public final class Mapping implements TierHandle {
 
     @Override
     public long fetchAdd(long offset, long delta) {
+        Deadline deadline = null;
+        while (true) {
+            try {
+                return fetchAddNow(offset, delta);
+            } catch (Moving paused) {
+                deadline = rest().awaitResumed(deadline);
+            }
+        }
+    }
+
+    private long fetchAddNow(long offset, long delta) {
         long place;
         long slot = InFlight.enter(number());
         try {
             checkWord(offset);
-            place = base != 0 ? base + offset : rest().place(offset);
+            place = base != 0 ? base + offset : rest().placed().place(offset);
             if (!Layout.isRemote(place)) {
                 return RawMemory.getAndAddLong(place, delta);
             }
@@ -174,11 +233,22 @@ public final class Mapping implements TierHandle {
 
     @Override
     public long testSet(long offset, long expected, long value) {
+        Deadline deadline = null;
+        while (true) {
+            try {
+                return testSetNow(offset, expected, value);
+            } catch (Moving paused) {
+                deadline = rest().awaitResumed(deadline);
+            }
+        }
+    }
+
+    private long testSetNow(long offset, long expected, long value) {
         long place;
         long slot = InFlight.enter(number());
         try {
             checkWord(offset);
-            place = base != 0 ? base + offset : rest().place(offset);
+            place = base != 0 ? base + offset : rest().placed().place(offset);
             if (!Layout.isRemote(place)) {
                 return RawMemory.compareAndExchangeLong(place, expected, value);
             }
@@ -205,10 +275,124 @@ public final class Mapping implements TierHandle {
     }
 
     private void checkMaster() {
-        int needed = Permission.MASTER.bit();
-        if (((int) TAG.getAcquire(this) & needed) == 0) {
-            throw rest().refusal(needed, 0, 0);
+        Deadline deadline = null;
+        while (true) {
+            try {
+                check(Permission.MASTER.bit(), 0, 0);
+                return;
+            } catch (Moving paused) {
+                deadline = rest().awaitResumed(deadline);
+            }
         }
+    }
+
+    /**
+     * Holds a range where it is for a long operation: the LMR is not moved, freed or taken away before {@link #letGo}. Not
+     * inside an in-flight slot.
+     *
+     * @param needed permission bits
+     * @return false when the LMR moves just now
+     */
+    boolean tryHold(int needed, long offset, long length) {
+        long slot = InFlight.enter(number());
+        try {
+            check(needed, offset, length);
+            rest().beginPosted();
+            return true;
+        } catch (Moving paused) {
+            return false;
+        } finally {
+            InFlight.exit(slot);
+        }
+    }
+
+    /** {@link #tryHold}, after a move if there is one. */
+    void hold(int needed, long offset, long length, Deadline deadline) {
+        while (!tryHold(needed, offset, length)) {
+            rest().awaitResumed(deadline);
+        }
+    }
+
+    /** The end of a hold. Any thread. */
+    void letGo() {
+        rest().endPosted();
+    }
+
+    void awaitResumed(Deadline deadline) {
+        rest().awaitResumed(deadline);
+    }
+
+    /** Where it lies; stable during a hold. */
+    MappedPlaces placed() {
+        return rest().placed();
+    }
+
+    @Override
+    public void memset(long offset, long length, byte value) {
+        BulkOperations.memset(this, offset, length, value, rest().deadline());
+    }
+
+    @Override
+    public void read(List<LmrSlice> slices) {
+        List<LmrSlice> checked = checkSlices(READ, slices);
+        checked.forEach(slice -> read(slice.offset(), slice.segment()));
+    }
+
+    @Override
+    public void write(List<LmrSlice> slices) {
+        List<LmrSlice> checked = checkSlices(WRITE, slices);
+        checked.forEach(slice -> write(slice.offset(), slice.segment()));
+    }
+
+    /** Mapped memory needs nobody to wait for it: the transfer is done when this returns. */
+    @Override
+    public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
+        List<LmrSlice> checked = checkSlices(READ, slices);
+        if (rest().placed().isDirect()) {
+            read(checked);
+            return CompletableFuture.completedFuture(null);
+        }
+        return owner().async().begin(() -> read(checked), rest().deadline().remaining());
+    }
+
+    /** See {@link #readAsync(List)}. */
+    @Override
+    public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
+        List<LmrSlice> checked = checkSlices(WRITE, slices);
+        if (rest().placed().isDirect()) {
+            write(checked);
+            return CompletableFuture.completedFuture(null);
+        }
+        return owner().async().begin(() -> write(checked), rest().deadline().remaining());
+    }
+
+    /** All slices before the first is begun; a copy, so that the caller cannot change it meanwhile. */
+    private List<LmrSlice> checkSlices(int needed, List<LmrSlice> slices) {
+        List<LmrSlice> copy = List.copyOf(slices);
+        Deadline deadline = rest().deadline();
+        for (LmrSlice slice : copy) {
+            if (needed == READ && slice.segment().isReadOnly()) {
+                throw new IllegalArgumentException("the destination of a read is a read-only segment");
+            }
+            hold(needed, slice.offset(), slice.segment().byteSize(), deadline);
+            letGo();
+        }
+        return copy;
+    }
+
+    @Override
+    public void grant(String principal, Set<Permission> permissions) {
+        if (principal.isBlank()) {
+            throw new IllegalArgumentException("%s: the principal's name is blank".formatted(this));
+        }
+        checkMaster();
+        owner().grant(this, principal, permissions);
+    }
+
+    @Override
+    public void moveTo(String node) {
+        checkMaster();
+        owner().moveTo(this, node);
     }
 
     private int number() {
@@ -243,8 +427,11 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void unmap() {
+        Deadline deadline = rest().deadline();
         end(new LmrFreedException("the handle was unmapped"));
-        awaitEnd(List.of(this));
+        if (!awaitEnd(List.of(this), deadline)) {
+            throw deadline.exception("unmap of %s: an operation is still under way".formatted(this));
+        }
         release();
     }
 
@@ -292,7 +479,7 @@ public final class Mapping implements TierHandle {
         return base != 0;
     }
 
-    /** What the directory said of the LMR when it was mapped. */
+    /** What was known of the LMR when it was mapped, or after its last move. */
     public LmrRecord lmr() {
         return rest().lmr();
     }
@@ -310,15 +497,67 @@ public final class Mapping implements TierHandle {
      * @return false when it had ended before
      */
     public boolean end(LiteException why) {
-        if (!rest().end(why)) {
-            return false;
+        MappedLmr lmr = rest();
+        synchronized (lmr) {
+            if (!lmr.end(why)) {
+                return false;
+            }
+            TAG.setVolatile(this, tag & ~RIGHTS_MASK);
+            return true;
         }
-        TAG.setVolatile(this, tag & ~RIGHTS_MASK);
-        return true;
     }
 
-    /** Waits for the operations on these mappings that were under way when they ended; each has a deadline. */
-    public static void awaitEnd(Collection<Mapping> mappings) {
+    /**
+     * Takes the rights away for a while: operations that come now wait for {@link #resume}. The caller then
+     * {@linkplain #awaitEnd waits} for those under way.
+     */
+    public void pause() {
+        MappedLmr lmr = rest();
+        synchronized (lmr) {
+            if (lmr.pause()) {
+                TAG.setVolatile(this, tag & ~RIGHTS_MASK);
+            }
+        }
+    }
+
+    /**
+     * Ends a pause.
+     *
+     * @param record what the LMR is now. When it lies elsewhere than before, or less is allowed, the caller has waited for
+     *     the operations that were under way.
+     * @param places of the record
+     * @param allowed permission bits; the handle is good for those of them that it had
+     */
+    public void resume(LmrRecord record, long[] places, int allowed) {
+        MappedLmr lmr = rest();
+        synchronized (lmr) {
+            if (lmr.hasEnded()) {
+                return;
+            }
+            int rights = lmr.granted() & allowed;
+            lmr.place(new MappedPlaces(record, places), rights);
+            base = lmr.onlyAddress();
+            TAG.setVolatile(this, (tag & ~RIGHTS_MASK) | rights); // after the base
+            lmr.stopPause();
+        }
+    }
+
+    /** Whether it is paused. */
+    public boolean isPaused() {
+        return rest().isPaused();
+    }
+
+    /** The permission bits that it is good for. */
+    public int granted() {
+        return rest().granted();
+    }
+
+    /**
+     * Waits for the operations on these mappings that were under way when they lost their rights.
+     *
+     * @return false when one of them is still under way at the deadline
+     */
+    public static boolean awaitEnd(Collection<Mapping> mappings, Deadline deadline) {
         if (mappings.size() == 1) {
             long only = mappings.iterator().next().number();
             InFlight.awaitEnd(number -> number == only);
@@ -327,7 +566,11 @@ public final class Mapping implements TierHandle {
             mappings.forEach(mapping -> numbers.add((long) mapping.number()));
             InFlight.awaitEnd(numbers::contains);
         }
-        mappings.forEach(mapping -> mapping.rest().awaitPosted());
+        boolean ended = true;
+        for (Mapping mapping : mappings) {
+            ended &= mapping.rest().awaitPosted(deadline);
+        }
+        return ended;
     }
 
     /** Takes a handle that has ended, and that nobody is in any more, out of its owner's books. A second call does nothing. */

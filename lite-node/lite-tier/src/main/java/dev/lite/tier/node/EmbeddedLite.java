@@ -8,7 +8,9 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierSession;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -73,6 +75,60 @@ final class EmbeddedLite implements Lite, LtMemory {
     @Override
     public LmrHandle map(String name, Set<Permission> permissions) {
         return session.map(name, permissions, deadline);
+    }
+
+    @Override
+    public LmrHandle map(long id, Set<Permission> permissions, Duration callDeadline) {
+        return session.map(id, permissions, callDeadline);
+    }
+
+    @Override
+    public LmrHandle map(long id, Set<Permission> permissions) {
+        return session.map(id, permissions, deadline);
+    }
+
+    @Override
+    public LmrHandle register(LmrSpec spec, MemorySegment segment) {
+        if (spec.size() != segment.byteSize()) {
+            throw new IllegalArgumentException("the segment has %d bytes, the LMR that is to be made of it %d"
+                    .formatted(segment.byteSize(), spec.size()));
+        }
+        TierHandle handle = session.prepare(spec, deadline);
+        boolean written = false;
+        try {
+            handle.write(0, segment);
+            written = true;
+        } finally {
+            if (!written) {
+                handle.free();
+            }
+        }
+        session.publish(handle, deadline);
+        return handle;
+    }
+
+    @Override
+    public void memcpy(
+            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+        session.copy(own(source), sourceOffset, own(destination), destinationOffset, length, false, deadline);
+    }
+
+    @Override
+    public void memmove(
+            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+        session.copy(own(source), sourceOffset, own(destination), destinationOffset, length, true, deadline);
+    }
+
+    private static TierHandle own(LmrHandle handle) {
+        if (handle instanceof TierHandle own) {
+            return own;
+        }
+        throw new IllegalArgumentException("%s is a handle of another session".formatted(handle));
+    }
+
+    @Override
+    public void fence(Duration callDeadline) {
+        session.fence(callDeadline);
     }
 
     @Override

@@ -122,10 +122,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.channel = new ControlChannel(
                     id, arena, links, NodeCalls.handler(memory, rpc::bindFunction, this::answerSync), executor);
             this.sync = new SyncService(id, words, new SyncNodeCalls(channel), new View(), executor);
-            NodeCalls calls = new NodeCalls(channel);
-            later.set(calls);
-            this.reclaimer = new Reclaimer(id, directory, links, calls, executor);
-            memory.start(calls, reclaimer);
+            later.set(new NodeCalls(channel));
+            this.reclaimer = memory.start(channel, executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
             links.start(); // a fabric is closed by the thread that polls it

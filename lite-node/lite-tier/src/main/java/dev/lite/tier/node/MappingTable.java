@@ -3,45 +3,46 @@ package dev.lite.tier.node;
 import dev.lite.tier.memory.Mapping;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Predicate;
 
 /**
  * Every mapping of this node by its LMR, so that a master's word reaches all of them; also one that is just being made:
- * a revocation that arrives between the reading of the LMR's record and the entry here is remembered for as long as any
- * {@code map} is under way.
+ * word of a change that arrives between the reading of the LMR's record and the entry here is remembered, so that whoever
+ * makes the mapping reads the record again. The last {@value #CHANGES_KEPT} changes are; who was slower than those reads
+ * again, too.
  */
 final class MappingTable {
+    private static final int CHANGES_KEPT = 4096;
+
     // Guarded by this.
     private final Map<Long, List<Mapping>> byLmr = new HashMap<>();
-    private final Set<Long> revoked = new HashSet<>();
-    private int beingMade;
+    private final long[] changed = new long[CHANGES_KEPT]; // LMR ids; number n is at n % CHANGES_KEPT
+    private long changes;
 
-    /** A {@code map} begins; it has not read the LMR's record yet. */
-    synchronized void begin() {
-        beingMade++;
-    }
-
-    /** The {@code map} that began is over, with or without {@link #add}. */
-    synchronized void finish() {
-        if (--beingMade == 0) {
-            revoked.clear();
-        }
+    /** A point in time, to be asked for before the LMR's record is read. */
+    synchronized long now() {
+        return changes;
     }
 
     /**
-     * Enters a mapping, between {@link #begin} and {@link #finish}.
+     * Enters a mapping.
      *
-     * @return false when its LMR was revoked since; the mapping is not entered then
+     * @param since from {@link #now}
+     * @return false when its LMR may have changed since; the mapping is not entered then
      */
-    synchronized boolean add(Mapping mapping) {
-        if (revoked.contains(mapping.id())) {
+    synchronized boolean add(Mapping mapping, long since) {
+        if (changes - since > CHANGES_KEPT) {
             return false;
         }
-        byLmr.computeIfAbsent(mapping.id(), id -> new ArrayList<>(1)).add(mapping);
+        long id = mapping.id();
+        for (long change = since; change < changes; change++) {
+            if (changed[(int) (change % CHANGES_KEPT)] == id) {
+                return false;
+            }
+        }
+        byLmr.computeIfAbsent(id, key -> new ArrayList<>(1)).add(mapping);
         return true;
     }
 
@@ -52,13 +53,11 @@ final class MappingTable {
         }
     }
 
-    /** Takes out all mappings of an LMR, and refuses those that are being made. */
-    synchronized List<Mapping> revoke(long lmrId) {
-        if (beingMade > 0) {
-            revoked.add(lmrId);
-        }
-        List<Mapping> ofLmr = byLmr.remove(lmrId);
-        return ofLmr == null ? List.of() : ofLmr;
+    /** All mappings of an LMR that changes; those that are being made do not get in. */
+    synchronized List<Mapping> change(long lmrId) {
+        changed[(int) (changes++ % CHANGES_KEPT)] = lmrId;
+        List<Mapping> ofLmr = byLmr.get(lmrId);
+        return ofLmr == null ? List.of() : List.copyOf(ofLmr);
     }
 
     /** All mappings that fulfil a condition. */

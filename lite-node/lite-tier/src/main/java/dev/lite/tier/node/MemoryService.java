@@ -5,20 +5,20 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrNotFoundException;
-import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
-import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.cluster.NodeRecord;
-import dev.lite.cluster.VersionedRecord;
 import dev.lite.tier.Deadline;
 import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.RemoteWork;
+import dev.lite.tier.RemoteWork.Part;
+import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.Layout;
@@ -28,7 +28,6 @@ import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -37,8 +36,11 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -54,10 +56,10 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     /** How long a node waits for its own operations before it tells the master that it could not end them. */
     private static final Duration GIVEN_UP_PATIENCE = Duration.ofSeconds(5);
 
-    // An id: node, its incarnation (which grows also when its arena is a new one), a count.
-    private static final int ID_NODE_SHIFT = 53;
-    private static final int ID_INCARNATION_SHIFT = 31;
-    private static final long ID_INCARNATION_MASK = (1L << (ID_NODE_SHIFT - ID_INCARNATION_SHIFT)) - 1;
+    /** Refreshes of one LMR go one after the other, so that an older record never follows a newer one. */
+    private static final int REFRESH_LOCKS = 256;
+
+    private static final long MOVE_PAUSE_NS = 5_000_000;
 
     private final NodeRecord self;
     private final LiteNodeConfig config;
@@ -68,11 +70,18 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private final RemoteMemory remoteMemory;
     private final MappingTable mappings = new MappingTable();
     private final AtomicLong lmrCount = new AtomicLong();
-    private final AtomicInteger turn = new AtomicInteger();
     private final Map<Integer, UUID> arenaIds = new HashMap<>(); // of the polling threads; guarded by itself
 
-    private @Nullable NodeCalls calls;
+    private final LmrRecords records;
+    private final ServedWork served;
+    private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
+
+    private @Nullable ShareAllocation allocation;
+    private @Nullable LmrCalls lmrCalls;
+    private @Nullable RemoteWork remoteWork;
     private @Nullable Reclaimer reclaimer;
+    private @Nullable Masters masters;
+    private @Nullable Mappers mappers;
 
     MemoryService(
             NodeRecord self,
@@ -89,13 +98,43 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         this.directory = directory;
         this.links = links;
         this.remoteMemory = remoteMemory;
+        this.records = new LmrRecords(self, directory);
+        this.served = new ServedWork(self.id(), arena, allocator, links, remoteMemory);
+        for (int index = 0; index < REFRESH_LOCKS; index++) {
+            refreshing[index] = new ReentrantLock();
+        }
         links.addListener(this);
     }
 
-    /** The rest of the wiring; before anything else is called. */
-    void start(NodeCalls nodeCalls, Reclaimer nodeReclaimer) {
-        calls = nodeCalls;
+    /** The rest of the wiring; before anything else is called. Returns what gives memory back, not started yet. */
+    Reclaimer start(ControlChannel channel, Executor executor) {
+        NodeCalls nodeCalls = new NodeCalls(channel);
+        LmrCalls calledForLmrs = new LmrCalls(channel);
+        Mappers allMappers = new Mappers(self.id(), directory, links, records, executor);
+        RemoteWork work = new WorkCalls(self.id(), calledForLmrs, allMappers, served, executor);
+        Reclaimer nodeReclaimer = new Reclaimer(self.id(), records, allMappers, links, nodeCalls);
+        lmrCalls = calledForLmrs;
+        mappers = allMappers;
+        remoteWork = work;
         reclaimer = nodeReclaimer;
+        ShareAllocation shareAllocation =
+                new ShareAllocation(self, config, arena, allocator, directory, links, nodeCalls, nodeReclaimer);
+        allocation = shareAllocation;
+        masters = new Masters(
+                self,
+                directory,
+                records,
+                allMappers,
+                calledForLmrs,
+                work,
+                shareAllocation,
+                nodeReclaimer,
+                executor);
+        return nodeReclaimer;
+    }
+
+    RemoteWork remoteWork() {
+        return started(remoteWork);
     }
 
     RemoteMemory remoteMemory() {
@@ -110,7 +149,8 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 .orElse("node " + node);
     }
 
-    Mapping malloc(Mapping.Owner owner, String principal, LmrSpec spec, Deadline deadline) {
+    /** {@code LT_malloc} of an LMR that nobody else can map before {@link #publish}. */
+    Mapping prepare(Mapping.Owner owner, String principal, LmrSpec spec, Deadline deadline) {
         if (spec.size() > config.limits().lmrBytesMax()) {
             throw new LimitExceededException(
                     "an LMR of %d bytes is asked for; the limit is %d (lite.node.limits.lmr-size)"
@@ -120,114 +160,11 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 && directory.read(spec.name(), deadline.remaining()).isPresent()) {
             throw nameTaken(spec.name()); // before memory is taken for nothing
         }
-        List<Integer> nodes = nodesFor(spec.placement());
-        LmrRecord lmr = allocateAll(newId(), spec, principal, nodes, deadline);
-        boolean kept = false;
-        mappings.begin(); // as soon as it has a name, another session may map and free it
-        try {
-            if (spec.name() != null && !directory.create(spec.name(), lmr.encode(), deadline.remaining())) {
-                throw nameTaken(spec.name());
-            }
-            Mapping mapping = newMapping(lmr, spec.name(), ALL_PERMISSIONS, owner, deadline);
-            kept = mappings.add(mapping);
-            if (!kept) {
-                throw freedAlready(String.valueOf(spec.name()));
-            }
-            return mapping;
-        } finally {
-            mappings.finish();
-            if (!kept) {
-                // Also when the directory did not answer: it may have the record, so the reclaimer removes that first.
-                reclaimer().reclaimLater(spec.name(), lmr);
-            }
-        }
-    }
-
-    private static LmrExistsException nameTaken(String name) {
-        return new LmrExistsException("the name \"%s\" belongs to another LMR".formatted(name));
-    }
-
-    long newId() {
-        return (long) self.id() << ID_NODE_SHIFT
-                | (self.incarnation() & ID_INCARNATION_MASK) << ID_INCARNATION_SHIFT
-                | lmrCount.incrementAndGet();
-    }
-
-    private List<Integer> nodesFor(Placement placement) {
-        List<NodeRecord> live = directory.nodes();
-        return switch (placement) {
-            case Placement.Local local -> List.of(self.id());
-            case Placement.RoundRobin roundRobin ->
-                live.isEmpty()
-                        ? List.of(self.id())
-                        : List.of(live.get(Math.floorMod(turn.getAndIncrement(), live.size()))
-                                .id());
-            case Placement.Spread spread ->
-                live.isEmpty()
-                        ? List.of(self.id())
-                        : live.stream().map(NodeRecord::id).toList();
-            case Placement.OnNodes onNodes ->
-                onNodes.nodes().stream()
-                        .distinct()
-                        .map(name -> live.stream()
-                                .filter(node -> node.name().equals(name))
-                                .findFirst()
-                                .orElseThrow(() -> new NodeUnreachableException(
-                                        "node \"%s\" is no live node of cluster \"%s\"; live are %s"
-                                                .formatted(
-                                                        name,
-                                                        config.cluster(),
-                                                        live.stream()
-                                                                .map(NodeRecord::name)
-                                                                .toList())))
-                                .id())
-                        .toList();
-        };
-    }
-
-    private LmrRecord allocateAll(long lmrId, LmrSpec spec, String principal, List<Integer> nodes, Deadline deadline) {
+        List<Integer> nodes = allocation().nodesFor(spec.placement());
+        long id = records.id(lmrCount.incrementAndGet());
         int chunkShift = Layout.chunkShift(spec.size(), nodes.size());
-        long chunkBytes = 1L << chunkShift;
-        long chunks = ((spec.size() - 1) >>> chunkShift) + 1;
-        if (chunks > Integer.MAX_VALUE - 8) {
-            throw new LimitExceededException("an LMR of %d bytes has %d chunks of %d bytes; the limit is %d"
-                    .formatted(spec.size(), chunks, chunkBytes, Integer.MAX_VALUE - 8));
-        }
-        int shares = (int) Math.min(nodes.size(), chunks);
-        long tailBytes = spec.size() - (chunks - 1) * chunkBytes;
-        int tailShare = (int) ((chunks - 1) % shares);
-        List<Share> allocated = new ArrayList<>();
-        try {
-            for (int index = 0; index < shares; index++) {
-                long count = (chunks - index + shares - 1) / shares;
-                boolean hasTail = index == tailShare;
-                List<Run> runs = new ArrayList<>();
-                UUID arenaId = arenaId(nodes.get(index), deadline);
-                allocated.add(new Share(nodes.get(index), arenaId, runs));
-                try {
-                    allocate(runs, nodes.get(index), lmrId, chunkBytes, hasTail ? count - 1 : count, deadline);
-                    if (hasTail) {
-                        allocate(runs, nodes.get(index), lmrId, tailBytes, 1, deadline);
-                    }
-                } finally {
-                    allocated.set(index, new Share(nodes.get(index), arenaId, runs));
-                }
-            }
-            return record(lmrId, spec, principal, chunkShift, allocated);
-        } catch (RuntimeException | Error e) {
-            reclaimer().reclaimLater(null, record(lmrId, spec, principal, chunkShift, allocated));
-            throw e;
-        }
-    }
-
-    private UUID arenaId(int node, Deadline deadline) {
-        return node == self.id()
-                ? arena.id()
-                : links.awaitPeer(node, deadline).hello().arenaId();
-    }
-
-    private static LmrRecord record(long id, LmrSpec spec, String principal, int chunkShift, List<Share> shares) {
-        return new LmrRecord(
+        List<Share> shares = allocation().allocate(id, spec.size(), chunkShift, nodes, deadline);
+        LmrRecord lmr = new LmrRecord(
                 id,
                 LmrRecord.State.LIVE,
                 spec.size(),
@@ -235,64 +172,127 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 Permission.toBits(spec.defaultPermissions()),
                 Map.of(principal, ALL_PERMISSIONS),
                 shares);
+        boolean kept = false;
+        try {
+            Mapping mapping = newMapping(lmr, spec.name(), ALL_PERMISSIONS, owner, deadline);
+            // Before anybody else knows the LMR: what is said of it from its publication on reaches this handle, too.
+            kept = mappings.add(mapping, mappings.now());
+            return mapping;
+        } finally {
+            if (!kept) {
+                reclaimer().giveBackLater(lmr);
+            }
+        }
     }
 
-    private void allocate(List<Run> runs, int node, long lmrId, long unit, long count, Deadline deadline) {
-        long missing = count;
-        while (missing > 0) {
-            List<Run> some = node == self.id()
-                    ? allocate(lmrId, unit, missing)
-                    : calls().allocate(node, lmrId, unit, missing, deadline);
-            runs.addAll(some);
-            missing -= some.stream().mapToLong(run -> run.length() / unit).sum();
+    /** Makes a prepared LMR known; gives it back when that fails. */
+    void publish(Mapping mapping, Deadline deadline) {
+        boolean published = false;
+        try {
+            LmrRecord lmr = mapping.lmr();
+            String name = mapping.name().orElse(null);
+            if (name == null) {
+                records.add(lmr);
+            } else if (!directory.create(name, lmr.encode(), deadline.remaining())) {
+                throw nameTaken(name);
+            }
+            published = true;
+        } finally {
+            if (!published) {
+                discard(mapping);
+            }
         }
+    }
+
+    /** Gives a prepared LMR back, with its handle, which its owner does not count any more. */
+    void discard(Mapping mapping) {
+        mapping.end(new LmrFreedException("it was not published"));
+        mappings.remove(mapping);
+        // Also when the directory did not answer: it may have the record, so the reclaimer removes that first.
+        reclaimer().reclaimLater(mapping.name().orElse(null), mapping.lmr());
+    }
+
+    private static LmrExistsException nameTaken(String name) {
+        return new LmrExistsException("the name \"%s\" belongs to another LMR".formatted(name));
     }
 
     Mapping map(Mapping.Owner owner, String principal, String name, Set<Permission> permissions, Deadline deadline) {
         int wanted = Permission.toBits(permissions);
-        mappings.begin();
-        try {
-            Optional<VersionedRecord> found = directory.read(name, deadline.remaining());
-            LmrRecord lmr = found.map(record -> LmrRecord.decode(record.bytes()))
-                    .filter(record -> record.state() == LmrRecord.State.LIVE)
+        while (true) {
+            long since = mappings.now();
+            LmrRecord lmr = records.find(name, deadline)
+                    .map(LmrRecords.Found::lmr)
+                    .filter(record -> record.state() != LmrRecord.State.FREEING)
                     .orElseThrow(() -> new LmrNotFoundException("there is no LMR of the name \"%s\"".formatted(name)));
             int allowed = lmr.permissionsOf(principal);
             if ((wanted & ~allowed) != 0) {
-                throw new LmrPermissionException("LMR \"%s\": principal \"%s\" may %s; %s is asked for"
-                        .formatted(
-                                name,
-                                principal,
-                                allowed == 0
-                                        ? "do nothing"
-                                        : Permission.fromBits(allowed).toString(),
-                                permissions));
+                throw LmrRecords.refusal("LMR \"%s\"".formatted(name), principal, allowed, wanted);
             }
-            Mapping mapping = newMapping(lmr, name, wanted, owner, deadline);
-            if (!mappings.add(mapping)) {
-                throw new LmrNotFoundException("the LMR of the name \"%s\" is being freed".formatted(name));
+            if (lmr.state() == LmrRecord.State.MOVING) {
+                awaitMoved(name, lmr.id(), deadline);
+            } else {
+                Mapping mapping = newMapping(lmr, name, wanted, owner, deadline);
+                if (mappings.add(mapping, since)) {
+                    return mapping;
+                }
             }
-            return mapping;
-        } finally {
-            mappings.finish();
+            if (deadline.passed()) {
+                throw deadline.exception("map of LMR \"%s\", which changes all the time".formatted(name));
+            }
         }
+    }
+
+    private void awaitMoved(String name, long id, Deadline deadline) {
+        try {
+            masters().awaitStill(name, id, deadline);
+        } catch (LmrFreedException e) {
+            // Then there may be another one of this name, or none: the next look says so.
+        }
+    }
+
+    Mapping map(Mapping.Owner owner, String principal, long id, Set<Permission> permissions, Deadline deadline) {
+        int wanted = Permission.toBits(permissions);
+        while (true) {
+            long since = mappings.now();
+            LmrRecord lmr = recordOfAnonymous(id, principal, wanted, deadline);
+            if (lmr.state() == LmrRecord.State.FREEING) {
+                throw new LmrNotFoundException("the LMR of the id %d is being freed".formatted(id));
+            }
+            if (lmr.state() == LmrRecord.State.LIVE) {
+                Mapping mapping = newMapping(lmr, null, wanted, owner, deadline);
+                if (mappings.add(mapping, since)) {
+                    return mapping;
+                }
+            }
+            if (deadline.passed()) {
+                throw deadline.exception("map of the LMR of the id %d, which moves".formatted(id));
+            }
+            LockSupport.parkNanos(MOVE_PAUSE_NS);
+        }
+    }
+
+    private LmrRecord recordOfAnonymous(long id, String principal, int wanted, Deadline deadline) {
+        if (records.isMine(id)) {
+            return records.findFor(self.id(), id, principal, wanted).lmr();
+        }
+        if (started(mappers).isGone(LmrRecords.creator(id))) {
+            throw new NodeUnreachableException("the LMR of the id %d was made by node %d, which is no live node"
+                    .formatted(id, LmrRecords.creator(id)));
+        }
+        return lmrCalls().record(id, principal, wanted, deadline);
     }
 
     private Mapping newMapping(
             LmrRecord lmr, @Nullable String name, int granted, Mapping.Owner owner, Deadline deadline) {
         for (Share share : lmr.shares()) {
-            if (!arenaId(share.node(), deadline).equals(share.arena())) {
+            if (!allocation().arenaId(share.node(), deadline).equals(share.arena())) {
                 throw new LmrUnavailableException("%s: node %s came back with a new arena; what lay there is lost"
                         .formatted(
                                 name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmr.id(),
                                 nodeName(share.node())));
             }
         }
-        long[] places = Layout.places(lmr, node -> {
-            if (node == self.id()) {
-                return arena.address();
-            }
-            return links.awaitPeer(node, deadline).endpoint().mappedAddress();
-        });
+        long[] places = Layout.places(lmr, node -> mappedBase(node, deadline));
         return Mapping.open(lmr, name, granted, places, owner);
     }
 
@@ -305,6 +305,17 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         Mapping mapping = newMapping(lmr, what, permissions, owner, deadline);
         mappings.add(mapping); // nobody revokes it
         return mapping;
+    }
+
+    /** A number for a new LMR. */
+    long newId() {
+        return records.id(lmrCount.incrementAndGet());
+    }
+
+    private long mappedBase(int node, Deadline deadline) {
+        return node == self.id()
+                ? arena.address()
+                : links.awaitPeer(node, deadline).endpoint().mappedAddress();
     }
 
     /** A handle was given back. */
@@ -322,21 +333,162 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     }
 
     /** {@code LT_free}; returns when the LMR is free, or at the deadline, when the reclaimer goes on by itself. */
-    void free(@Nullable String name, LmrRecord lmr, Deadline deadline) {
-        if (name != null) {
-            VersionedRecord found = directory.read(name, deadline.remaining()).orElseThrow(() -> freedAlready(name));
-            LmrRecord current = LmrRecord.decode(found.bytes());
-            if (current.id() != lmr.id() || current.state() != LmrRecord.State.LIVE) {
-                throw freedAlready(name);
+    void free(Mapping mapping, String principal, Deadline deadline) {
+        String name = mapping.name().orElse(null);
+        if (name == null && !records.isMine(mapping.id())) {
+            lmrCalls().freeAtCreator(mapping.id(), principal, deadline);
+        } else {
+            free(name, mapping.id(), principal, deadline);
+        }
+    }
+
+    private void free(@Nullable String name, long id, String principal, Deadline deadline) {
+        LmrRecord before = masters().change(name, id, deadline, current -> {
+            Masters.requireMaster(current, principal, "free");
+            return current.withState(LmrRecord.State.FREEING);
+        });
+        reclaimer().reclaim(name, before, deadline);
+    }
+
+    /** Frees a prepared LMR; returns like {@link #free(Mapping, String, Deadline)}. */
+    void freePrepared(Mapping mapping, Deadline deadline) {
+        reclaimer().reclaim(mapping.name().orElse(null), mapping.lmr(), deadline);
+    }
+
+    void grant(Mapping mapping, String principal, String grantee, Set<Permission> permissions, Deadline deadline) {
+        String name = mapping.name().orElse(null);
+        int bits = Permission.toBits(permissions);
+        if (name == null && !records.isMine(mapping.id())) {
+            lmrCalls().grantAtCreator(mapping.id(), principal, grantee, bits, deadline);
+        } else {
+            masters().grant(name, mapping.id(), principal, grantee, bits, deadline);
+        }
+    }
+
+    void move(Mapping mapping, String principal, String node, Deadline deadline) {
+        String name = mapping.name().orElse(null);
+        if (name == null && !records.isMine(mapping.id())) {
+            lmrCalls().moveAtCreator(mapping.id(), principal, node, deadline);
+        } else {
+            masters().move(name, mapping.id(), principal, node, deadline);
+        }
+    }
+
+    @Override
+    public void freeMine(long lmrId, String principal, Deadline deadline) {
+        free(null, lmrId, principal, deadline);
+    }
+
+    @Override
+    public void grantMine(long lmrId, String principal, String grantee, int permissions, Deadline deadline) {
+        masters().grant(null, lmrId, principal, grantee, permissions, deadline);
+    }
+
+    @Override
+    public void moveMine(long lmrId, String principal, String node, Deadline deadline) {
+        masters().move(null, lmrId, principal, node, deadline);
+    }
+
+    @Override
+    public LmrRecords.Found record(int caller, long lmrId, String principal, int wanted) {
+        return records.findFor(caller, lmrId, principal, wanted);
+    }
+
+    @Override
+    public void memset(int caller, long lmrId, List<Run> runs, byte value) {
+        served.memset(caller, lmrId, runs, value);
+    }
+
+    @Override
+    public void copy(int caller, Part source, Part target, long length, Deadline deadline) {
+        served.copy(caller, source, target, length, deadline);
+    }
+
+    @Override
+    public void quiesce(int caller, Deadline deadline) {
+        served.quiesce(caller, deadline);
+    }
+
+    @Override
+    public void refresh(long lmrId, Deadline deadline) {
+        // First the list: whoever makes a mapping from an older record finds out from now on.
+        List<Mapping> ofLmr = mappings.change(lmrId);
+        if (!ofLmr.isEmpty()) {
+            ReentrantLock lock = refreshing[(int) lmrId & (REFRESH_LOCKS - 1)];
+            try {
+                if (!lock.tryLock(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
+                    throw deadline.exception("another change of LMR " + lmrId);
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new LmrUnavailableException("interrupted in a change of LMR " + lmrId, e);
             }
-            byte[] freeing = current.withState(LmrRecord.State.FREEING).encode();
-            if (directory
-                    .compareAndSet(name, found.version(), freeing, deadline.remaining())
-                    .isEmpty()) {
-                throw freedAlready(name);
+            try {
+                follow(ofLmr, currentRecord(ofLmr.getFirst(), deadline), deadline);
+            } finally {
+                lock.unlock();
             }
         }
-        reclaimer().reclaim(name, lmr, deadline);
+        awaitGivenUp(deadline);
+    }
+
+    /** {@link #refresh} for somebody who waits for the end of a move, whose mover may have died. */
+    void look(@Nullable String name, long lmrId, Deadline deadline) {
+        masters().undoIfForsaken(name, lmrId, deadline);
+        refresh(lmrId, deadline);
+    }
+
+    private Optional<LmrRecord> currentRecord(Mapping mapping, Deadline deadline) {
+        long id = mapping.id();
+        String name = mapping.name().orElse(null);
+        if (name != null || records.isMine(id)) {
+            return records.find(name, id, deadline).map(LmrRecords.Found::lmr);
+        }
+        try {
+            return Optional.of(lmrCalls().record(id, "", 0, deadline));
+        } catch (LmrNotFoundException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Makes mappings of one LMR what its record says; returns when no operation does otherwise. */
+    private void follow(List<Mapping> ofLmr, Optional<LmrRecord> found, Deadline deadline) {
+        LmrRecord lmr = found.filter(record -> record.state() != LmrRecord.State.FREEING)
+                .orElse(null);
+        if (lmr == null) {
+            endAll(ofLmr, new LmrFreedException("the LMR was freed by a master"));
+            return;
+        }
+        boolean moving = lmr.state() == LmrRecord.State.MOVING;
+        List<Mapping> disturbed = ofLmr.stream()
+                .filter(mapping -> moving
+                        || !mapping.lmr().shares().equals(lmr.shares())
+                        || (mapping.granted()
+                                        & ~lmr.permissionsOf(mapping.owner().principal()))
+                                != 0)
+                .toList();
+        disturbed.forEach(Mapping::pause);
+        if (!disturbed.isEmpty() && !Mapping.awaitEnd(disturbed, deadline)) {
+            throw deadline.exception("ending the operations on LMR %d at node %s".formatted(lmr.id(), self.name()));
+        }
+        if (moving) {
+            return; // awaitGivenUp() follows
+        }
+        if (!disturbed.isEmpty()) {
+            awaitGivenUp(deadline);
+        }
+        long[] places = Layout.places(lmr, node -> mappedBase(node, deadline));
+        for (Mapping mapping : ofLmr) {
+            if (mapping.isPaused()) {
+                mapping.resume(lmr, places, lmr.permissionsOf(mapping.owner().principal()));
+            }
+        }
+    }
+
+    private void awaitGivenUp(Deadline deadline) {
+        if (!remoteMemory.awaitGivenUp(deadline)) {
+            throw deadline.exception("ending operations that were given up before");
+        }
     }
 
     /** Frees an LMR in the background; for a session's end. */
@@ -344,43 +496,35 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         reclaimer().reclaimLater(name, lmr);
     }
 
-    private static LmrFreedException freedAlready(String name) {
-        return new LmrFreedException("LMR \"%s\": it was freed by another master".formatted(name));
-    }
-
     @Override
     public List<Run> allocate(long lmrId, long chunkBytes, long count) {
-        if (chunkBytes <= 0 || count <= 0 || count > allocator.dataBytes() / chunkBytes) {
-            throw new LimitExceededException("node %s: %d chunks of %d bytes are asked for; its arena has %d bytes"
-                    .formatted(self.name(), count, chunkBytes, allocator.dataBytes()));
-        }
-        return allocator.allocate(lmrId, chunkBytes, count, NodeCalls.RUNS_MAX).stream()
-                .map(run -> new Run(run.offset(), run.length(), run.entry()))
-                .toList();
+        return allocation().allocateHere(lmrId, chunkBytes, count);
     }
 
     @Override
     public void free(long lmrId, List<Run> runs) {
-        for (Run run : runs) {
-            allocator.free(lmrId, new ExtentRun(run.offset(), run.length(), run.entry()));
-        }
+        served.exclusively(lmrId, () -> {
+            for (Run run : runs) {
+                allocator.free(lmrId, new ExtentRun(run.offset(), run.length(), run.entry()));
+            }
+        });
     }
 
     @Override
     public void revoke(long lmrId) {
-        endAll(mappings.revoke(lmrId), new LmrFreedException("the LMR was freed by a master"));
+        endAll(mappings.change(lmrId), new LmrFreedException("the LMR was freed by a master"));
     }
 
-    /** Ends mappings that are out of the table, and returns when nobody here can touch their memory any more. */
+    /** Ends mappings and takes them out of the table; returns when nobody here can touch their memory any more. */
     void endAll(List<Mapping> ending, LiteException why) {
+        Deadline deadline = Deadline.in(GIVEN_UP_PATIENCE);
         ending.forEach(mapping -> mapping.end(why));
-        Mapping.awaitEnd(ending);
+        if (!ending.isEmpty() && !Mapping.awaitEnd(ending, deadline)) {
+            throw deadline.exception("ending operations of %d handles".formatted(ending.size()));
+        }
         ending.forEach(Mapping::release);
         // Also when nothing is mapped any more: a handle may have been unmapped after its write was given up.
-        Deadline deadline = Deadline.in(GIVEN_UP_PATIENCE);
-        if (!remoteMemory.awaitGivenUp(deadline)) {
-            throw deadline.exception("ending operations that were given up before");
-        }
+        awaitGivenUp(deadline);
     }
 
     /** A node that came back without its memory has lost what was there. */
@@ -407,11 +551,23 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 .toList();
     }
 
-    private NodeCalls calls() {
-        return java.util.Objects.requireNonNull(calls, "start() comes first");
+    private ShareAllocation allocation() {
+        return started(allocation);
+    }
+
+    private LmrCalls lmrCalls() {
+        return started(lmrCalls);
     }
 
     private Reclaimer reclaimer() {
-        return java.util.Objects.requireNonNull(reclaimer, "start() comes first");
+        return started(reclaimer);
+    }
+
+    private Masters masters() {
+        return started(masters);
+    }
+
+    private static <T> T started(@Nullable T part) {
+        return java.util.Objects.requireNonNull(part, "start() comes first");
     }
 }

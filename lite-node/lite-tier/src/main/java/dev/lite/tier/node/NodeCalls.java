@@ -22,7 +22,7 @@ final class NodeCalls {
     private static final byte BIND_FUNCTION = 32;
 
     /** What a node does for others. Runs on virtual threads; may block; throws {@link dev.lite.api.LiteException}s. */
-    interface Service {
+    interface Service extends LmrCalls.Service {
         /** Allocates chunks for an LMR; fewer than asked for when they need more than {@link #RUNS_MAX} runs. */
         List<Run> allocate(long lmrId, long chunkBytes, long count);
 
@@ -68,7 +68,7 @@ final class NodeCalls {
     void revoke(int node, long lmrId, Deadline deadline) {
         byte[] request = new byte[9];
         ByteBuffer.wrap(request).put(REVOKE).putLong(lmrId);
-        channel.call(node, request, deadline);
+        channel.call(node, ControlChannel.Kind.TELL, request, deadline);
     }
 
     /** See {@link dev.lite.tier.rpc.RpcEngine#bindFunction}. */
@@ -111,6 +111,9 @@ final class NodeCalls {
                 }
                 byte kind = request.get();
                 long lmrId = request.getLong();
+                if (kind >= LmrCalls.FIRST_KIND && kind <= LmrCalls.LAST_KIND) {
+                    return LmrCalls.handle(node, kind, lmrId, request, service);
+                }
                 switch (kind) {
                     case ALLOCATE -> {
                         List<Run> runs = service.allocate(lmrId, request.getLong(), request.getLong());

@@ -2,26 +2,34 @@ package dev.lite.tier.node;
 
 import dev.lite.api.Lifetime;
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
+import dev.lite.client.async.AsyncOperations;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.tier.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.TierRpc;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.TierSync;
+import dev.lite.tier.RemoteWork;
+import dev.lite.tier.TierHandle;
+import dev.lite.tier.TierSession;
+import dev.lite.tier.memory.BulkOperations;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.sync.SessionSync;
 import dev.lite.tier.sync.SyncService;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -42,7 +50,12 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     private int handles;
     private final Map<Long, LmrRecord> ofSession = new HashMap<>(); // LMRs to be freed at the end; their names:
     private final Map<Long, String> namesOfSession = new HashMap<>();
+    private final Set<Long> untilFreed = new HashSet<>(); // of those only while they are not published
+    private final Set<Long> publishing = new HashSet<>(); // they are freed at the end by who publishes them
+    private final Set<Mapping> prepared = new HashSet<>(); // LMRs that are not published yet
     private boolean closed;
+
+    private final AsyncOperations async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT);
 
     PrincipalSession(
             LiteNode node,
@@ -83,13 +96,30 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
 
     @Override
     public Mapping malloc(LmrSpec spec, Duration callDeadline) {
+        Mapping mapping = prepare(spec, callDeadline);
+        publish(mapping, callDeadline);
+        return mapping;
+    }
+
+    @Override
+    public Mapping prepare(LmrSpec spec, Duration callDeadline) {
         countHandle();
         boolean kept = false;
         try {
-            Mapping mapping = memory.malloc(this, principal, spec, Deadline.in(callDeadline));
-            kept = keep(mapping, spec.lifetime() == Lifetime.SESSION);
+            Mapping mapping = memory.prepare(this, principal, spec, Deadline.in(callDeadline));
+            synchronized (this) {
+                kept = !closed;
+                if (kept) {
+                    ofSession.put(mapping.id(), mapping.lmr());
+                    mapping.name().ifPresent(name -> namesOfSession.put(mapping.id(), name));
+                    prepared.add(mapping);
+                    if (spec.lifetime() == Lifetime.UNTIL_FREED) {
+                        untilFreed.add(mapping.id());
+                    }
+                }
+            }
             if (!kept) {
-                memory.free(spec.name(), mapping.lmr(), Deadline.in(callDeadline));
+                memory.discard(mapping);
                 throw ended();
             }
             return mapping;
@@ -101,23 +131,79 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     }
 
     @Override
+    public void publish(TierHandle handle, Duration callDeadline) {
+        Mapping mapping = own(handle);
+        synchronized (this) {
+            if (!prepared.remove(mapping)) {
+                throw new IllegalStateException("%s is published already, or ended".formatted(mapping));
+            }
+            publishing.add(mapping.id());
+        }
+        boolean published = false;
+        try {
+            memory.publish(mapping, Deadline.in(callDeadline));
+            published = true;
+        } finally {
+            ifPublished(mapping, published);
+        }
+    }
+
+    private void ifPublished(Mapping mapping, boolean published) {
+        boolean late;
+        synchronized (this) {
+            publishing.remove(mapping.id());
+            boolean untilItIsFreed = untilFreed.remove(mapping.id());
+            late = closed && published;
+            if (!published) {
+                handles--; // its handle is no more
+            }
+            if (!published || untilItIsFreed || late) {
+                forget(mapping.id());
+            }
+        }
+        if (late) {
+            memory.freeLater(mapping.name().orElse(null), mapping.lmr());
+            throw ended();
+        }
+    }
+
+    private synchronized void forget(long id) {
+        ofSession.remove(id);
+        namesOfSession.remove(id);
+    }
+
+    @Override
     public Mapping map(String name, Set<Permission> permissions, Duration callDeadline) {
+        requireSome(permissions, "LMR \"%s\"".formatted(name));
+        return map(() -> memory.map(this, principal, name, permissions, Deadline.in(callDeadline)));
+    }
+
+    @Override
+    public Mapping map(long id, Set<Permission> permissions, Duration callDeadline) {
+        requireSome(permissions, "the LMR of the id " + id);
+        return map(() -> memory.map(this, principal, id, permissions, Deadline.in(callDeadline)));
+    }
+
+    private static void requireSome(Set<Permission> permissions, String lmr) {
         if (permissions.isEmpty()) {
             throw new IllegalArgumentException(
-                    "LMR \"%s\" is to be mapped for no permission; at least 1 is needed".formatted(name));
+                    "%s is to be mapped for no permission; at least 1 is needed".formatted(lmr));
         }
+    }
+
+    private Mapping map(Supplier<Mapping> make) {
         countHandle();
-        boolean kept = false;
+        boolean counted = true;
         try {
-            Mapping mapping = memory.map(this, principal, name, permissions, Deadline.in(callDeadline));
-            kept = keep(mapping, false);
-            if (!kept) {
+            Mapping mapping = make.get();
+            counted = false; // from here on the mapping's release counts down
+            if (isClosed()) {
                 mapping.unmap();
                 throw ended();
             }
             return mapping;
         } finally {
-            if (!kept) {
+            if (counted) {
                 uncountHandle();
             }
         }
@@ -126,6 +212,41 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     @Override
     public TierSync sync() {
         return sync;
+    }
+
+    private synchronized boolean isClosed() {
+        return closed;
+    }
+
+    @Override
+    public void copy(
+            TierHandle source,
+            long sourceOffset,
+            TierHandle target,
+            long targetOffset,
+            long length,
+            boolean overlapAllowed,
+            Duration callDeadline) {
+        BulkOperations.copy(
+                own(source),
+                sourceOffset,
+                own(target),
+                targetOffset,
+                length,
+                overlapAllowed,
+                Deadline.in(callDeadline));
+    }
+
+    private Mapping own(TierHandle handle) {
+        if (handle instanceof Mapping mapping && mapping.owner() == this) {
+            return mapping;
+        }
+        throw new IllegalArgumentException("%s is a handle of another session".formatted(handle));
+    }
+
+    @Override
+    public void fence(Duration callDeadline) {
+        async.fence(callDeadline);
     }
 
     private synchronized void countHandle() {
@@ -144,18 +265,6 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
         handles--;
     }
 
-    /** Enters what a call made; false when the session ended meanwhile. */
-    private synchronized boolean keep(Mapping mapping, boolean untilEnd) {
-        if (closed) {
-            return false;
-        }
-        if (untilEnd) {
-            ofSession.put(mapping.id(), mapping.lmr());
-            mapping.name().ifPresent(name -> namesOfSession.put(mapping.id(), name));
-        }
-        return true;
-    }
-
     private SessionLostException ended() {
         return new SessionLostException(
                 "the session of \"%s\" with node %s has ended".formatted(principal, nodeName()));
@@ -164,6 +273,16 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     @Override
     public RemoteMemory remoteMemory() {
         return memory.remoteMemory();
+    }
+
+    @Override
+    public RemoteWork remoteWork() {
+        return memory.remoteWork();
+    }
+
+    @Override
+    public AsyncOperations async() {
+        return async;
     }
 
     @Override
@@ -184,10 +303,34 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
 
     @Override
     public void free(Mapping mapping) {
-        memory.free(mapping.name().orElse(null), mapping.lmr(), Deadline.in(deadline));
+        boolean known;
         synchronized (this) {
-            ofSession.remove(mapping.id());
-            namesOfSession.remove(mapping.id());
+            known = !prepared.remove(mapping);
+        }
+        if (known) {
+            memory.free(mapping, principal, Deadline.in(deadline));
+        } else {
+            memory.freePrepared(mapping, Deadline.in(deadline));
+        }
+        forget(mapping.id());
+    }
+
+    @Override
+    public void grant(Mapping mapping, String grantee, Set<Permission> permissions) {
+        memory.grant(mapping, principal, grantee, permissions, Deadline.in(deadline));
+    }
+
+    @Override
+    public void moveTo(Mapping mapping, String nodeToGoTo) {
+        memory.move(mapping, principal, nodeToGoTo, Deadline.in(deadline));
+    }
+
+    @Override
+    public void refresh(@Nullable String name, long lmrId, Deadline callDeadline) {
+        try {
+            memory.look(name, lmrId, callDeadline);
+        } catch (LiteException e) {
+            log.debug("the record of lmr={} cannot be followed now: {}", lmrId, e.getMessage());
         }
     }
 
@@ -200,6 +343,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
             }
             closed = true;
             toFree = new ArrayList<>(ofSession.values());
+            toFree.removeIf(lmr -> publishing.contains(lmr.id()));
         }
         rpc.close();
         sync.endWaits();

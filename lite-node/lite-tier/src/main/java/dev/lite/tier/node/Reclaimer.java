@@ -1,13 +1,9 @@
 package dev.lite.tier.node;
 
 import dev.lite.api.LiteException;
-import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Share;
-import dev.lite.cluster.NodeRecord;
-import dev.lite.cluster.VersionedRecord;
 import dev.lite.tier.Deadline;
-import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -16,10 +12,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -47,22 +40,22 @@ final class Reclaimer implements AutoCloseable {
     private static final long DRAIN_PAUSE_NS = 2_000_000;
 
     private final int self;
-    private final ClusterDirectory directory;
+    private final LmrRecords records;
+    private final Mappers mappers;
     private final PeerLinks links;
     private final NodeCalls calls;
-    private final Executor executor;
     private final LinkedBlockingQueue<Reclamation> queue = new LinkedBlockingQueue<>();
     private final AtomicInteger pending = new AtomicInteger();
     private final Thread thread;
     private final AtomicInteger hopeless = new AtomicInteger(); // pending ones that wait for disconnected nodes only
     private volatile boolean closed;
 
-    Reclaimer(int self, ClusterDirectory directory, PeerLinks links, NodeCalls calls, Executor executor) {
+    Reclaimer(int self, LmrRecords records, Mappers mappers, PeerLinks links, NodeCalls calls) {
         this.self = self;
-        this.directory = directory;
+        this.records = records;
+        this.mappers = mappers;
         this.links = links;
         this.calls = calls;
-        this.executor = executor;
         this.thread = Thread.ofPlatform().name("lite-reclaim").daemon().unstarted(this::run);
     }
 
@@ -72,7 +65,7 @@ final class Reclaimer implements AutoCloseable {
 
     /** Reclaims an LMR whose record, if it has a name, says FREEING; goes on in the background after the deadline. */
     void reclaim(@Nullable String name, LmrRecord lmr, Deadline deadline) {
-        Reclamation reclamation = new Reclamation(name, lmr);
+        Reclamation reclamation = new Reclamation(name, lmr, false);
         try {
             if (reclamation.attempt(deadline)) {
                 return;
@@ -85,7 +78,16 @@ final class Reclaimer implements AutoCloseable {
 
     /** Reclaims an LMR in the background, whatever its record says. */
     void reclaimLater(@Nullable String name, LmrRecord lmr) {
-        enqueue(new Reclamation(name, lmr));
+        enqueue(new Reclamation(name, lmr, false));
+    }
+
+    /**
+     * Gives extents back in the background that nobody uses any more, of an LMR that may live on elsewhere.
+     *
+     * @param lmr its shares are given back
+     */
+    void giveBackLater(LmrRecord lmr) {
+        enqueue(new Reclamation(null, lmr, true));
     }
 
     private void enqueue(Reclamation reclamation) {
@@ -149,60 +151,42 @@ final class Reclaimer implements AutoCloseable {
     /** One LMR on its way back. Used by one thread at a time. */
     private final class Reclamation {
         private final @Nullable String name;
-        private final LmrRecord lmr;
+        private final boolean extentsOnly;
         private final Set<Integer> told = new HashSet<>();
         private final Set<Integer> given = new HashSet<>();
+        private LmrRecord lmr;
         private boolean hopeless;
 
-        Reclamation(@Nullable String name, LmrRecord lmr) {
+        Reclamation(@Nullable String name, LmrRecord lmr, boolean extentsOnly) {
             this.name = name;
             this.lmr = lmr;
+            this.extentsOnly = extentsOnly;
         }
 
         /** Does what can be done; returns whether that was all. */
         boolean attempt(Deadline deadline) {
+            if (extentsOnly) {
+                return atAll(holders(), given, node -> giveBack(node, deadline));
+            }
             return stopMapping(deadline)
-                    && atAll(mappers(), told, node -> calls.revoke(node, lmr.id(), deadline))
+                    && atAll(mappers.of(name, lmr.id()), told, node -> calls.revoke(node, lmr.id(), deadline))
                     && atAll(holders(), given, node -> giveBack(node, deadline))
-                    && forget(deadline);
+                    && records.remove(name, lmr.id(), deadline);
         }
 
+        /** Whether nobody can map it any more. An LMR that moves does that first; what is freed is where it lies then. */
         private boolean stopMapping(Deadline deadline) {
-            Optional<VersionedRecord> found = ownRecord(deadline);
-            if (found.isEmpty() || name == null) {
-                return true;
+            Optional<LmrRecords.Found> found = records.find(name, lmr.id(), deadline);
+            if (found.isEmpty()) {
+                return true; // it was not made, or is gone
             }
-            LmrRecord current = LmrRecord.decode(found.get().bytes());
+            LmrRecord current = found.get().lmr();
+            if (current.state() == LmrRecord.State.MOVING) {
+                return false;
+            }
+            lmr = current;
             return current.state() == LmrRecord.State.FREEING
-                    || directory
-                            .compareAndSet(
-                                    name,
-                                    found.get().version(),
-                                    current.withState(LmrRecord.State.FREEING).encode(),
-                                    deadline.remaining())
-                            .isPresent();
-        }
-
-        /** The record of the name, if it is this LMR's. */
-        private Optional<VersionedRecord> ownRecord(Deadline deadline) {
-            if (name == null) {
-                return Optional.empty();
-            }
-            return directory
-                    .read(name, deadline.remaining())
-                    .filter(found -> LmrRecord.decode(found.bytes()).id() == lmr.id());
-        }
-
-        /** Whoever may have it mapped: the live nodes, the connected ones, this one. */
-        private Set<Integer> mappers() {
-            Set<Integer> nodes = new TreeSet<>();
-            nodes.add(self);
-            if (name == null) {
-                return nodes; // without a name it can be mapped at its creator's node only
-            }
-            directory.nodes().stream().map(NodeRecord::id).forEach(nodes::add);
-            links.peers().stream().map(Peer::id).forEach(nodes::add);
-            return nodes;
+                    || records.replace(name, found.get(), current.withState(LmrRecord.State.FREEING), deadline);
         }
 
         private Set<Integer> holders() {
@@ -219,27 +203,10 @@ final class Reclaimer implements AutoCloseable {
             }
         }
 
-        /** Acts at all nodes at once, so that a silent one does not keep the others from hearing of it. */
-        private boolean atAll(Set<Integer> nodes, Set<Integer> done, NodeAction action) {
-            List<CompletableFuture<Void>> acts = new ArrayList<>();
-            Set<Integer> succeeded = new TreeSet<>();
-            try {
-                for (int node : nodes) {
-                    // Who is not connected is not waited for: the others' reclamations would wait, too.
-                    if (node != self && !done.contains(node) && links.peer(node) != null) {
-                        acts.add(CompletableFuture.runAsync(() -> act(node, succeeded, action), executor));
-                    }
-                }
-                if (nodes.contains(self) && !done.contains(self)) {
-                    act(self, succeeded, action); // without a hop to another thread
-                }
-            } catch (RejectedExecutionException e) {
-                log.debug("freeing lmr={} ends: node stops", lmr.id());
-            }
-            acts.forEach(CompletableFuture::join); // every act has a deadline
-            synchronized (succeeded) {
-                done.addAll(succeeded);
-            }
+        private boolean atAll(Set<Integer> nodes, Set<Integer> done, Mappers.NodeAction action) {
+            Set<Integer> left = new TreeSet<>(nodes);
+            left.removeAll(done);
+            done.addAll(mappers.atAll(left, "freeing lmr=" + lmr.id(), action));
             Set<Integer> missing = new TreeSet<>(nodes);
             missing.removeAll(done);
             hopeless =
@@ -251,27 +218,5 @@ final class Reclaimer implements AutoCloseable {
         boolean isHopeless() {
             return hopeless;
         }
-
-        private void act(int node, Set<Integer> succeeded, NodeAction action) {
-            try {
-                action.at(node);
-                synchronized (succeeded) {
-                    succeeded.add(node);
-                }
-            } catch (RuntimeException e) {
-                log.debug("freeing lmr={} waits for node {}: {}", lmr.id(), node, e.toString());
-            }
-        }
-
-        private boolean forget(Deadline deadline) {
-            Optional<VersionedRecord> found = ownRecord(deadline);
-            return name == null
-                    || found.isEmpty()
-                    || directory.delete(name, found.get().version(), deadline.remaining());
-        }
-    }
-
-    private interface NodeAction {
-        void at(int node);
     }
 }

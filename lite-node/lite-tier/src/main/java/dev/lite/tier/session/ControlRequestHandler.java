@@ -8,18 +8,25 @@ import dev.lite.client.protocol.ControlMessage.AcquireLock;
 import dev.lite.client.protocol.ControlMessage.Acquired;
 import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
 import dev.lite.client.protocol.ControlMessage.CancelTry;
+import dev.lite.client.protocol.ControlMessage.Copy;
 import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Extents;
 import dev.lite.client.protocol.ControlMessage.Failed;
 import dev.lite.client.protocol.ControlMessage.Free;
 import dev.lite.client.protocol.ControlMessage.LockOpened;
+import dev.lite.client.protocol.ControlMessage.Grant;
 import dev.lite.client.protocol.ControlMessage.Malloc;
 import dev.lite.client.protocol.ControlMessage.Map;
+import dev.lite.client.protocol.ControlMessage.MapId;
 import dev.lite.client.protocol.ControlMessage.Mapped;
+import dev.lite.client.protocol.ControlMessage.Memset;
+import dev.lite.client.protocol.ControlMessage.MoveTo;
 import dev.lite.client.protocol.ControlMessage.Nodes;
 import dev.lite.client.protocol.ControlMessage.OpenLock;
 import dev.lite.client.protocol.ControlMessage.Passed;
 import dev.lite.client.protocol.ControlMessage.ReleaseLock;
+import dev.lite.client.protocol.ControlMessage.Prepare;
+import dev.lite.client.protocol.ControlMessage.Publish;
 import dev.lite.client.protocol.ControlMessage.Reply;
 import dev.lite.client.protocol.ControlMessage.Request;
 import dev.lite.client.protocol.ControlMessage.RpcClose;
@@ -205,6 +212,33 @@ final class ControlRequestHandler {
                             m.requestId(),
                             tier.sync().barrier(m.name(), m.parties(), deadline).await(deadline));
                 }
+                case MapId m ->
+                    mapped(m.requestId(), () -> tier.map(m.lmrId(), m.permissions(), deadline(m.deadlineNs())));
+                case Prepare m -> mapped(m.requestId(), () -> tier.prepare(m.spec(), deadline(m.deadlineNs())));
+                case Publish m -> publish(m);
+                case Memset m -> {
+                    handles.get(m.lh()).memset(m.offset(), m.length(), m.value());
+                    yield new Done(m.requestId());
+                }
+                case Copy m -> {
+                    tier.copy(
+                            handles.get(m.source()),
+                            m.sourceOffset(),
+                            handles.get(m.target()),
+                            m.targetOffset(),
+                            m.length(),
+                            m.overlapAllowed(),
+                            deadline(m.deadlineNs()));
+                    yield new Done(m.requestId());
+                }
+                case Grant m -> {
+                    handles.get(m.lh()).grant(m.principal(), m.permissions());
+                    yield new Done(m.requestId());
+                }
+                case MoveTo m -> {
+                    handles.get(m.lh()).moveTo(m.node());
+                    yield new Done(m.requestId());
+                }
                 case Nodes m -> ControlCodec.nodesPage(m.requestId(), tier.nodes(), m.from());
             };
         } catch (LiteException refused) {
@@ -215,6 +249,20 @@ final class ControlRequestHandler {
                     request.requestId(),
                     LiteException.Code.RPC_FAILED.number(),
                     "%s failed in the node: %s".formatted(request.getClass().getSimpleName(), broken));
+        }
+    }
+
+    /** When it fails the LMR is given back, and so is the handle's number. */
+    private Reply publish(Publish request) {
+        boolean published = false;
+        try {
+            tier.publish(handles.get(request.lh()), deadline(request.deadlineNs()));
+            published = true;
+            return new Done(request.requestId());
+        } finally {
+            if (!published && handles.find(request.lh()) != null) {
+                handles.remove(request.lh());
+            }
         }
     }
 

@@ -198,6 +198,7 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
                 case Op.WRITE -> handle.write(offset, window, length);
                 case Op.FETCH_ADD -> result = handle.fetchAdd(offset, operand0);
                 case Op.TEST_SET -> result = handle.testSet(offset, operand0, operand1);
+                case Op.MEMSET -> handle.memset(offset, length, (byte) operand0);
                 default -> throw new SessionViolation("unknown operation %d in slot %d".formatted(op, slot));
             }
         } catch (LiteException refused) {

@@ -7,6 +7,7 @@ import dev.lite.api.Extent;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.tier.RemoteWork;
 import dev.lite.tier.testing.Seeds;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -95,6 +96,32 @@ class LayoutTest {
                 ? SIZES[random.nextInt(SIZES.length)]
                 : 1 + random.nextLong(1L << (1 + random.nextInt(33)));
         return Math.min(size, 1L << 33);
+    }
+
+    @Test
+    void thePartOfAByteIsItsPlaceAndInsideOfItsRun() {
+        Seeds.forEach(200, random -> {
+            long size = size(random);
+            int nodes = 1 + random.nextInt(5);
+            LmrRecord lmr = model(random, size, Layout.chunkShift(size, nodes), nodes).lmr();
+            MappedPlaces where = new MappedPlaces(lmr, Layout.places(lmr, node -> 0));
+            for (int probe = 0; probe < 100; probe++) {
+                long at = probe == 0 ? size - 1 : random.nextLong(size);
+                RemoteWork.Part part = where.part(at);
+                assertThat(part.node()).isEqualTo(Layout.nodeOf(where.place(at)));
+                assertThat(part.offset()).isEqualTo(Layout.offsetOf(where.place(at)));
+                Run run = lmr.shares().stream()
+                        .filter(share -> share.node() == part.node())
+                        .flatMap(share -> share.runs().stream())
+                        .filter(candidate -> candidate.entry() == part.entry())
+                        .findFirst()
+                        .orElseThrow();
+                long length = where.pieceLength(at, size - at);
+                assertThat(part.offset()).isBetween(run.offset(), run.offset() + run.length() - length);
+                long before = where.pieceLengthBefore(at + 1, at + 1);
+                assertThat(where.place(at + 1 - before)).isEqualTo(where.place(at) + 1 - before);
+            }
+        });
     }
 
     @Test

@@ -11,11 +11,14 @@ import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
+import dev.lite.client.async.AsyncOperations;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.RawMemory;
+import dev.lite.tier.Deadline;
 import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.RemoteWork;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.Waits;
 import java.lang.foreign.Arena;
@@ -53,6 +56,36 @@ class MappingTest {
 
     private static final class FakeOwner implements Mapping.Owner {
         final AtomicInteger unmapped = new AtomicInteger();
+
+        @Override
+        public String principal() {
+            return "app";
+        }
+
+        @Override
+        public RemoteWork remoteWork() {
+            throw new AssertionError("everything is mapped here");
+        }
+
+        @Override
+        public AsyncOperations async() {
+            throw new AssertionError("everything is mapped here");
+        }
+
+        @Override
+        public void grant(Mapping mapping, String principal, Set<Permission> permissions) {
+            throw new AssertionError("nobody grants here");
+        }
+
+        @Override
+        public void moveTo(Mapping mapping, String node) {
+            throw new AssertionError("nobody moves here");
+        }
+
+        @Override
+        public void refresh(@Nullable String name, long lmrId, Deadline deadline) {
+            // Nobody knows more than the test.
+        }
 
         @Override
         public RemoteMemory remoteMemory() {
@@ -432,7 +465,7 @@ class MappingTest {
             Mapping ended = current.mapping;
             Waits.aMoment(Duration.ofNanos(20_000));
             ended.end(new LmrFreedException("freed"));
-            Mapping.awaitEnd(List.of(ended));
+            Mapping.awaitEnd(List.of(ended), Deadline.in(Waits.seconds(10)));
             // The memory is handed out again: the next owner's bytes, which nobody else may change any more.
             long next = ++generation;
             fillWith(memory, next);

@@ -8,6 +8,7 @@ import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrSlice;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
@@ -27,6 +28,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -177,6 +179,38 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
             return handle(lmr, permissions);
         }
 
+        @Override
+        public TierHandle map(long id, Set<Permission> permissions, Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public TierHandle prepare(LmrSpec spec, Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void publish(TierHandle handle, Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void copy(
+                TierHandle source,
+                long sourceOffset,
+                TierHandle target,
+                long targetOffset,
+                long length,
+                boolean overlapAllowed,
+                Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void fence(Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
         private FakeHandle handle(FakeLmr lmr, Set<Permission> permissions) {
             FakeHandle handle = new FakeHandle(lmr, permissions);
             handles.add(handle);
@@ -284,6 +318,41 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
                 all.add(new Extent("node-" + i, i * 100L, 100));
             }
             return all;
+        }
+
+        @Override
+        public void read(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void write(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void memset(long offset, long length, byte value) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void grant(String principal, Set<Permission> permissions) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void moveTo(String node) {
+            throw new UnsupportedOperationException();
         }
 
         @Override

@@ -12,21 +12,28 @@ import dev.lite.client.protocol.ControlMessage.AcquireLock;
 import dev.lite.client.protocol.ControlMessage.Acquired;
 import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
 import dev.lite.client.protocol.ControlMessage.CancelTry;
+import dev.lite.client.protocol.ControlMessage.Copy;
 import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Extents;
 import dev.lite.client.protocol.ControlMessage.ExtentsPage;
 import dev.lite.client.protocol.ControlMessage.Failed;
 import dev.lite.client.protocol.ControlMessage.Free;
 import dev.lite.client.protocol.ControlMessage.Goodbye;
+import dev.lite.client.protocol.ControlMessage.Grant;
 import dev.lite.client.protocol.ControlMessage.Hello;
 import dev.lite.client.protocol.ControlMessage.LockOpened;
 import dev.lite.client.protocol.ControlMessage.Malloc;
 import dev.lite.client.protocol.ControlMessage.Map;
+import dev.lite.client.protocol.ControlMessage.MapId;
 import dev.lite.client.protocol.ControlMessage.Mapped;
+import dev.lite.client.protocol.ControlMessage.Memset;
+import dev.lite.client.protocol.ControlMessage.MoveTo;
 import dev.lite.client.protocol.ControlMessage.Nodes;
 import dev.lite.client.protocol.ControlMessage.NodesPage;
 import dev.lite.client.protocol.ControlMessage.OpenLock;
 import dev.lite.client.protocol.ControlMessage.Passed;
+import dev.lite.client.protocol.ControlMessage.Prepare;
+import dev.lite.client.protocol.ControlMessage.Publish;
 import dev.lite.client.protocol.ControlMessage.Refused;
 import dev.lite.client.protocol.ControlMessage.RpcClose;
 import dev.lite.client.protocol.ControlMessage.RpcKind;
@@ -77,6 +84,13 @@ public final class ControlCodec {
     private static final int CANCEL_TRY = 45;
     private static final int AWAIT_BARRIER = 46;
     private static final int PASSED = 47;
+    private static final int MAP_ID = 16;
+    private static final int PREPARE = 17;
+    private static final int PUBLISH = 18;
+    private static final int MEMSET = 19;
+    private static final int COPY = 20;
+    private static final int GRANT = 21;
+    private static final int MOVE_TO = 22;
 
     private static final int PLACEMENT_LOCAL = 0;
     private static final int PLACEMENT_ROUND_ROBIN = 1;
@@ -113,7 +127,7 @@ public final class ControlCodec {
                         .putInt(m.area().windowBytes())
                         .putInt(m.requestsMax());
             case Refused m -> open(w, REFUSED, m.version()).putInt(m.code()).putText(m.reason());
-            case Malloc m -> encodeMalloc(m, w);
+            case Malloc m -> encodeSpec(numbered(w, MALLOC, m.requestId()).putLong(m.deadlineNs()), m.spec());
             case Map m ->
                 numbered(w, MAP, m.requestId())
                         .putLong(m.deadlineNs())
@@ -124,6 +138,36 @@ public final class ControlCodec {
             case Extents m ->
                 numbered(w, EXTENTS, m.requestId()).putLong(m.lh()).putInt(m.from());
             case Nodes m -> numbered(w, NODES, m.requestId()).putInt(m.from());
+            case MapId m ->
+                numbered(w, MAP_ID, m.requestId())
+                        .putLong(m.deadlineNs())
+                        .putLong(m.lmrId())
+                        .putInt(Permission.toBits(m.permissions()));
+            case Prepare m -> encodeSpec(numbered(w, PREPARE, m.requestId()).putLong(m.deadlineNs()), m.spec());
+            case Publish m ->
+                numbered(w, PUBLISH, m.requestId()).putLong(m.deadlineNs()).putLong(m.lh());
+            case Memset m ->
+                numbered(w, MEMSET, m.requestId())
+                        .putLong(m.lh())
+                        .putLong(m.offset())
+                        .putLong(m.length())
+                        .putByte(m.value());
+            case Copy m ->
+                numbered(w, COPY, m.requestId())
+                        .putLong(m.deadlineNs())
+                        .putLong(m.source())
+                        .putLong(m.sourceOffset())
+                        .putLong(m.target())
+                        .putLong(m.targetOffset())
+                        .putLong(m.length())
+                        .putByte(m.overlapAllowed() ? 1 : 0);
+            case Grant m ->
+                numbered(w, GRANT, m.requestId())
+                        .putLong(m.lh())
+                        .putString("the principal", m.principal(), NAME_MAX)
+                        .putInt(Permission.toBits(m.permissions()));
+            case MoveTo m ->
+                numbered(w, MOVE_TO, m.requestId()).putLong(m.lh()).putString("the node's name", m.node(), NAME_MAX);
             case Mapped m ->
                 numbered(w, MAPPED, m.requestId())
                         .putLong(m.lh())
@@ -185,7 +229,7 @@ public final class ControlCodec {
                 case HELLO -> decodeHello(r);
                 case WELCOME -> decodeWelcome(r);
                 case REFUSED -> new Refused(version(r), r.getInt(), r.getText("the reason"));
-                case MALLOC -> decodeMalloc(r);
+                case MALLOC -> new Malloc(r.getLong(), r.getLong(), decodeSpec(r));
                 case MAP ->
                     new Map(
                             r.getLong(),
@@ -196,6 +240,23 @@ public final class ControlCodec {
                 case FREE -> new Free(r.getLong(), r.getLong());
                 case EXTENTS -> new Extents(r.getLong(), r.getLong(), r.getInt());
                 case NODES -> new Nodes(r.getLong(), r.getInt());
+                case MAP_ID -> new MapId(r.getLong(), r.getLong(), r.getLong(), permissions(r));
+                case PREPARE -> new Prepare(r.getLong(), r.getLong(), decodeSpec(r));
+                case PUBLISH -> new Publish(r.getLong(), r.getLong(), r.getLong());
+                case MEMSET -> new Memset(r.getLong(), r.getLong(), r.getLong(), r.getLong(), (byte) r.getByte());
+                case COPY ->
+                    new Copy(
+                            r.getLong(),
+                            r.getLong(),
+                            r.getLong(),
+                            r.getLong(),
+                            r.getLong(),
+                            r.getLong(),
+                            r.getLong(),
+                            r.getByte() != 0);
+                case GRANT ->
+                    new Grant(r.getLong(), r.getLong(), r.getString("the principal", NAME_MAX), permissions(r));
+                case MOVE_TO -> new MoveTo(r.getLong(), r.getLong(), r.getString("the node's name", NAME_MAX));
                 case MAPPED ->
                     new Mapped(
                             r.getLong(),
@@ -333,11 +394,8 @@ public final class ControlCodec {
         return Permission.fromBits(r.getInt());
     }
 
-    private static void encodeMalloc(Malloc m, WireWriter w) {
-        LmrSpec spec = m.spec();
-        numbered(w, MALLOC, m.requestId())
-                .putLong(m.deadlineNs())
-                .putLong(spec.size())
+    private static void encodeSpec(WireWriter w, LmrSpec spec) {
+        w.putLong(spec.size())
                 .putOptional("the LMR name", spec.name(), LmrSpec.NAME_BYTES_MAX)
                 .putInt(Permission.toBits(spec.defaultPermissions()))
                 .putByte(
@@ -360,9 +418,7 @@ public final class ControlCodec {
         }
     }
 
-    private static Malloc decodeMalloc(WireReader r) throws ProtocolException {
-        long requestId = r.getLong();
-        long deadlineNs = r.getLong();
+    private static LmrSpec decodeSpec(WireReader r) throws ProtocolException {
         long size = r.getLong();
         String name = r.getOptional("the LMR name", LmrSpec.NAME_BYTES_MAX);
         Set<Permission> defaults = permissions(r);
@@ -372,7 +428,7 @@ public final class ControlCodec {
             case LIFETIME_SESSION -> Lifetime.SESSION;
             default -> throw new ProtocolException("unknown lifetime " + lifetimeNumber);
         };
-        return new Malloc(requestId, deadlineNs, new LmrSpec(size, name, placement(r), defaults, lifetime));
+        return new LmrSpec(size, name, placement(r), defaults, lifetime);
     }
 
     private static Placement placement(WireReader r) throws ProtocolException {

@@ -117,6 +117,40 @@ public sealed interface ControlMessage {
     /** A caller. */
     record RpcOriginIs(long requestId, String node, String principal) implements Reply {}
 
+    /** See {@link dev.lite.api.LtMemory#map(long, Set, java.time.Duration)}; answered by {@link Mapped}. */
+    record MapId(long requestId, long deadlineNs, long lmrId, Set<Permission> permissions) implements Request {}
+
+    /** {@link Malloc} of an LMR that nobody else can map until it is published; answered by {@link Mapped}. */
+    record Prepare(long requestId, long deadlineNs, LmrSpec spec) implements Request {}
+
+    /** Lets others map what {@link Prepare} made; when it fails the handle is no more. Answered by {@link Done}. */
+    record Publish(long requestId, long deadlineNs, long lh) implements Request {}
+
+    /** See {@link dev.lite.api.LmrHandle#memset}; answered by {@link Done}. */
+    record Memset(long requestId, long lh, long offset, long length, byte value) implements Request {}
+
+    /**
+     * See {@link dev.lite.api.LtMemory#memcpy} and {@link dev.lite.api.LtMemory#memmove}; answered by {@link Done}.
+     *
+     * @param overlapAllowed whether it is memmove
+     */
+    record Copy(
+            long requestId,
+            long deadlineNs,
+            long source,
+            long sourceOffset,
+            long target,
+            long targetOffset,
+            long length,
+            boolean overlapAllowed)
+            implements Request {}
+
+    /** See {@link dev.lite.api.LmrHandle#grant}; answered by {@link Done}. */
+    record Grant(long requestId, long lh, String principal, Set<Permission> permissions) implements Request {}
+
+    /** See {@link dev.lite.api.LmrHandle#moveTo}; answered by {@link Done}. */
+    record MoveTo(long requestId, long lh, String node) implements Request {}
+
     /** A new handle. */
     record Mapped(
             long requestId, long lh, long lmrId, @Nullable String name, long size, Set<Permission> permissions)

@@ -103,6 +103,9 @@ public final class SessionProtocol {
         /** Fail call {@code operand0} with the text in the window's first {@code length} bytes. */
         public static final int FAIL = 28;
 
+        /** Set so many bytes of the LMR, at most a window, to the lowest byte of {@code operand0}. */
+        public static final int MEMSET = 5;
+
         private Op() {}
 
         /** Whether it is a command of calls and messages. */
@@ -124,6 +127,7 @@ public final class SessionProtocol {
                 case FAIL -> "fail";
                 case TRY_LOCK -> "tryLock";
                 case UNLOCK -> "unlock";
+                case MEMSET -> "memset";
                 default -> "operation " + op;
             };
         }

@@ -14,21 +14,28 @@ import dev.lite.client.protocol.ControlMessage.AcquireLock;
 import dev.lite.client.protocol.ControlMessage.Acquired;
 import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
 import dev.lite.client.protocol.ControlMessage.CancelTry;
+import dev.lite.client.protocol.ControlMessage.Copy;
 import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Extents;
 import dev.lite.client.protocol.ControlMessage.ExtentsPage;
 import dev.lite.client.protocol.ControlMessage.Failed;
 import dev.lite.client.protocol.ControlMessage.Free;
 import dev.lite.client.protocol.ControlMessage.Goodbye;
+import dev.lite.client.protocol.ControlMessage.Grant;
 import dev.lite.client.protocol.ControlMessage.Hello;
 import dev.lite.client.protocol.ControlMessage.LockOpened;
 import dev.lite.client.protocol.ControlMessage.Malloc;
 import dev.lite.client.protocol.ControlMessage.Map;
+import dev.lite.client.protocol.ControlMessage.MapId;
 import dev.lite.client.protocol.ControlMessage.Mapped;
+import dev.lite.client.protocol.ControlMessage.Memset;
+import dev.lite.client.protocol.ControlMessage.MoveTo;
 import dev.lite.client.protocol.ControlMessage.Nodes;
 import dev.lite.client.protocol.ControlMessage.NodesPage;
 import dev.lite.client.protocol.ControlMessage.OpenLock;
 import dev.lite.client.protocol.ControlMessage.Passed;
+import dev.lite.client.protocol.ControlMessage.Prepare;
+import dev.lite.client.protocol.ControlMessage.Publish;
 import dev.lite.client.protocol.ControlMessage.Refused;
 import dev.lite.client.protocol.ControlMessage.ReleaseLock;
 import dev.lite.client.protocol.ControlMessage.Unmap;
@@ -65,6 +72,14 @@ class ControlCodecTest {
                 new Malloc(1, 2, spec.withPlacement(Placement.roundRobin())),
                 new Malloc(1, 2, spec.withPlacement(Placement.on(List.of("a", "b", "a")))),
                 new Map(3, 4, "name", Set.of(Permission.READ, Permission.MASTER)),
+                new MapId(22, 23, -24, Set.of(Permission.READ)),
+                new Prepare(25, 26, spec.withName("name")),
+                new Publish(27, 28, 29),
+                new Memset(30, 31, 32, Long.MAX_VALUE, (byte) -1),
+                new Copy(33, 34, 35, 36, 37, 38, 39, true),
+                new Copy(33, 34, 35, 36, 37, 38, 39, false),
+                new Grant(40, 41, "uid:1", Set.of()),
+                new MoveTo(42, 43, "node"),
                 new Unmap(5, -6),
                 new Free(7, 8),
                 new Extents(9, 10, 11),

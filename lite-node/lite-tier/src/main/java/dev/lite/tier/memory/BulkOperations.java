@@ -1,0 +1,223 @@
+package dev.lite.tier.memory;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.Permission;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.os.RawMemory;
+import dev.lite.tier.Deadline;
+import dev.lite.tier.RemoteWork;
+import dev.lite.tier.RemoteWork.Part;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * {@code LT_memset}, {@code LT_memcpy} and {@code LT_memmove} (paper §7.1), where the data lies: what is mapped into this
+ * process is filled and copied here; for the rest the node that holds the bytes does the work. Any thread.
+ *
+ * <p>A long operation goes in rounds. Each round holds its LMRs ({@link Mapping#hold}), so they stay where they are until it
+ * is over, and looks at the rights again, so that a move, a revocation or a free comes in between two rounds.
+ */
+public final class BulkOperations {
+    /** Bytes of one round in mapped memory: some 50 µs, which is what a move may have to wait. */
+    private static final long MAPPED_ROUND_BYTES = 1 << 20;
+
+    private BulkOperations() {}
+
+    static void memset(Mapping mapping, long offset, long length, byte value, Deadline deadline) {
+        checkWhole(mapping, Permission.WRITE, offset, length, deadline);
+        for (long done = 0; done < length; ) {
+            mapping.hold(Permission.WRITE.bit(), offset + done, length - done, deadline);
+            done += memsetRound(mapping, offset + done, length - done, value, deadline);
+        }
+    }
+
+    /** What is refused is refused before the first byte is touched; also a range of no bytes. */
+    private static void checkWhole(Mapping mapping, Permission needed, long offset, long length, Deadline deadline) {
+        mapping.hold(needed.bit(), offset, length, deadline);
+        mapping.letGo();
+    }
+
+    /** The mapping is held; the hold ends here, or when the last node has answered. Returns how many bytes were set. */
+    private static long memsetRound(Mapping mapping, long offset, long length, byte value, Deadline deadline) {
+        Map<Integer, List<Run>> remote = new TreeMap<>();
+        long done = 0;
+        boolean handedOver = false;
+        try {
+            MappedPlaces where = mapping.placed();
+            long mapped = 0;
+            long bytes = Math.min(length, RemoteWork.BYTES_MAX);
+            for (int runs = 0; done < bytes && runs < RemoteWork.RUNS_MAX && mapped < MAPPED_ROUND_BYTES; runs++) {
+                long place = where.place(offset + done);
+                long piece = where.pieceLength(offset + done, bytes - done);
+                if (Layout.isRemote(place)) {
+                    remote.computeIfAbsent(Layout.nodeOf(place), node -> new ArrayList<>())
+                            .add(where.run(offset + done, piece));
+                } else {
+                    piece = Math.min(piece, MAPPED_ROUND_BYTES - mapped);
+                    RawMemory.fill(place, piece, value);
+                    mapped += piece;
+                }
+                done += piece;
+            }
+            if (!remote.isEmpty()) {
+                List<CompletableFuture<@Nullable Void>> works = new ArrayList<>();
+                long id = mapping.id();
+                remote.forEach((node, runs) -> works.add(mapping.owner()
+                        .remoteWork()
+                        .memset(node, where.arenaOf(Layout.remotePlace(node, 0)), id, runs, value, deadline)));
+                CompletableFuture<?> all = CompletableFuture.allOf(works.toArray(new CompletableFuture<?>[0]));
+                handedOver = true;
+                await(all.whenComplete((none, error) -> mapping.letGo()), deadline, "memset of " + mapping);
+            }
+            return done;
+        } finally {
+            if (!handedOver) {
+                mapping.letGo();
+            }
+        }
+    }
+
+    /**
+     * {@code LT_memcpy} and {@code LT_memmove}: copies in the order that is safe when the ranges overlap.
+     *
+     * @param overlapAllowed whether overlapping ranges are a mistake
+     */
+    public static void copy(
+            Mapping source,
+            long sourceOffset,
+            Mapping target,
+            long targetOffset,
+            long length,
+            boolean overlapAllowed,
+            Deadline deadline) {
+        checkWhole(source, Permission.READ, sourceOffset, length, deadline);
+        checkWhole(target, Permission.WRITE, targetOffset, length, deadline);
+        boolean overlap = source.id() == target.id() && Math.abs(sourceOffset - targetOffset) < length;
+        if (overlap && !overlapAllowed) {
+            throw new IllegalArgumentException(
+                    "memcpy within %s: %d bytes from offset %d and from offset %d overlap; memmove is for that"
+                            .formatted(source, length, sourceOffset, targetOffset));
+        }
+        // Towards higher offsets the end goes first, as memmove does it: no byte is overwritten before it was copied.
+        boolean backward = overlap && targetOffset > sourceOffset;
+        for (long left = length; left > 0; ) {
+            long done = length - left;
+            holdBoth(source, sourceOffset, target, targetOffset, length, deadline);
+            left -= backward
+                    ? copyRound(source, sourceOffset + left, target, targetOffset + left, left, true, deadline)
+                    : copyRound(source, sourceOffset + done, target, targetOffset + done, left, false, deadline);
+        }
+    }
+
+    /** Nobody waits for the end of one LMR's move while it holds the other: that one may be about to move, too. */
+    private static void holdBoth(
+            Mapping source, long sourceOffset, Mapping target, long targetOffset, long length, Deadline deadline) {
+        while (true) {
+            source.hold(Permission.READ.bit(), sourceOffset, length, deadline);
+            boolean both = false;
+            try {
+                both = target.tryHold(Permission.WRITE.bit(), targetOffset, length);
+            } finally {
+                if (!both) {
+                    source.letGo();
+                }
+            }
+            if (both) {
+                return;
+            }
+            target.awaitResumed(deadline);
+        }
+    }
+
+    /** One piece that lies together on both sides, which begins (backward: ends) at the offsets. Both are held. */
+    private static long copyRound(
+            Mapping source, long from, Mapping target, long to, long left, boolean backward, Deadline deadline) {
+        boolean handedOver = false;
+        try {
+            MappedPlaces sources = source.placed();
+            MappedPlaces targets = target.placed();
+            long most = Math.min(left, RemoteWork.BYTES_MAX);
+            long piece = backward
+                    ? targets.pieceLengthBefore(to, sources.pieceLengthBefore(from, most))
+                    : targets.pieceLength(to, sources.pieceLength(from, most));
+            long sourcePlace = sources.place(backward ? from - piece : from);
+            long targetPlace = targets.place(backward ? to - piece : to);
+            boolean sourceMapped = !Layout.isRemote(sourcePlace);
+            boolean targetMapped = !Layout.isRemote(targetPlace);
+            if (sourceMapped && targetMapped) {
+                long some = Math.min(piece, MAPPED_ROUND_BYTES);
+                long skipped = backward ? piece - some : 0;
+                RawMemory.copy(sourcePlace + skipped, targetPlace + skipped, some);
+                return some;
+            }
+            if (sourceMapped) {
+                source.owner()
+                        .remoteMemory()
+                        .write(
+                                Layout.nodeOf(targetPlace),
+                                targets.arenaOf(targetPlace),
+                                Layout.offsetOf(targetPlace),
+                                RawMemory.all(),
+                                sourcePlace,
+                                piece,
+                                deadline);
+            } else if (targetMapped) {
+                source.owner()
+                        .remoteMemory()
+                        .read(
+                                Layout.nodeOf(sourcePlace),
+                                sources.arenaOf(sourcePlace),
+                                Layout.offsetOf(sourcePlace),
+                                RawMemory.all(),
+                                targetPlace,
+                                piece,
+                                deadline);
+            } else {
+                Part sourcePart = sources.part(backward ? from - piece : from);
+                Part targetPart = targets.part(backward ? to - piece : to);
+                CompletableFuture<@Nullable Void> work =
+                        source.owner().remoteWork().copy(sourcePart, targetPart, piece, deadline);
+                handedOver = true;
+                await(
+                        work.whenComplete((none, error) -> {
+                            source.letGo();
+                            target.letGo();
+                        }),
+                        deadline,
+                        "copying from %s to %s".formatted(source, target));
+            }
+            return piece;
+        } finally {
+            if (!handedOver) {
+                source.letGo();
+                target.letGo();
+            }
+        }
+    }
+
+    private static void await(CompletableFuture<?> work, Deadline deadline, String what) {
+        try {
+            work.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            throw deadline.exception(what);
+        } catch (ExecutionException e) {
+            Throwable cause = e.getCause() instanceof CompletionException inner ? inner.getCause() : e.getCause();
+            if (cause instanceof LiteException error) {
+                throw error.code().exception(String.valueOf(error.getMessage()));
+            }
+            throw new LmrUnavailableException(what + " failed", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new LmrUnavailableException("interrupted in " + what, e);
+        }
+    }
+}

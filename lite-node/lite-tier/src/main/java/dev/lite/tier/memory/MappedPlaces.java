@@ -1,0 +1,80 @@
+package dev.lite.tier.memory;
+
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.tier.RemoteWork.Part;
+import java.util.UUID;
+
+/** Where the bytes of a mapped LMR lie. Immutable; the array is its own. */
+final class MappedPlaces {
+    private final LmrRecord lmr;
+    private final int chunkShift;
+    private final long[] places;
+
+    /** Whether every chunk is mapped into this process. */
+    private final boolean direct;
+
+    MappedPlaces(LmrRecord lmr, long[] places) {
+        this.lmr = lmr;
+        this.chunkShift = lmr.chunkShift();
+        this.places = places;
+        boolean allMapped = true;
+        for (long place : places) {
+            allMapped &= !Layout.isRemote(place);
+        }
+        this.direct = allMapped;
+    }
+
+    LmrRecord lmr() {
+        return lmr;
+    }
+
+    boolean isDirect() {
+        return direct;
+    }
+
+    long onlyAddress() {
+        return direct && places.length == 1 ? places[0] : 0;
+    }
+
+    /** Where a byte lies: see {@link Layout}. */
+    long place(long offset) {
+        long place = places[(int) (offset >>> chunkShift)];
+        return place + (offset & ((1L << chunkShift) - 1));
+    }
+
+    /** How many of the bytes from {@code offset} on lie together. */
+    long pieceLength(long offset, long length) {
+        return Math.min(length, (1L << chunkShift) - (offset & ((1L << chunkShift) - 1)));
+    }
+
+    /** How many of the bytes before {@code end} lie together. */
+    long pieceLengthBefore(long end, long length) {
+        return Math.min(length, ((end - 1) & ((1L << chunkShift) - 1)) + 1);
+    }
+
+    UUID arenaOf(long place) {
+        return share(Layout.nodeOf(place)).arena();
+    }
+
+    private Share share(int node) {
+        for (int index = 0; index < lmr.shares().size(); index++) {
+            if (lmr.shares().get(index).node() == node) {
+                return lmr.shares().get(index);
+            }
+        }
+        throw new IllegalStateException("LMR %d has no share on node %d".formatted(lmr.id(), node));
+    }
+
+    /** A byte's place on the node that holds it. */
+    Part part(long offset) {
+        return Layout.part(lmr, offset);
+    }
+
+    /** {@link #part} as the run of the bytes from it on. */
+    Run run(long offset, long length) {
+        Part part = part(offset);
+        return new Run(part.offset(), length, part.entry());
+    }
+}

@@ -1,0 +1,74 @@
+package dev.lite.client.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrFreedException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+class AsyncOperationsTest {
+    private static final Duration LONG = Duration.ofSeconds(20);
+    private static final Duration SHORT = Duration.ofMillis(30);
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(LONG.toNanos(), TimeUnit.NANOSECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Test
+    void whoBeginsMoreThanMayBeUnderWayWaitsForOneToEnd() {
+        AsyncOperations operations = new AsyncOperations(2);
+        CountDownLatch go = new CountDownLatch(1);
+        CompletableFuture<?> first = operations.begin(() -> await(go), LONG);
+        CompletableFuture<?> second = operations.begin(() -> await(go), LONG);
+        AtomicInteger begun = new AtomicInteger();
+        assertThatThrownBy(() -> operations.begin(begun::incrementAndGet, SHORT))
+                .isInstanceOf(LiteTimeoutException.class)
+                .hasMessageContaining("2 asynchronous operations");
+        go.countDown();
+        first.join();
+        second.join();
+        operations.begin(begun::incrementAndGet, LONG).join();
+        assertThat(begun).hasValue(1);
+    }
+
+    @Test
+    void aFenceWaitsForAllThatWereBegunBefore() {
+        AsyncOperations operations = new AsyncOperations(100);
+        CountDownLatch go = new CountDownLatch(1);
+        List<CompletableFuture<?>> futures = new ArrayList<>();
+        for (int count = 0; count < 50; count++) {
+            futures.add(operations.begin(() -> await(go), LONG));
+        }
+        assertThatThrownBy(() -> operations.fence(SHORT))
+                .isInstanceOf(LiteTimeoutException.class)
+                .hasMessageContaining("50");
+        go.countDown();
+        operations.fence(LONG);
+        assertThat(futures).allMatch(CompletableFuture::isDone);
+    }
+
+    @Test
+    void aFailureIsTheFuturesAndAFencePassesIt() {
+        AsyncOperations operations = new AsyncOperations(1);
+        CompletableFuture<?> failed = operations.begin(
+                () -> {
+                    throw new LmrFreedException("gone");
+                },
+                LONG);
+        operations.fence(LONG);
+        assertThatThrownBy(failed::join).hasCauseInstanceOf(LmrFreedException.class);
+        operations.begin(() -> {}, LONG).join(); // its place is free again
+    }
+}
