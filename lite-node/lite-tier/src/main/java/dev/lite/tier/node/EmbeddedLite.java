@@ -17,9 +17,10 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** A session inside the node's own JVM: the paper's kernel-level caller. */
-final class EmbeddedLite implements Lite, LtMemory {
+final class EmbeddedLite implements Lite {
     private final TierSession session;
     private final Duration deadline;
+    private final LtMemory memory = new Memory();
     private final AtomicBoolean closed = new AtomicBoolean();
 
     EmbeddedLite(TierSession session, Duration deadline) {
@@ -29,7 +30,7 @@ final class EmbeddedLite implements Lite, LtMemory {
 
     @Override
     public LtMemory memory() {
-        return this;
+        return memory;
     }
 
     @Override
@@ -58,83 +59,86 @@ final class EmbeddedLite implements Lite, LtMemory {
     }
 
     @Override
-    public LmrHandle malloc(LmrSpec spec, Duration callDeadline) {
-        return session.malloc(spec, callDeadline);
-    }
-
-    @Override
-    public LmrHandle malloc(LmrSpec spec) {
-        return session.malloc(spec, deadline);
-    }
-
-    @Override
-    public LmrHandle map(String name, Set<Permission> permissions, Duration callDeadline) {
-        return session.map(name, permissions, callDeadline);
-    }
-
-    @Override
-    public LmrHandle map(String name, Set<Permission> permissions) {
-        return session.map(name, permissions, deadline);
-    }
-
-    @Override
-    public LmrHandle map(long id, Set<Permission> permissions, Duration callDeadline) {
-        return session.map(id, permissions, callDeadline);
-    }
-
-    @Override
-    public LmrHandle map(long id, Set<Permission> permissions) {
-        return session.map(id, permissions, deadline);
-    }
-
-    @Override
-    public LmrHandle register(LmrSpec spec, MemorySegment segment) {
-        if (spec.size() != segment.byteSize()) {
-            throw new IllegalArgumentException("the segment has %d bytes, the LMR that is to be made of it %d"
-                    .formatted(segment.byteSize(), spec.size()));
-        }
-        TierHandle handle = session.prepare(spec, deadline);
-        boolean written = false;
-        try {
-            handle.write(0, segment);
-            written = true;
-        } finally {
-            if (!written) {
-                handle.free();
-            }
-        }
-        session.publish(handle, deadline);
-        return handle;
-    }
-
-    @Override
-    public void memcpy(
-            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
-        session.copy(own(source), sourceOffset, own(destination), destinationOffset, length, false, deadline);
-    }
-
-    @Override
-    public void memmove(
-            LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
-        session.copy(own(source), sourceOffset, own(destination), destinationOffset, length, true, deadline);
-    }
-
-    private static TierHandle own(LmrHandle handle) {
-        if (handle instanceof TierHandle own) {
-            return own;
-        }
-        throw new IllegalArgumentException("%s is a handle of another session".formatted(handle));
-    }
-
-    @Override
-    public void fence(Duration callDeadline) {
-        session.fence(callDeadline);
-    }
-
-    @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
             session.close();
+        }
+    }
+
+    /** Not this object itself: a bean of each type is to be one bean. */
+    private final class Memory implements LtMemory {
+        @Override
+        public LmrHandle malloc(LmrSpec spec, Duration callDeadline) {
+            return session.malloc(spec, callDeadline);
+        }
+
+        @Override
+        public LmrHandle malloc(LmrSpec spec) {
+            return session.malloc(spec, deadline);
+        }
+
+        @Override
+        public LmrHandle map(String name, Set<Permission> permissions, Duration callDeadline) {
+            return session.map(name, permissions, callDeadline);
+        }
+
+        @Override
+        public LmrHandle map(String name, Set<Permission> permissions) {
+            return session.map(name, permissions, deadline);
+        }
+
+        @Override
+        public LmrHandle map(long id, Set<Permission> permissions, Duration callDeadline) {
+            return session.map(id, permissions, callDeadline);
+        }
+
+        @Override
+        public LmrHandle map(long id, Set<Permission> permissions) {
+            return session.map(id, permissions, deadline);
+        }
+
+        @Override
+        public LmrHandle register(LmrSpec spec, MemorySegment segment) {
+            if (spec.size() != segment.byteSize()) {
+                throw new IllegalArgumentException("the segment has %d bytes, the LMR that is to be made of it %d"
+                        .formatted(segment.byteSize(), spec.size()));
+            }
+            TierHandle handle = session.prepare(spec, deadline);
+            boolean written = false;
+            try {
+                handle.write(0, segment);
+                written = true;
+            } finally {
+                if (!written) {
+                    handle.free();
+                }
+            }
+            session.publish(handle, deadline);
+            return handle;
+        }
+
+        @Override
+        public void memcpy(
+                LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+            session.copy(own(source), sourceOffset, own(destination), destinationOffset, length, false, deadline);
+        }
+
+        @Override
+        public void memmove(
+                LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
+            session.copy(own(source), sourceOffset, own(destination), destinationOffset, length, true, deadline);
+        }
+
+        private static TierHandle own(LmrHandle handle) {
+            if (handle instanceof TierHandle own) {
+                return own;
+            }
+            throw new IllegalArgumentException("%s is a handle of another session".formatted(handle));
+        }
+
+        @Override
+        public void fence(Duration callDeadline) {
+            session.fence(callDeadline);
         }
     }
 }

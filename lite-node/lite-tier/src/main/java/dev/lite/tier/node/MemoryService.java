@@ -303,7 +303,9 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
      */
     Mapping mapInternal(LmrRecord lmr, String what, int permissions, Mapping.Owner owner, Deadline deadline) {
         Mapping mapping = newMapping(lmr, what, permissions, owner, deadline);
-        mappings.add(mapping); // nobody revokes it
+        if (!mappings.add(mapping, mappings.now())) {
+            throw new IllegalStateException("nobody changes LMR %d, which is internal".formatted(lmr.id()));
+        }
         return mapping;
     }
 

@@ -6,12 +6,14 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
+import dev.lite.client.async.AsyncOperations;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.tier.Deadline;
 import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.RemoteWork;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.Layout;
@@ -25,7 +27,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -165,9 +169,42 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
     }
 
     @Override
-    public void free(Mapping mapping) {
-        throw new UnsupportedOperationException("a lock or barrier is not freed");
+    public String principal() {
+        return "";
     }
+
+    @Override
+    public RemoteWork remoteWork() {
+        return memory.remoteWork();
+    }
+
+    @Override
+    public AsyncOperations async() {
+        throw master();
+    }
+
+    @Override
+    public void free(Mapping mapping) {
+        throw master();
+    }
+
+    @Override
+    public void grant(Mapping mapping, String principal, Set<Permission> permissions) {
+        throw master();
+    }
+
+    @Override
+    public void moveTo(Mapping mapping, String node) {
+        throw master();
+    }
+
+    private static UnsupportedOperationException master() {
+        return new UnsupportedOperationException("a lock or barrier has no master");
+    }
+
+    /** Nothing to do: no record of a lock or barrier ever changes. */
+    @Override
+    public void refresh(@Nullable String name, long lmrId, Deadline until) {}
 
     /** Ends every use of the words; for the node's end. */
     @Override

@@ -169,7 +169,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     private @Nullable Buffer takeIfFree() {
         Buffer buffer = free.poll();
         if (buffer != null) {
-            buffer.take(Thread.currentThread());
+            buffer.take();
         }
         return buffer;
     }
