@@ -7,8 +7,16 @@ import java.util.TreeMap;
 /** Runs the benchmark that is named: {@code mvn -Pbench -Dlite.bench=one-sided}. */
 public final class BenchMain {
     private static final Map<String, Benchmark> BENCHMARKS = new TreeMap<>(Map.of(
-            "one-sided", new OneSidedBench(),
-            "rpc-latency", new RpcLatencyBench()));
+            "one-sided",
+            new OneSidedBench(),
+            "rpc-latency",
+            new RpcLatencyBench(),
+            "rpc-throughput",
+            new RpcThroughputBench(),
+            "rpc-memory",
+            new RpcMemoryBench(),
+            "rpc-cpu",
+            new RpcCpuBench()));
 
     private BenchMain() {}
 
