@@ -11,7 +11,10 @@ public final class BenchMain {
             "lock", new LockBench(),
             "memory-ops", new MemoryOpsBench(),
             "one-sided", new OneSidedBench(),
+            "rpc-cpu", new RpcCpuBench(),
             "rpc-latency", new RpcLatencyBench(),
+            "rpc-memory", new RpcMemoryBench(),
+            "rpc-throughput", new RpcThroughputBench(),
             "tcp", new TcpBench()));
 
     private BenchMain() {}

@@ -3,6 +3,7 @@ package dev.lite.bench;
 import dev.lite.api.Lite;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcServer;
+import dev.lite.api.SessionLostException;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.fabric.shm.ShmFabricProvider;
@@ -14,6 +15,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -212,10 +214,14 @@ final class RpcPair implements AutoCloseable {
         for (int bytes = 0; bytes <= REPLY_MAX; bytes++) {
             replies[bytes] = MemorySegment.ofArray(new byte[bytes]);
         }
-        RpcCall call = server.receive(Duration.ofHours(1));
-        while (true) {
-            int bytes = call.request().get(java.lang.foreign.ValueLayout.JAVA_INT_UNALIGNED, 0);
-            call = server.replyAndReceive(call, replies[bytes], Duration.ofHours(1));
+        try {
+            RpcCall call = server.receive(Duration.ofHours(1));
+            while (true) {
+                int bytes = call.request().get(ValueLayout.JAVA_INT_UNALIGNED, 0);
+                call = server.replyAndReceive(call, replies[bytes], Duration.ofHours(1));
+            }
+        } catch (SessionLostException e) {
+            // the bench is over
         }
     }
 }

@@ -1,5 +1,6 @@
 package dev.lite.tier.peer;
 
+import dev.lite.client.protocol.SpinBudget;
 import dev.lite.fabric.Fabric;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
@@ -41,7 +42,7 @@ public final class PollRole implements AutoCloseable {
     private static final long CLOSE_MS = 5_000;
 
     private final Fabric fabric;
-    private final int spins;
+    private final SpinBudget spins;
     private final Thread standBy;
     private final AtomicInteger state = new AtomicInteger(INHERITED);
     /** How often the thread that stands by had to take the role: the wake-ups that callers did not spare. */
@@ -53,10 +54,13 @@ public final class PollRole implements AutoCloseable {
     private @Nullable PollWaiter lastFollower;
     private volatile boolean stopped;
 
-    /** @param spins how often who waits looks in vain before it sleeps */
+    /**
+     * @param spins how often who waits looks in vain before it sleeps, at most. It pays only when it is longer than it takes
+     *     to wake a thread: otherwise two nodes that found each other asleep once would do so for ever
+     */
     PollRole(Fabric fabric, int spins) {
         this.fabric = fabric;
-        this.spins = spins;
+        this.spins = new SpinBudget(spins);
         this.standBy =
                 Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);
     }
@@ -131,7 +135,7 @@ public final class PollRole implements AutoCloseable {
         for (int idle = 0; !waiter.isOver(); ) {
             if (!virtual && take()) {
                 lead(waiter, deadlineNs);
-            } else if (idle < spins) {
+            } else if (idle < spins.spins()) {
                 idle++;
                 Thread.onSpinWait();
                 continue;
@@ -155,14 +159,18 @@ public final class PollRole implements AutoCloseable {
     private void lead(PollWaiter waiter, long deadlineNs) {
         try {
             int idle = 0;
+            int budget = spins.spins();
             for (int rounds = 1; !waiter.isOver(); rounds++) {
                 boolean looked = false;
                 if (poll() > 0) {
                     idle = 0;
-                } else if (idle < spins) {
+                    spins.helped();
+                } else if (idle < budget) {
                     idle++;
                     Thread.onSpinWait();
                 } else {
+                    spins.wasInVain();
+                    budget = spins.spins();
                     sleep(waiter, deadlineNs);
                     idle = 0;
                     looked = true;
@@ -300,7 +308,7 @@ public final class PollRole implements AutoCloseable {
     /** Polls until nothing comes for a while, or somebody waits who can do it. */
     private void pollForOthers() {
         boolean some = false;
-        for (int idle = 0; idle <= spins && !stopped && firstFollower == null; ) {
+        for (int idle = 0; idle <= spins.spins() && !stopped && firstFollower == null; ) {
             if (poll() > 0) {
                 idle = 0;
                 some = true;

@@ -38,6 +38,12 @@ import dev.lite.client.protocol.ControlMessage.Prepare;
 import dev.lite.client.protocol.ControlMessage.Publish;
 import dev.lite.client.protocol.ControlMessage.Refused;
 import dev.lite.client.protocol.ControlMessage.ReleaseLock;
+import dev.lite.client.protocol.ControlMessage.RpcClose;
+import dev.lite.client.protocol.ControlMessage.RpcKind;
+import dev.lite.client.protocol.ControlMessage.RpcOpen;
+import dev.lite.client.protocol.ControlMessage.RpcOpened;
+import dev.lite.client.protocol.ControlMessage.RpcOrigin;
+import dev.lite.client.protocol.ControlMessage.RpcOriginIs;
 import dev.lite.client.protocol.ControlMessage.Unmap;
 import dev.lite.client.protocol.ControlMessage.Welcome;
 import java.lang.foreign.Arena;
@@ -87,6 +93,12 @@ class ControlCodecTest {
                 new Mapped(14, 15, 16, null, 17, Set.of()),
                 new Mapped(14, 15, 16, "x", 17, Set.of(Permission.values())),
                 new Done(18),
+                new RpcOpen(22, RpcKind.CLIENT, "node", "function"),
+                new RpcOpen(22, RpcKind.PORT, "", "größe"),
+                new RpcClose(23, 24),
+                new RpcOrigin(25, 26),
+                new RpcOpened(27, 28),
+                new RpcOriginIs(29, "node", "uid:1"),
                 new ExtentsPage(19, 2, List.of(new Extent("n", 0, 1), new Extent("", 1, 2))),
                 new NodesPage(20, 1, List.of(new NodeInfo("n", 1, 2, 3, "shm"))),
                 new Failed(21, 5, "freed"),

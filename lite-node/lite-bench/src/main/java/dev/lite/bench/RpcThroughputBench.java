@@ -1,0 +1,51 @@
+package dev.lite.bench;
+
+import dev.lite.api.RpcClient;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Calls of 8 bytes by one and by sixteen threads at once (paper Fig. 11), in nanoseconds for each call of all together,
+ * against the bare ping-pong of one thread.
+ */
+final class RpcThroughputBench implements BenchMain.Benchmark {
+    @Override
+    public void run(BenchReport report) {
+        try (RpcPair pair = RpcPair.start()) {
+            RpcClient client = pair.lite.rpc().bind(RpcPair.SERVER, "echo");
+            for (int bytes : new int[] {8, 1024}) {
+                for (int callers : new int[] {1, 16}) {
+                    Duel.Result result = Duel.fight(n -> call(client, callers, bytes, n), pair::pingPong);
+                    report.add("rpc-%d-callers".formatted(callers), bytes, "ns", result.oursNs(), result.rawNs());
+                }
+            }
+        }
+    }
+
+    private static void call(RpcClient client, int callers, int bytes, int n) {
+        List<Thread> threads = new ArrayList<>();
+        for (int caller = 1; caller < callers; caller++) {
+            threads.add(Thread.ofPlatform().start(() -> call(client, bytes, n / callers)));
+        }
+        call(client, bytes, Math.max(1, n / callers));
+        try {
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static void call(RpcClient client, int bytes, int n) {
+        try (Arena scope = Arena.ofConfined()) {
+            MemorySegment request = scope.allocate(8);
+            MemorySegment reply = scope.allocate(bytes);
+            request.set(ValueLayout.JAVA_INT_UNALIGNED, 0, bytes);
+            RpcLatencyBench.call(client, request, reply, n);
+        }
+    }
+}

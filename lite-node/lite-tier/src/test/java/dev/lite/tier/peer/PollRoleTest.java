@@ -1,0 +1,282 @@
+package dev.lite.tier.peer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.fabric.Fabric;
+import dev.lite.fabric.FabricCapabilities;
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricMemory;
+import dev.lite.tier.testing.Seeds;
+import dev.lite.tier.testing.Waits;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** The role passes on, is held by one, and nothing that comes is left lying. */
+class PollRoleTest {
+    private static final long FOREVER_NS = Waits.seconds(15).toNanos();
+
+    private final QueueFabric fabric = new QueueFabric();
+    private final PollRole role = new PollRole(fabric, 50);
+
+    @AfterEach
+    void close() {
+        role.close();
+        assertThat(fabric.violation.get()).isNull();
+    }
+
+    /** What is put into it comes at a poll: waits that come true. No wait in it ends by time. */
+    private static final class QueueFabric implements Fabric {
+        final ConcurrentLinkedQueue<Flag> queue = new ConcurrentLinkedQueue<>();
+        final AtomicReference<@Nullable String> violation = new AtomicReference<>();
+        final AtomicInteger polls = new AtomicInteger();
+        private final AtomicReference<@Nullable Thread> holder = new AtomicReference<>();
+        private final ReentrantLock lock = new ReentrantLock();
+        private final Condition changed = lock.newCondition();
+        private boolean armed;
+        private boolean called;
+        private boolean woken;
+        private volatile boolean closed;
+
+        void put(Flag flag) {
+            queue.add(flag);
+            lock.lock();
+            try {
+                called |= armed;
+                changed.signalAll();
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        private void enter() {
+            if (!holder.compareAndSet(null, Thread.currentThread())) {
+                violation.set("two threads have the role");
+            }
+            if (Thread.currentThread().isVirtual()) {
+                violation.set("a virtual thread has the role");
+            }
+        }
+
+        @Override
+        public int poll(int limit) {
+            enter();
+            polls.incrementAndGet();
+            int count = 0;
+            for (Flag flag = queue.poll(); flag != null; flag = count < limit ? queue.poll() : null) {
+                flag.come();
+                count++;
+            }
+            holder.set(null);
+            return count;
+        }
+
+        @Override
+        public void await(long timeoutNs) {
+            enter();
+            lock.lock();
+            try {
+                while (queue.isEmpty() && !woken && !closed) {
+                    changed.await(); // never by time: whoever is to be woken is woken
+                }
+                woken = false;
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            } finally {
+                lock.unlock();
+                holder.set(null);
+            }
+        }
+
+        @Override
+        public boolean arm() {
+            enter();
+            lock.lock();
+            try {
+                armed = true;
+                return queue.isEmpty();
+            } finally {
+                lock.unlock();
+                holder.set(null);
+            }
+        }
+
+        @Override
+        public void disarm() {
+            lock.lock();
+            try {
+                armed = false;
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        @Override
+        public void standBy(long timeoutNs) {
+            lock.lock();
+            try {
+                while (!called && !closed) {
+                    changed.await();
+                }
+                called = false;
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        @Override
+        public void wakeup() {
+            lock.lock();
+            try {
+                woken = true;
+                called = true;
+                changed.signalAll();
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        @Override
+        public void close() {
+            closed = true;
+        }
+
+        @Override
+        public String name() {
+            return "queue";
+        }
+
+        @Override
+        public String localAddress() {
+            return "";
+        }
+
+        @Override
+        public FabricCapabilities capabilities() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void register(FabricMemory memory) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public FabricEndpoint connect(String address) {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    private static final class Flag extends PollWaiter {
+        private volatile boolean over;
+
+        @Override
+        protected boolean isOver() {
+            return over;
+        }
+
+        void come() {
+            over = true;
+            signal();
+        }
+
+        void reset() {
+            over = false;
+        }
+    }
+
+    @Test
+    void aThreadThatWaitsPollsItself() {
+        role.start();
+        Flag flag = new Flag();
+        fabric.put(flag);
+        assertThat(role.await(flag, System.nanoTime() + FOREVER_NS, role.take()))
+                .isTrue();
+    }
+
+    @Test
+    void aWaitEndsAtItsDeadline() {
+        // The fabric of this test sleeps for ever, so somebody must have the role already.
+        role.start();
+        assertThat(role.take()).isTrue();
+        AtomicReference<@Nullable Boolean> outcome = new AtomicReference<>();
+        Thread follower = Thread.ofPlatform()
+                .start(() -> outcome.set(role.await(new Flag(), System.nanoTime() + 20_000_000, false)));
+        Waits.join(follower);
+        assertThat(outcome.get()).isFalse();
+        role.release();
+    }
+
+    @Test
+    void anHeirThatGaveUpPassesTheRoleOn() {
+        role.start();
+        assertThat(role.take()).isTrue();
+        Flag first = new Flag();
+        Flag second = new Flag();
+        List<Thread> threads = new ArrayList<>();
+        for (Flag flag : List.of(first, second)) {
+            threads.add(Thread.ofPlatform().start(() -> role.await(flag, System.nanoTime() + FOREVER_NS, false)));
+        }
+        Waits.aMoment(Duration.ofMillis(20));
+        first.come(); // whichever was made the heir, or will be, may not need the role any more
+        role.release();
+        fabric.put(second);
+        threads.forEach(Waits::join);
+    }
+
+    @Test
+    void whoSleepsWithTheRoleIsWokenBySomebodyElsesSignal() {
+        role.start();
+        Flag flag = new Flag();
+        Thread leader = Thread.ofPlatform().start(() -> role.await(flag, System.nanoTime() + FOREVER_NS, false));
+        Waits.aMoment(Duration.ofMillis(20));
+        flag.come();
+        Waits.join(leader);
+    }
+
+    @Test
+    void nothingIsLostWhileManyThreadsTakeThePollRoleInTurns() {
+        role.start();
+        Seeds.forEach(2, random -> {
+            int waiters = 6;
+            int rounds = 3_000;
+            List<Thread> threads = new ArrayList<>();
+            AtomicInteger done = new AtomicInteger();
+            for (int i = 0; i < waiters; i++) {
+                Random own = new Random(random.nextLong());
+                Runnable body = () -> {
+                    Flag flag = new Flag();
+                    for (int round = 0; round < rounds; round++) {
+                        flag.reset();
+                        boolean held = own.nextInt(3) == 0 && role.take();
+                        fabric.put(flag);
+                        for (int spin = own.nextInt(100); spin > 0; spin--) {
+                            Thread.onSpinWait();
+                        }
+                        if (!role.await(flag, System.nanoTime() + FOREVER_NS, held)) {
+                            throw new AssertionError("round %d did not end".formatted(round));
+                        }
+                    }
+                    done.incrementAndGet();
+                };
+                threads.add(
+                        i % 3 == 2
+                                ? Thread.ofVirtual().start(body)
+                                : Thread.ofPlatform().start(body));
+            }
+            threads.forEach(Waits::join);
+            assertThat(done).hasValue(waiters);
+        });
+    }
+}

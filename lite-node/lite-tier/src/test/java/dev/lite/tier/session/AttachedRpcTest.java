@@ -1,0 +1,247 @@
+package dev.lite.tier.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcMessages;
+import dev.lite.api.RpcServer;
+import dev.lite.api.SessionLostException;
+import dev.lite.client.protocol.ControlMessage;
+import dev.lite.client.protocol.ControlMessage.RpcKind;
+import dev.lite.client.protocol.ControlMessage.RpcOpen;
+import dev.lite.client.protocol.ControlMessage.RpcOpened;
+import dev.lite.client.protocol.ProtocolException;
+import dev.lite.client.protocol.SessionArea;
+import dev.lite.client.protocol.SessionProtocol.Op;
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.os.RawMemory;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.testing.InDevShm;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Calls and messages of applications that are attached to two real nodes. */
+class AttachedRpcTest {
+    private static final Duration GENEROUS = TestWaits.scaled(Duration.ofSeconds(15));
+    private static final Duration SHORT = Duration.ofMillis(50);
+
+    @TempDir(factory = InDevShm.class)
+    Path directory;
+
+    private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+    private final Deque<AutoCloseable> opened = new ArrayDeque<>();
+    private Lite caller;
+    private Lite server;
+
+    @BeforeEach
+    void start() {
+        caller = startNode("n0");
+        server = startNode("n1");
+        TestWaits.until(
+                "the nodes are connected",
+                () -> caller.nodes().stream().map(NodeInfo::fabric).toList().equals(List.of("local", "shm"))
+                        && server.nodes().stream()
+                                .map(NodeInfo::fabric)
+                                .toList()
+                                .equals(List.of("shm", "local")));
+    }
+
+    private Lite startNode(String name) {
+        InMemoryDirectory view = store.open();
+        opened.push(view);
+        LiteNode node = LiteNode.start(
+                LiteNodeConfig.of("c", name, 64L << 20, directory.resolve(name))
+                        .withArena(directory.resolve("arenas"), false),
+                view,
+                List.of(new ShmFabricProvider()));
+        opened.push(node);
+        SessionServer sessions = new SessionServer(SessionServerConfig.of(socket(name)), node);
+        opened.push(sessions);
+        sessions.start();
+        return attach(name);
+    }
+
+    private Path socket(String name) {
+        return directory.resolve(name + ".sock");
+    }
+
+    private Lite attach(String name) {
+        Lite lite = Lite.attach(AttachOptions.to(socket(name), "app"));
+        opened.push(lite);
+        return lite;
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        while (!opened.isEmpty()) {
+            opened.pop().close();
+        }
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Test
+    void callsOfEveryLengthAreAnsweredByAHandlerInAnotherApplication() {
+        for (Lite at : List.of(caller, server)) {
+            at.rpc().register("echo", 4, RpcCall::request);
+            Random random = new Random(3);
+            for (int length : new int[] {0, 1, 8, 1000, 2049, 65_535, 65_536}) {
+                byte[] request = new byte[length];
+                random.nextBytes(request);
+                assertThat(caller.rpc().call(at.nodeName(), "echo", request, GENEROUS))
+                        .as("%d bytes", length)
+                        .isEqualTo(request);
+            }
+        }
+        assertThatThrownBy(() -> caller.rpc().call("n1", "echo", new byte[65_537], GENEROUS))
+                .isInstanceOf(LimitExceededException.class);
+    }
+
+    @Test
+    void manyCallsAtOnceGetTheirOwnReplies() {
+        server.rpc().register("echo", 8, RpcCall::request);
+        List<CompletableFuture<byte[]>> replies = new ArrayList<>();
+        for (int i = 0; i < 500; i++) {
+            replies.add(caller.rpc().callAsync("n1", "echo", bytes("number " + i), GENEROUS));
+        }
+        for (int i = 0; i < 500; i++) {
+            assertThat(replies.get(i).join()).asString().isEqualTo("number " + i);
+        }
+    }
+
+    @Test
+    void aServerReceivesRepliesAndFails() {
+        RpcServer served = server.rpc().serve("f");
+        CompletableFuture<byte[]> first = caller.rpc().callAsync("n1", "f", bytes("a"), GENEROUS);
+        RpcCall call = served.receive(GENEROUS);
+        assertThat(call.callerNode()).isEqualTo("n0");
+        assertThat(call.callerPrincipal()).isNotBlank();
+        CompletableFuture<byte[]> second = caller.rpc().callAsync("n1", "f", bytes("b"), GENEROUS);
+        RpcCall next = served.replyAndReceive(call, MemorySegment.ofArray(bytes("A")), GENEROUS);
+        assertThat(first.join()).asString().isEqualTo("A");
+        next.fail("no b here");
+        assertThatThrownBy(second::join)
+                .cause()
+                .isInstanceOf(RpcFailedException.class)
+                .hasMessageContaining("no b here");
+        assertThatThrownBy(() -> call.reply(new byte[1])).isInstanceOf(IllegalStateException.class);
+        assertThatThrownBy(() -> served.receive(SHORT)).isInstanceOf(LiteTimeoutException.class);
+        served.close();
+        assertThatThrownBy(() -> served.receive(SHORT)).isInstanceOf(SessionLostException.class);
+    }
+
+    @Test
+    void aCallOverItsDeadlineEndsInTimeAndItsSlotIsUsedAgain() {
+        RpcServer served = server.rpc().serve("slow");
+        for (int i = 0; i < 100; i++) { // more often than there are slots
+            assertThatThrownBy(() -> caller.rpc().call("n1", "slow", new byte[8], Duration.ofMillis(5)))
+                    .isInstanceOf(LiteTimeoutException.class);
+        }
+        CompletableFuture<byte[]> last = caller.rpc().callAsync("n1", "slow", bytes("last"), GENEROUS);
+        RpcCall call = served.receive(GENEROUS);
+        while (call.request().byteSize() != 4) {
+            call = served.replyAndReceive(call, call.request(), GENEROUS);
+        }
+        call.reply(call.request());
+        assertThat(last.join()).asString().isEqualTo("last");
+    }
+
+    @Test
+    void messagesGoFromApplicationToApplication() {
+        try (RpcMessages port = server.rpc().messages("in")) {
+            for (int i = 0; i < 20; i++) {
+                caller.rpc().send("n1", "in", MemorySegment.ofArray(bytes("m" + i)), GENEROUS);
+            }
+            for (int i = 0; i < 20; i++) {
+                RpcMessages.Message message = port.receive(GENEROUS);
+                assertThat(message.data()).asString().isEqualTo("m" + i);
+                assertThat(message.senderNode()).isEqualTo("n0");
+            }
+        }
+        assertThatThrownBy(() -> caller.rpc().send("n1", "in", MemorySegment.ofArray(new byte[1]), GENEROUS))
+                .isInstanceOf(RpcFailedException.class);
+    }
+
+    @Test
+    void theEndOfAnApplicationFailsTheCallsThatItDidNotAnswer() {
+        Lite dying = attach("n1");
+        RpcServer served = dying.rpc().serve("f");
+        CompletableFuture<byte[]> received = caller.rpc().callAsync("n1", "f", bytes("a"), GENEROUS);
+        RpcCall call = served.receive(GENEROUS);
+        CompletableFuture<byte[]> queued = caller.rpc().callAsync("n1", "f", bytes("b"), GENEROUS);
+        dying.close();
+        assertThatThrownBy(received::join).cause().isInstanceOf(RpcFailedException.class);
+        assertThatThrownBy(queued::join).cause().isInstanceOf(RpcFailedException.class);
+        assertThatThrownBy(() -> call.reply(new byte[1])).isInstanceOf(LiteException.class);
+    }
+
+    @Test
+    void theEndOfACallersSessionEndsItsCalls() {
+        RpcServer served = server.rpc().serve("f");
+        Lite leaving = attach("n0");
+        CompletableFuture<byte[]> call = leaving.rpc().callAsync("n1", "f", bytes("a"), GENEROUS);
+        served.receive(GENEROUS).callerNode();
+        leaving.close();
+        assertThatThrownBy(call::join).cause().isInstanceOf(SessionLostException.class);
+        server.rpc().register("after", 1, RpcCall::request);
+        assertThat(caller.rpc().call("n1", "after", bytes("x"), GENEROUS)).isEqualTo(bytes("x"));
+    }
+
+    @Test
+    void nonsenseInTheSlotsIsRefusedAndHurtsNobodyElse() throws ProtocolException {
+        server.rpc().register("echo", 2, RpcCall::request);
+        try (RawClient raw = new RawClient(socket("n0")).attach()) {
+            raw.channel.send(new RpcOpen(1, RpcKind.CLIENT, "n1", "echo"));
+            ControlMessage answer = raw.channel.receive();
+            assertThat(answer).isInstanceOf(RpcOpened.class);
+            long id = ((RpcOpened) answer).id();
+            Random random = new Random(11);
+            for (int i = 0; i < 300; i++) {
+                int op = Op.CALL + random.nextInt(5);
+                long target = random.nextBoolean() ? id : random.nextLong();
+                raw.command(
+                        0,
+                        op,
+                        target,
+                        random.nextLong(),
+                        random.nextInt(raw.area().windowBytes() + 1));
+                long at = raw.base() + SessionArea.slotOffset(0);
+                RawMemory.putLong(at + SessionArea.OPERAND0, random.nextLong());
+                RawMemory.putLong(at + SessionArea.OPERAND1, random.nextInt(1_000_000));
+                raw.submit(1);
+                TestWaits.until(
+                        "the command is completed",
+                        () -> RawMemory.getIntVolatile(at + SessionArea.STATE) == SessionArea.STATE_DONE);
+            }
+            assertThat(caller.rpc().call("n1", "echo", bytes("x"), GENEROUS)).isEqualTo(bytes("x"));
+            raw.command(0, Op.CALL, id, 0, raw.area().windowBytes() + 1L);
+            raw.submit(1);
+            assertThat(raw.awaitGoodbye()).contains("call of 65537 bytes");
+        }
+        assertThat(caller.rpc().call("n1", "echo", bytes("x"), GENEROUS)).isEqualTo(bytes("x"));
+    }
+}
