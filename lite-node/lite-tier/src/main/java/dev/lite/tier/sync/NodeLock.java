@@ -395,7 +395,12 @@ final class NodeLock {
     /** Releases a lock that nobody waits for; false when somebody does. */
     private boolean releaseAlone(Hold hold) {
         long alone = LockWord.heldAlone(hold.ticket);
-        return word.testSet(alone, alone + LockWord.PASS, word.deadline(hold.session.patience())) == alone;
+        long free = alone + LockWord.PASS;
+        Mapping mapping = word.mapping();
+        long before = mapping != null
+                ? mapping.testSet(0, alone, free)
+                : word.testSet(alone, free, Deadline.in(hold.session.patience()));
+        return before == alone;
     }
 
     private synchronized void forget(Hold hold) {
