@@ -28,7 +28,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * Locks of embedded callers (paper §7.2).
  *
  * <p>{@code uncontended}: acquire and release of a lock whose word lies on another node of this host, against one fetch-add
- * on such a word through a handle. {@code contended-N}: N threads at three nodes that always want the lock, nanoseconds for
+ * on such a word through a handle; {@code uncontended-vs-two-atomics}: the same against the addition and the compare-and-set
+ * that it makes. {@code contended-N}: N threads at three nodes that always want the lock, nanoseconds for
  * a hand-over, against as many threads at a fair {@link ReentrantLock} of one JVM, which crosses no node.
  */
 final class LockBench implements BenchMain.Benchmark {
@@ -85,6 +86,19 @@ final class LockBench implements BenchMain.Benchmark {
                         }
                     });
             report.add("uncontended", Long.BYTES, "ns", result.oursNs(), result.rawNs());
+            Duel.Result atomics = Duel.fight(
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            lock.acquire(PATIENCE).close();
+                        }
+                    },
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            long before = word.fetchAdd(0, 1);
+                            word.testSet(0, before + 1, before);
+                        }
+                    });
+            report.add("uncontended-vs-two-atomics", Long.BYTES, "ns", atomics.oursNs(), atomics.rawNs());
         }
     }
 

@@ -18,8 +18,8 @@ public interface LtLock {
      * {@code LT_lock}. One atomic addition when it is free.
      *
      * @throws LiteTimeoutException when it was not acquired until the deadline; the caller is out of the queue then
-     * @throws LmrUnavailableException when the node that holds the lock's word is lost, or the thread was interrupted (it
-     *     is still marked so); the caller is out of the queue then
+     * @throws LmrUnavailableException when the node that holds the lock's word is lost, or an embedded caller's thread was
+     *     interrupted (it is still marked so); the caller is out of the queue then. An attached application waits on
      * @throws LimitExceededException when as many of its session or node wait for the lock as may
      */
     HeldLock acquire(Duration deadline);

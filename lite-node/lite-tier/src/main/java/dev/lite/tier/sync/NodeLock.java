@@ -245,6 +245,18 @@ final class NodeLock {
 
     private HeldLock await(Hold hold, Deadline deadline) {
         counters.waited();
+        HeldLock held = null;
+        try {
+            held = awaitTurn(hold, deadline);
+            return held;
+        } finally {
+            if (held == null && !giveUp(hold)) {
+                hold.close(); // its turn came while the wait failed
+            }
+        }
+    }
+
+    private HeldLock awaitTurn(Hold hold, Deadline deadline) {
         long queueAtNs = System.nanoTime();
         LiteException trouble = null;
         while (hold.state() == Hold.WAITING) {
@@ -284,18 +296,14 @@ final class NodeLock {
             switch (calls.queue(word.ref(), hold.ticket, ofCall)) {
                 case QUEUED -> {}
                 case HELD -> turn(hold.ticket);
-                case PASSED -> {
-                    if (giveUp(hold)) {
-                        throw new LmrUnavailableException(
-                                "lock \"%s\": its home took this node for dead and passed ticket %d over"
-                                        .formatted(name, hold.ticket));
-                    }
-                }
+                case PASSED ->
+                    throw new LmrUnavailableException(
+                            "lock \"%s\": its home took this node for dead and passed ticket %d over"
+                                    .formatted(name, hold.ticket));
             }
             return null;
         } catch (LmrUnavailableException e) {
-            giveUp(hold);
-            throw e;
+            throw e; // the home's memory is lost, or this node was passed over
         } catch (LiteException e) {
             return e;
         }
@@ -387,7 +395,12 @@ final class NodeLock {
     /** Releases a lock that nobody waits for; false when somebody does. */
     private boolean releaseAlone(Hold hold) {
         long alone = LockWord.heldAlone(hold.ticket);
-        return word.testSet(alone, alone + LockWord.PASS, word.deadline(hold.session.patience())) == alone;
+        long free = alone + LockWord.PASS;
+        Mapping mapping = word.mapping();
+        long before = mapping != null
+                ? mapping.testSet(0, alone, free)
+                : word.testSet(alone, free, Deadline.in(hold.session.patience()));
+        return before == alone;
     }
 
     private synchronized void forget(Hold hold) {

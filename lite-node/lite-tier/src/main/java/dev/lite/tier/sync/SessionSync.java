@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The locks and barriers of one session, which owns what it holds. Any thread.
@@ -28,6 +29,7 @@ public final class SessionSync implements TierSync {
     private final Map<String, SessionLock> locks = new ConcurrentHashMap<>();
     private final Map<String, NodeBarrier> barriers = new ConcurrentHashMap<>();
     private volatile boolean open = true;
+    private volatile @Nullable Deadline end;
 
     SessionSync(SyncService service, String owner, Duration patience) {
         this.service = service;
@@ -49,14 +51,15 @@ public final class SessionSync implements TierSync {
         return new SessionLostException("the session of %s has ended; its locks have passed on".formatted(owner));
     }
 
-    /** How long an operation waits that has no deadline of its own. */
+    /** How long an operation waits that has no deadline of its own; the releases of the session's end share one. */
     Duration patience() {
-        return patience;
+        Deadline ofEnd = end;
+        return ofEnd == null ? patience : ofEnd.remaining();
     }
 
     @Override
     public LtLock lock(String name) {
-        return lock(name, patience);
+        return lock(name, patience());
     }
 
     @Override
@@ -75,7 +78,7 @@ public final class SessionSync implements TierSync {
 
     @Override
     public LtBarrier barrier(String name, int parties) {
-        return barrier(name, parties, patience);
+        return barrier(name, parties, patience());
     }
 
     @Override
@@ -111,6 +114,7 @@ public final class SessionSync implements TierSync {
     /** Ends every wait and releases every lock. The session's data operations are over. */
     public void close() {
         endWaits();
+        end = Deadline.in(patience);
         locks.values().forEach(lock -> lock.lock.releaseAll(this));
     }
 

@@ -345,7 +345,7 @@ abstract class SyncContract {
     void aBarrierIsPassedRoundAfterRound() {
         TestCluster cluster = cluster(3);
         int parties = 5;
-        int rounds = 200;
+        int rounds = 1_000;
         List<FutureTask<List<Long>>> tasks = new ArrayList<>();
         for (int index = 0; index < parties; index++) {
             Lite lite = cluster.attach(index % 3);
