@@ -60,7 +60,7 @@ final class AllocationBench implements BenchMain.Benchmark {
     }
 
     private static Times measure(long bytes, LiteNode node, LtMemory memory, LtMemory other) {
-        int rounds = (int) Math.clamp(ROUNDS_BYTES / bytes, ROUNDS_MIN, ROUNDS_MAX);
+        int rounds = Math.clamp(ROUNDS_BYTES / bytes, ROUNDS_MIN, ROUNDS_MAX);
         Times times = new Times(rounds);
         for (int round = 0; round < rounds; round++) {
             while (node.usage().uncleanBytes() > 0) {

@@ -33,15 +33,17 @@ public final class BulkOperations {
     private BulkOperations() {}
 
     static void memset(Mapping mapping, long offset, long length, byte value, Deadline deadline) {
-        checkWhole(mapping, Permission.WRITE, offset, length, deadline);
+        if (length <= 0) {
+            check(mapping, Permission.WRITE, offset, length, deadline);
+        }
         for (long done = 0; done < length; ) {
             mapping.hold(Permission.WRITE.bit(), offset + done, length - done, deadline);
             done += memsetRound(mapping, offset + done, length - done, value, deadline);
         }
     }
 
-    /** What is refused is refused before the first byte is touched; also a range of no bytes. */
-    private static void checkWhole(Mapping mapping, Permission needed, long offset, long length, Deadline deadline) {
+    /** The first round checks the whole range before it touches a byte; this is for ranges that have no round. */
+    private static void check(Mapping mapping, Permission needed, long offset, long length, Deadline deadline) {
         mapping.hold(needed.bit(), offset, length, deadline);
         mapping.letGo();
     }
@@ -99,10 +101,13 @@ public final class BulkOperations {
             long length,
             boolean overlapAllowed,
             Deadline deadline) {
-        checkWhole(source, Permission.READ, sourceOffset, length, deadline);
-        checkWhole(target, Permission.WRITE, targetOffset, length, deadline);
         boolean overlap = source.id() == target.id() && Math.abs(sourceOffset - targetOffset) < length;
-        if (overlap && !overlapAllowed) {
+        boolean refused = overlap && !overlapAllowed;
+        if (length <= 0 || refused) {
+            check(source, Permission.READ, sourceOffset, length, deadline);
+            check(target, Permission.WRITE, targetOffset, length, deadline);
+        }
+        if (refused) {
             throw new IllegalArgumentException(
                     "memcpy within %s: %d bytes from offset %d and from offset %d overlap; memmove is for that"
                             .formatted(source, length, sourceOffset, targetOffset));

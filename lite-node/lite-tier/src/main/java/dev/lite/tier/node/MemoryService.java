@@ -121,15 +121,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 new ShareAllocation(self, config, arena, allocator, directory, links, nodeCalls, nodeReclaimer);
         allocation = shareAllocation;
         masters = new Masters(
-                self,
-                directory,
-                records,
-                allMappers,
-                calledForLmrs,
-                work,
-                shareAllocation,
-                nodeReclaimer,
-                executor);
+                self, directory, records, allMappers, calledForLmrs, work, shareAllocation, nodeReclaimer, executor);
         return nodeReclaimer;
     }
 

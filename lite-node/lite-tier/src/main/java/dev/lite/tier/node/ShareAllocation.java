@@ -117,9 +117,8 @@ final class ShareAllocation implements Masters.Allocation {
             }
             return allocated;
         } catch (RuntimeException | Error e) {
-            reclaimer
-                    .giveBackLater(
-                            new LmrRecord(lmrId, LmrRecord.State.FREEING, size, chunkShift, 0, Map.of(), allocated));
+            reclaimer.giveBackLater(
+                    new LmrRecord(lmrId, LmrRecord.State.FREEING, size, chunkShift, 0, Map.of(), allocated));
             throw e;
         }
     }
@@ -151,5 +150,4 @@ final class ShareAllocation implements Masters.Allocation {
                 .map(run -> new Run(run.offset(), run.length(), run.entry()))
                 .toList();
     }
-
 }

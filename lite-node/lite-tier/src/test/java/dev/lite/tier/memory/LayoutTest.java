@@ -103,7 +103,8 @@ class LayoutTest {
         Seeds.forEach(200, random -> {
             long size = size(random);
             int nodes = 1 + random.nextInt(5);
-            LmrRecord lmr = model(random, size, Layout.chunkShift(size, nodes), nodes).lmr();
+            LmrRecord lmr =
+                    model(random, size, Layout.chunkShift(size, nodes), nodes).lmr();
             MappedPlaces where = new MappedPlaces(lmr, Layout.places(lmr, node -> 0));
             for (int probe = 0; probe < 100; probe++) {
                 long at = probe == 0 ? size - 1 : random.nextLong(size);
