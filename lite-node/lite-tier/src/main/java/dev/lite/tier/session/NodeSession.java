@@ -185,8 +185,8 @@ final class NodeSession implements Runnable {
         SessionWorker newWorker =
                 new SessionWorker(name(), memory, config.area(), handles, rpc, locks, config.spins(), this::end);
         worker = newWorker;
-        requests = new ControlRequestHandler(
-                name(), opened, handles, rpc, locks, config, channel, this::end, this::drop);
+        requests =
+                new ControlRequestHandler(name(), opened, handles, rpc, locks, config, channel, this::end, this::drop);
         channel.send(
                 new Welcome(
                         SessionProtocol.VERSION,
