@@ -163,8 +163,10 @@ public final class PollRole implements AutoCloseable {
             for (int rounds = 1; !waiter.isOver(); rounds++) {
                 boolean looked = false;
                 if (poll() > 0) {
+                    if (idle > 0) {
+                        spins.helped(); // not what was there at once, or is why the thread was woken
+                    }
                     idle = 0;
-                    spins.helped();
                 } else if (idle < budget) {
                     idle++;
                     Thread.onSpinWait();

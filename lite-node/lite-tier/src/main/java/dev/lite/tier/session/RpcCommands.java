@@ -181,7 +181,9 @@ final class RpcCommands {
             long result = carryOut(command, slots);
             slots.complete(command.slot(), 0, result);
         } catch (LiteException refused) {
-            slots.fail(command.slot(), refused.code(), String.valueOf(refused.getMessage()));
+            // The end interrupts what waits: that is why it failed, whatever it says itself.
+            LiteException.Code code = ended ? LiteException.Code.SESSION_LOST : refused.code();
+            slots.fail(command.slot(), code, String.valueOf(refused.getMessage()));
         } catch (IllegalStateException | IllegalArgumentException refused) {
             slots.fail(command.slot(), LiteException.Code.RPC_FAILED, String.valueOf(refused.getMessage()));
         } catch (RuntimeException | Error broken) {
