@@ -74,18 +74,6 @@ final class LockBench implements BenchMain.Benchmark {
                 LmrHandle word = lite.memory().malloc(LmrSpec.of(Long.BYTES).withPlacement(Placement.on("node-1")))) {
             home.sync().lock("uncontended").acquire(PATIENCE).close();
             LtLock lock = lite.sync().lock("uncontended");
-            Duel.Result result = Duel.fight(
-                    n -> {
-                        for (int i = 0; i < n; i++) {
-                            lock.acquire(PATIENCE).close();
-                        }
-                    },
-                    n -> {
-                        for (int i = 0; i < n; i++) {
-                            word.fetchAdd(0, 1);
-                        }
-                    });
-            report.add("uncontended", Long.BYTES, "ns", result.oursNs(), result.rawNs());
             Duel.Result atomics = Duel.fight(
                     n -> {
                         for (int i = 0; i < n; i++) {
@@ -99,6 +87,18 @@ final class LockBench implements BenchMain.Benchmark {
                         }
                     });
             report.add("uncontended-vs-two-atomics", Long.BYTES, "ns", atomics.oursNs(), atomics.rawNs());
+            Duel.Result result = Duel.fight(
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            lock.acquire(PATIENCE).close();
+                        }
+                    },
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            word.fetchAdd(0, 1);
+                        }
+                    });
+            report.add("uncontended", Long.BYTES, "ns", result.oursNs(), result.rawNs());
         }
     }
 
