@@ -41,7 +41,7 @@ final class LockBench implements BenchMain.Benchmark {
 
     /** A lock as the contended cases use it. */
     private interface Critical {
-        void enterAndLeave();
+        void run(Runnable inside);
     }
 
     @Override
@@ -74,18 +74,6 @@ final class LockBench implements BenchMain.Benchmark {
                 LmrHandle word = lite.memory().malloc(LmrSpec.of(Long.BYTES).withPlacement(Placement.on("node-1")))) {
             home.sync().lock("uncontended").acquire(PATIENCE).close();
             LtLock lock = lite.sync().lock("uncontended");
-            Duel.Result result = Duel.fight(
-                    n -> {
-                        for (int i = 0; i < n; i++) {
-                            lock.acquire(PATIENCE).close();
-                        }
-                    },
-                    n -> {
-                        for (int i = 0; i < n; i++) {
-                            word.fetchAdd(0, 1);
-                        }
-                    });
-            report.add("uncontended", Long.BYTES, "ns", result.oursNs(), result.rawNs());
             Duel.Result atomics = Duel.fight(
                     n -> {
                         for (int i = 0; i < n; i++) {
@@ -99,6 +87,18 @@ final class LockBench implements BenchMain.Benchmark {
                         }
                     });
             report.add("uncontended-vs-two-atomics", Long.BYTES, "ns", atomics.oursNs(), atomics.rawNs());
+            Duel.Result result = Duel.fight(
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            lock.acquire(PATIENCE).close();
+                        }
+                    },
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            word.fetchAdd(0, 1);
+                        }
+                    });
+            report.add("uncontended", Long.BYTES, "ns", result.oursNs(), result.rawNs());
         }
     }
 
@@ -113,15 +113,16 @@ final class LockBench implements BenchMain.Benchmark {
                 Lite lite = nodes.get(index % NODES).attach("bench");
                 sessions.add(lite);
                 LtLock lock = lite.sync().lock(name);
-                ours.add(() -> {
+                ours.add(inside -> {
                     try (HeldLock held = lock.acquire(PATIENCE)) {
-                        held.fencingToken();
+                        requireHeld(held);
+                        inside.run();
                     }
                 });
-                raw.add(() -> {
+                raw.add(inside -> {
                     fair.lock();
                     try {
-                        fair.getHoldCount();
+                        inside.run();
                     } finally {
                         fair.unlock();
                     }
@@ -154,6 +155,12 @@ final class LockBench implements BenchMain.Benchmark {
         }
     }
 
+    private static void requireHeld(HeldLock held) {
+        if (!held.isHeld()) {
+            throw new IllegalStateException(held + " is not held");
+        }
+    }
+
     private static SyncStats stats(List<LiteNode> nodes) {
         List<SyncStats> all = nodes.stream().map(LiteNode::syncStats).toList();
         return new SyncStats(
@@ -163,20 +170,28 @@ final class LockBench implements BenchMain.Benchmark {
                 all.stream().mapToLong(SyncStats::passedOver).sum());
     }
 
-    /** Lets all threads at the lock for a while; returns nanoseconds for each time that somebody had it. */
+    /**
+     * Lets all threads at the lock for a while; returns nanoseconds for each time that it went from one thread to another. Who
+     * gets it again because no other had asked in the meantime is not counted.
+     */
     private static double handOverNs(List<Critical> threads) {
         CountDownLatch go = new CountDownLatch(1);
-        long[] counts = new long[threads.size() * 16]; // a line each
+        long[] handOvers = new long[1]; // both guarded by the lock that is measured
+        int[] last = {-1};
         AtomicBoolean stop = new AtomicBoolean();
         List<Thread> running = new ArrayList<>();
         for (int index = 0; index < threads.size(); index++) {
-            int at = index * 16;
+            int mine = index;
             Critical critical = threads.get(index);
             running.add(Thread.ofPlatform().start(() -> {
                 await(go);
                 while (!stop.get()) {
-                    critical.enterAndLeave();
-                    counts[at]++;
+                    critical.run(() -> {
+                        if (last[0] != mine) {
+                            last[0] = mine;
+                            handOvers[0]++;
+                        }
+                    });
                 }
             }));
         }
@@ -187,7 +202,7 @@ final class LockBench implements BenchMain.Benchmark {
         }
         stop.set(true);
         running.forEach(LockBench::join);
-        return (System.nanoTime() - start) / (double) Arrays.stream(counts).sum();
+        return (System.nanoTime() - start) / (double) handOvers[0];
     }
 
     private static void await(CountDownLatch latch) {
