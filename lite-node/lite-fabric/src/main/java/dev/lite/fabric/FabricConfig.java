@@ -2,6 +2,8 @@ package dev.lite.fabric;
 
 import java.nio.file.Path;
 import java.util.Map;
+import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a driver is opened with.
@@ -11,8 +13,14 @@ import java.util.Map;
  *     not look into them
  * @param runDirectory where the driver may put sockets; exists
  * @param options the driver's own settings, checked by the driver at open
+ * @param tls this node's certificate and whom it trusts, for drivers whose bytes leave the host; null for none
  */
-public record FabricConfig(String node, byte[] hello, Path runDirectory, Map<String, String> options) {
+public record FabricConfig(
+        String node,
+        byte[] hello,
+        Path runDirectory,
+        Map<String, String> options,
+        @Nullable SSLContext tls) {
     /** Upper limit of a hello, in bytes. */
     public static final int HELLO_BYTES_MAX = 256;
 
@@ -26,6 +34,11 @@ public record FabricConfig(String node, byte[] hello, Path runDirectory, Map<Str
         options = Map.copyOf(options);
     }
 
+    /** Without TLS. */
+    public FabricConfig(String node, byte[] hello, Path runDirectory, Map<String, String> options) {
+        this(node, hello, runDirectory, options, null);
+    }
+
     @Override
     public byte[] hello() {
         return hello.clone();
@@ -33,13 +46,18 @@ public record FabricConfig(String node, byte[] hello, Path runDirectory, Map<Str
 
     /** The same with other options. */
     public FabricConfig withOptions(Map<String, String> newOptions) {
-        return new FabricConfig(node, hello, runDirectory, newOptions);
+        return new FabricConfig(node, hello, runDirectory, newOptions, tls);
+    }
+
+    /** The same with TLS, or without it when null. */
+    public FabricConfig withTls(@Nullable SSLContext context) {
+        return new FabricConfig(node, hello, runDirectory, options, context);
     }
 
     /** Without the values of the options: one may be a secret. */
     @Override
     public String toString() {
-        return "FabricConfig[node=%s, hello=%d bytes, runDirectory=%s, options=%s]"
-                .formatted(node, hello.length, runDirectory, options.keySet());
+        return "FabricConfig[node=%s, hello=%d bytes, runDirectory=%s, options=%s, tls=%s]"
+                .formatted(node, hello.length, runDirectory, options.keySet(), tls != null);
     }
 }

@@ -143,9 +143,8 @@ final class InetCalls {
         byte[] bytes = new byte[four ? Integer.BYTES : 2 * Long.BYTES];
         MemorySegment.copy(encoded, JAVA_BYTE, four ? IPV4_ADDRESS : IPV6_ADDRESS, bytes, 0, bytes.length);
         try {
-            var host = four
-                    ? InetAddress.getByAddress(bytes)
-                    : Inet6Address.getByAddress(null, bytes, encoded.get(JAVA_INT, IPV6_SCOPE));
+            int scope = four ? 0 : encoded.get(JAVA_INT, IPV6_SCOPE);
+            var host = scope == 0 ? InetAddress.getByAddress(bytes) : Inet6Address.getByAddress(null, bytes, scope);
             return new InetSocketAddress(host, Short.toUnsignedInt(encoded.get(PORT, Short.BYTES)));
         } catch (UnknownHostException e) {
             throw new AssertionError("%d bytes are an address".formatted(bytes.length), e);

@@ -20,6 +20,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -43,6 +44,7 @@ final class Connections implements AutoCloseable {
 
     private final String node;
     private final TcpOptions options;
+    private final @Nullable SSLContext tls;
     private final Handshake handshake;
     private final Memory memory;
     private final Epoll sockets;
@@ -88,6 +90,7 @@ final class Connections implements AutoCloseable {
     Connections(
             String node,
             TcpOptions options,
+            @Nullable SSLContext tls,
             Handshake handshake,
             Memory memory,
             Epoll sockets,
@@ -95,6 +98,7 @@ final class Connections implements AutoCloseable {
             Consumer<TcpEndpoint> ended) {
         this.node = node;
         this.options = options;
+        this.tls = tls;
         this.handshake = handshake;
         this.memory = memory;
         this.sockets = sockets;
@@ -133,11 +137,15 @@ final class Connections implements AutoCloseable {
             long deadline = deadline();
             long high = handshake.randomNumber();
             long low = handshake.randomNumber();
-            made[count++] = open(target, deadline);
+            made[count] = open(target, deadline);
+            count++;
+            secure(made[0], deadline);
             var verdict = handshake.connect(made[0].wire(), 0, options.lanes(), high, low, deadline);
             while (count < verdict.lanes()) {
                 requireWanted(endpoint);
-                made[count++] = open(target, deadline);
+                made[count] = open(target, deadline);
+                count++;
+                secure(made[count - 1], deadline);
                 var unused = handshake.connect(made[count - 1].wire(), count - 1, verdict.lanes(), high, low, deadline);
             }
             Handshake.awaitReady(made[0].wire(), deadline);
@@ -166,18 +174,18 @@ final class Connections implements AutoCloseable {
     }
 
     private Made open(InetSocketAddress target, long deadlineNs) {
-        return begin(TcpSocket.connect(target, Math.max(1, deadlineNs - System.nanoTime())));
+        return begin(TcpSocket.connect(target, Math.max(1, deadlineNs - System.nanoTime())), true);
     }
 
     /** Any socket that is in a handshake passes here, and ends in {@link #settle}. */
-    private Made begin(TcpSocket socket) {
+    private Made begin(TcpSocket socket, boolean connecting) {
         try {
             socket.setUserTimeout(options.peerTimeoutMs());
         } catch (OsException e) {
             socket.close();
             throw e;
         }
-        var wire = new PlainWire(socket);
+        var wire = tls == null ? new PlainWire(socket) : new TlsWire(socket, tls, connecting);
         synchronized (this) {
             if (!closed) {
                 handshaking.add(wire);
@@ -186,6 +194,12 @@ final class Connections implements AutoCloseable {
         }
         wire.abort();
         throw new WireException("this node closed the fabric");
+    }
+
+    private static void secure(Made made, long deadlineNs) {
+        if (made.wire() instanceof TlsWire encrypted) {
+            encrypted.handshake(deadlineNs);
+        }
     }
 
     /** A handshake is over, one way or the other. */
@@ -261,7 +275,8 @@ final class Connections implements AutoCloseable {
         try {
             peer = socket.peer();
             long deadline = deadline();
-            made = begin(socket);
+            made = begin(socket, false);
+            secure(made, deadline);
             var accepted = handshake.accept(made.wire(), deadline);
             strangers.release();
             stranger = false;

@@ -76,9 +76,9 @@ final class TcpFabric implements Fabric {
         this.config = config;
         this.options = options;
         this.handler = handler;
-        if (!options.bind().isLoopbackAddress() && options.secret() == null) {
+        if (!options.bind().isLoopbackAddress() && options.secret() == null && config.tls() == null) {
             throw new FabricException(
-                    "the TCP fabric listens at %s, where others than this host reach it: set %s, or %s to a loopback address"
+                    "the TCP fabric listens at %s, where others than this host reach it: set %s or TLS, or %s to a loopback address"
                             .formatted(options.bind().getHostAddress(), TcpOptions.SECRET, TcpOptions.BIND),
                     null);
         }
@@ -115,7 +115,7 @@ final class TcpFabric implements Fabric {
         Connections started;
         try {
             started = new Connections(
-                    config.node(), options, handshake, own, waiting.sockets(), this::offer, this::ended);
+                    config.node(), options, config.tls(), handshake, own, waiting.sockets(), this::offer, this::ended);
         } catch (OsException e) {
             throw new FabricException(
                     "node %s cannot listen for peers: %s".formatted(config.node(), e.getMessage()), e);

@@ -15,6 +15,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
+import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
 
 /** A node with its own memory and fabric, that notes what its handler is told. One thread, which holds the poll role. */
 final class TestNode implements AutoCloseable, FabricHandler {
@@ -34,13 +36,17 @@ final class TestNode implements AutoCloseable, FabricHandler {
     final Map<Long, FabricError> failed = new HashMap<>();
 
     TestNode(String name, String... options) {
+        this(name, null, options);
+    }
+
+    TestNode(String name, @Nullable SSLContext tls, String... options) {
         Map<String, String> all = new HashMap<>();
         for (int i = 0; i < options.length; i += 2) {
             all.put(options[i], options[i + 1]);
         }
         var hello = ("hello of " + name).getBytes(StandardCharsets.UTF_8);
         try {
-            fabric = new TcpFabricProvider().open(new FabricConfig(name, hello, Path.of("/"), all), this);
+            fabric = new TcpFabricProvider().open(new FabricConfig(name, hello, Path.of("/"), all, tls), this);
         } catch (RuntimeException e) {
             arena.close();
             throw e;

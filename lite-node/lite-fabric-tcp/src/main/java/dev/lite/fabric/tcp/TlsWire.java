@@ -1,0 +1,323 @@
+package dev.lite.fabric.tcp;
+
+import dev.lite.os.RawMemory;
+import dev.lite.os.TcpSocket;
+import java.nio.ByteBuffer;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLEngineResult;
+import javax.net.ssl.SSLException;
+
+/**
+ * A socket under TLS 1.3 with certificates of both sides, by the JDK. Whoever the context trusts is a node: host names are not
+ * looked at, since nodes move between hosts.
+ *
+ * <p>Bytes that are encrypted but not on their way yet do not count as taken: the sender comes back with the same ones when
+ * there is room, so no encrypted byte is ever forgotten here. One lock for both directions: an engine's halves meet.
+ */
+final class TlsWire implements Wire {
+    private static final String PROTOCOL = "TLSv1.3";
+    private static final int RANGE_BYTES = 16;
+
+    private final PlainWire plain;
+    private final SSLEngine engine;
+    // Guarded by this object, as what follows. Encrypted ones are kept ready to be read from.
+    private final ByteBuffer encryptedIn;
+    private final ByteBuffer encryptedOut;
+    private final ByteBuffer decrypted;
+    private final long encryptedInAddress;
+    private final long encryptedOutAddress;
+
+    /** Encrypted, and not reported as taken yet. */
+    private long unreported;
+
+    /** The last attempt to decrypt wanted more bytes than there are. */
+    private boolean underflow;
+
+    /** The peer sends no more. */
+    private volatile boolean ended;
+
+    TlsWire(TcpSocket socket, SSLContext context, boolean connecting) {
+        this.plain = new PlainWire(socket);
+        engine = context.createSSLEngine();
+        engine.setUseClientMode(connecting);
+        engine.setNeedClientAuth(!connecting);
+        engine.setEnabledProtocols(new String[] {PROTOCOL});
+        var session = engine.getSession();
+        encryptedIn = ByteBuffer.allocateDirect(session.getPacketBufferSize());
+        encryptedOut = ByteBuffer.allocateDirect(session.getPacketBufferSize());
+        decrypted = ByteBuffer.allocateDirect(session.getApplicationBufferSize());
+        encryptedInAddress = address(encryptedIn);
+        encryptedOutAddress = address(encryptedOut);
+        encryptedIn.limit(0);
+        encryptedOut.limit(0);
+        decrypted.limit(0);
+    }
+
+    private static long address(ByteBuffer direct) {
+        return java.lang.foreign.MemorySegment.ofBuffer(direct).address();
+    }
+
+    /**
+     * Does the handshake. Blocks until the deadline at most.
+     *
+     * @param deadlineNs of {@link System#nanoTime}
+     */
+    void handshake(long deadlineNs) {
+        try {
+            engine.beginHandshake();
+            while (true) {
+                boolean wait = false;
+                synchronized (this) {
+                    // What the engine said is on its way before the peer is waited for.
+                    if (flush()) {
+                        switch (engine.getHandshakeStatus()) {
+                            case FINISHED, NOT_HANDSHAKING -> {
+                                return;
+                            }
+                            case NEED_TASK -> runTasks();
+                            case NEED_WRAP -> {
+                                int unused = wrap(new ByteBuffer[] {ByteBuffer.allocate(0)});
+                            }
+                            default -> wait = unwrap() <= 0 && !hasEncrypted();
+                        }
+                    }
+                }
+                await(wait, deadlineNs);
+            }
+        } catch (SSLException e) {
+            throw failed(e);
+        }
+    }
+
+    private synchronized boolean hasEncrypted() {
+        return encryptedIn.hasRemaining() && !underflow;
+    }
+
+    private void await(boolean forInput, long deadlineNs) throws SSLException {
+        long left = deadlineNs - System.nanoTime();
+        if (left <= 0) {
+            throw new SSLException("the time for the handshake is over");
+        }
+        boolean output;
+        synchronized (this) {
+            output = encryptedOut.hasRemaining();
+        }
+        boolean ready = output ? plain.awaitWritable(left) : !forInput || ended || plain.awaitReadable(left);
+        if (!ready) {
+            throw new SSLException("the time for the handshake is over");
+        }
+        if (ended) {
+            throw new SSLException("it closed the connection");
+        }
+    }
+
+    private void runTasks() {
+        for (Runnable task = engine.getDelegatedTask(); task != null; task = engine.getDelegatedTask()) {
+            task.run();
+        }
+    }
+
+    private static WireException failed(SSLException e) {
+        return new WireException("TLS: " + e.getMessage(), e);
+    }
+
+    @Override
+    public long send(long address, long length) {
+        return send(new ByteBuffer[] {buffer(address, length)});
+    }
+
+    @Override
+    public long sendVector(long iovec, int count) {
+        var buffers = new ByteBuffer[count];
+        for (int i = 0; i < count; i++) {
+            long range = iovec + (long) i * RANGE_BYTES;
+            buffers[i] = buffer(RawMemory.getLong(range), RawMemory.getLong(range + Long.BYTES));
+        }
+        return send(buffers);
+    }
+
+    private static ByteBuffer buffer(long address, long length) {
+        return RawMemory.all()
+                .asSlice(address, Math.min(length, Integer.MAX_VALUE))
+                .asByteBuffer();
+    }
+
+    private synchronized long send(ByteBuffer[] buffers) {
+        try {
+            long taken = 0;
+            if (!flush()) {
+                return 0;
+            }
+            if (unreported > 0) {
+                taken = unreported;
+                unreported = 0;
+                skip(buffers, taken);
+            }
+            while (hasRemaining(buffers)) {
+                int consumed = wrap(buffers);
+                if (!flush()) {
+                    unreported = consumed;
+                    return taken;
+                }
+                taken += consumed;
+            }
+            return taken;
+        } catch (SSLException e) {
+            throw failed(e);
+        }
+    }
+
+    private static void skip(ByteBuffer[] buffers, long bytes) {
+        long left = bytes;
+        for (var buffer : buffers) {
+            int skipped = (int) Math.min(left, buffer.remaining());
+            buffer.position(buffer.position() + skipped);
+            left -= skipped;
+        }
+    }
+
+    private static boolean hasRemaining(ByteBuffer[] buffers) {
+        return buffers[buffers.length - 1].hasRemaining();
+    }
+
+    /** Encrypts one record, or says something of the engine's own; how many bytes were encrypted. */
+    private int wrap(ByteBuffer[] buffers) throws SSLException {
+        encryptedOut.clear();
+        SSLEngineResult result;
+        try {
+            result = engine.wrap(buffers, encryptedOut);
+        } finally {
+            encryptedOut.flip();
+        }
+        if (result.getStatus() != SSLEngineResult.Status.OK) {
+            throw new SSLException("cannot encrypt: " + result.getStatus());
+        }
+        if (result.getHandshakeStatus() == SSLEngineResult.HandshakeStatus.NEED_TASK) {
+            runTasks();
+        }
+        return result.bytesConsumed();
+    }
+
+    /** Sends what is encrypted; whether all of it is on its way. */
+    private boolean flush() {
+        while (encryptedOut.hasRemaining()) {
+            long sent = plain.send(encryptedOutAddress + encryptedOut.position(), encryptedOut.remaining());
+            if (sent == 0) {
+                return false;
+            }
+            encryptedOut.position(encryptedOut.position() + (int) sent);
+        }
+        return true;
+    }
+
+    @Override
+    public synchronized long receive(long address, long length) {
+        try {
+            while (!decrypted.hasRemaining()) {
+                int received = unwrap();
+                if (received < 0) {
+                    return END;
+                }
+                if (received == 0) {
+                    return 0;
+                }
+            }
+        } catch (SSLException e) {
+            throw failed(e);
+        }
+        int taken = (int) Math.min(length, decrypted.remaining());
+        RawMemory.copyFrom(java.lang.foreign.MemorySegment.ofBuffer(decrypted), 0, address, taken);
+        decrypted.position(decrypted.position() + taken);
+        return taken;
+    }
+
+    /** Decrypts one record, once it is there: 1 when something happened, 0 when more bytes are needed, -1 at the end. */
+    private int unwrap() throws SSLException {
+        if (ended) {
+            return -1;
+        }
+        decrypted.clear();
+        SSLEngineResult result;
+        try {
+            result = engine.unwrap(encryptedIn, decrypted);
+        } finally {
+            decrypted.flip();
+        }
+        if (result.getHandshakeStatus() == SSLEngineResult.HandshakeStatus.NEED_TASK) {
+            runTasks();
+        }
+        return switch (result.getStatus()) {
+            case OK -> {
+                underflow = false;
+                yield 1;
+            }
+            case CLOSED -> {
+                ended = true;
+                yield -1;
+            }
+            case BUFFER_UNDERFLOW -> fill();
+            case BUFFER_OVERFLOW -> throw new SSLException("a record is longer than it may be");
+        };
+    }
+
+    private int fill() {
+        underflow = true;
+        encryptedIn.compact();
+        long got;
+        try {
+            got = plain.receive(encryptedInAddress + encryptedIn.position(), encryptedIn.remaining());
+            if (got > 0) {
+                encryptedIn.position(encryptedIn.position() + (int) got);
+                underflow = false;
+            }
+        } finally {
+            encryptedIn.flip();
+        }
+        if (got == END) {
+            ended = true;
+            return -1;
+        }
+        return got > 0 ? 1 : 0;
+    }
+
+    @Override
+    public boolean awaitReadable(long timeoutNs) {
+        synchronized (this) {
+            if (decrypted.hasRemaining()) {
+                return true;
+            }
+        }
+        return plain.awaitReadable(timeoutNs);
+    }
+
+    @Override
+    public boolean awaitWritable(long timeoutNs) {
+        return plain.awaitWritable(timeoutNs);
+    }
+
+    @Override
+    public void endOutput() {
+        plain.endOutput();
+    }
+
+    @Override
+    public boolean awaitPeerEnd(long timeoutNs) {
+        return plain.awaitPeerEnd(timeoutNs);
+    }
+
+    @Override
+    public boolean isReset() {
+        return plain.isReset();
+    }
+
+    @Override
+    public void shutdown() {
+        plain.shutdown();
+    }
+
+    @Override
+    public void abort() {
+        plain.abort();
+    }
+}

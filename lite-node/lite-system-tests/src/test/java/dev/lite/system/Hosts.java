@@ -1,0 +1,146 @@
+package dev.lite.system;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Several "hosts" on this machine: network namespaces, each with one interface to a switch in a namespace of its own, which
+ * has an address, too. Nothing outside of these namespaces is touched. {@link #close} ends the processes and removes the namespaces.
+ */
+final class Hosts implements AutoCloseable {
+    private static final String NET = "10.77.0.";
+    private static final int SWITCH = 254;
+    private static final long PAUSE_NS = 20_000_000;
+
+    private final String prefix = "lite%d-".formatted(ProcessHandle.current().pid());
+    private final Path directory;
+    private final List<String> namespaces = new ArrayList<>();
+    private final List<Process> processes = new ArrayList<>();
+
+    private Hosts(Path directory) {
+        this.directory = directory;
+    }
+
+    /** Why there can be none here, in words. */
+    static Optional<String> unavailable() {
+        try {
+            if (!Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0)) {
+                return Optional.of("network namespaces need root");
+            }
+            String probe = "lite%d-probe".formatted(ProcessHandle.current().pid());
+            ip("netns", "add", probe);
+            ip("netns", "del", probe);
+            return Optional.empty();
+        } catch (IOException | UncheckedIOException | IllegalStateException e) {
+            return Optional.of("network namespaces cannot be made here: " + e.getMessage());
+        }
+    }
+
+    /** Makes so many hosts and their switch; logs go into the directory. */
+    static Hosts make(int count, Path directory) {
+        var hosts = new Hosts(directory);
+        try {
+            String hub = hosts.add("switch");
+            ip("-n", hub, "link", "add", "br0", "type", "bridge");
+            ip("-n", hub, "addr", "add", NET + SWITCH + "/24", "dev", "br0");
+            ip("-n", hub, "link", "set", "br0", "up");
+            for (int host = 1; host <= count; host++) {
+                String namespace = hosts.add(Integer.toString(host));
+                String port = "port" + host;
+                ip("-n", namespace, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", hub);
+                ip("-n", hub, "link", "set", port, "master", "br0", "up");
+                ip("-n", namespace, "addr", "add", address(host) + "/24", "dev", "eth0");
+                ip("-n", namespace, "link", "set", "eth0", "up");
+            }
+            return hosts;
+        } catch (RuntimeException e) {
+            hosts.close();
+            throw e;
+        }
+    }
+
+    private String add(String name) {
+        String namespace = prefix + name;
+        ip("netns", "add", namespace);
+        namespaces.add(namespace);
+        ip("-n", namespace, "link", "set", "lo", "up");
+        return namespace;
+    }
+
+    /** The address of a host, from 1. */
+    static String address(int host) {
+        return NET + host;
+    }
+
+    static String switchAddress() {
+        return NET + SWITCH;
+    }
+
+    /** Runs a program at a host, or at the switch (0), and waits until its ready file is there. */
+    void start(int host, String name, List<String> command, Path readyFile) {
+        List<String> whole =
+                new ArrayList<>(List.of("ip", "netns", "exec", host == 0 ? prefix + "switch" : prefix + host));
+        whole.addAll(command);
+        Path log = directory.resolve(name + ".log");
+        Process process;
+        try {
+            Files.createDirectories(directory);
+            process = new ProcessBuilder(whole)
+                    .redirectErrorStream(true)
+                    .redirectOutput(log.toFile())
+                    .start();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        processes.add(process);
+        long end = System.nanoTime() + Clusters.seconds(90).toNanos();
+        while (!Files.exists(readyFile)) {
+            if (!process.isAlive() || System.nanoTime() - end > 0) {
+                throw new AssertionError("%s is not ready; its log is %s".formatted(name, log));
+            }
+            LockSupport.parkNanos(PAUSE_NS);
+        }
+    }
+
+    @Override
+    public void close() {
+        processes.forEach(Process::destroyForcibly);
+        for (Process process : processes) {
+            try {
+                process.waitFor(Duration.ofSeconds(10));
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+        for (String namespace : namespaces) {
+            ip("netns", "del", namespace);
+        }
+    }
+
+    private static void ip(String... arguments) {
+        List<String> command = new ArrayList<>(List.of("ip"));
+        command.addAll(Arrays.asList(arguments));
+        try {
+            Process process =
+                    new ProcessBuilder(command).redirectErrorStream(true).start();
+            String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+            if (process.waitFor() != 0) {
+                throw new IllegalStateException("%s: %s".formatted(String.join(" ", command), said));
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted", e);
+        }
+    }
+}
