@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.ServiceLoader;
+import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,14 +18,10 @@ public interface Lite extends AutoCloseable {
     LtMemory memory();
 
     /** Calls and messages. */
-    default LtRpc rpc() {
-        throw new UnsupportedOperationException("this session has no calls yet");
-    }
+    LtRpc rpc();
 
     /** Locks and barriers. */
-    default LtSync sync() {
-        throw new UnsupportedOperationException("this session has no locks yet");
-    }
+    LtSync sync();
 
     /** The name of the node this session is attached to. */
     String nodeName();
@@ -34,6 +31,12 @@ public interface Lite extends AutoCloseable {
 
     /** Whether the session is up. A session that lost its node is not; its handles throw {@link SessionLostException}. */
     boolean isOpen();
+
+    /**
+     * Completed with the reason, in words, when the session has ended: closed here, or lost with its node. What depends on
+     * it runs on a virtual thread.
+     */
+    CompletionStage<String> ended();
 
     /** Ends the session. A second call does nothing. */
     @Override

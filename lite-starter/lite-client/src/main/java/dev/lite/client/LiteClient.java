@@ -10,6 +10,7 @@ import dev.lite.client.protocol.ControlMessage.NodesPage;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletionStage;
 
 /**
  * A session with this host's node, over a Unix socket and shared memory. Any thread. After its node went away it stays
@@ -69,6 +70,11 @@ public final class LiteClient implements Lite {
     @Override
     public boolean isOpen() {
         return session.isOpen();
+    }
+
+    @Override
+    public CompletionStage<String> ended() {
+        return session.ended();
     }
 
     @Override

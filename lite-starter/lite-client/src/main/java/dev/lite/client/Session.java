@@ -12,6 +12,8 @@ import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
@@ -42,6 +44,7 @@ final class Session {
     /** Why the session ended; the first reason stays. */
     private final AtomicReference<@Nullable String> lostReason = new AtomicReference<>();
 
+    private final CompletableFuture<String> ended = new CompletableFuture<>();
     private final Thread reader;
 
     /** Takes channel and memory over; they are the reader's from {@link #start} on. */
@@ -139,6 +142,10 @@ final class Session {
         }
     }
 
+    CompletionStage<String> ended() {
+        return ended.minimalCompletionStage();
+    }
+
     private void end(String reason) {
         lostReason.compareAndSet(null, describe(reason));
         String known = lostReason.get();
@@ -148,6 +155,9 @@ final class Session {
         if (!detached.get()) {
             LOG.warn("{}", known);
         }
+        ended.completeAsync(
+                () -> String.valueOf(known),
+                work -> Thread.ofVirtual().name("lite-client-ended").start(work));
         if (!data.close(System.nanoTime() + LAST_USERS_WAIT_NS)) {
             LOG.warn(
                     "{}: after {} s a thread is still in the middle of an operation; the session's memory stays mapped",

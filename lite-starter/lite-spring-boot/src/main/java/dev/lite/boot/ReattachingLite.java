@@ -1,6 +1,7 @@
 package dev.lite.boot;
 
 import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
@@ -11,6 +12,7 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
@@ -23,9 +25,14 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -33,7 +40,8 @@ import org.slf4j.LoggerFactory;
  * The application's one session, made anew when the node went away and came back, so that an injected {@link LtMemory}
  * outlives its node's restart. The first call after the loss attaches again; while nobody listens it gets the
  * {@link dev.lite.api.NodeUnreachableException} of the attempt. Handles belong to the session that made them: after a
- * loss they throw {@link SessionLostException}, and their owner maps by name again.
+ * loss they throw {@link SessionLostException}, and their owner maps by name again. Handlers do not: while an application has
+ * any, a lost session is replaced without a call, and they are served there again.
  *
  * <p>Every method may be called by any number of threads; one of them attaches, the others wait for it, at most for the
  * configured deadline.
@@ -41,6 +49,8 @@ import org.slf4j.LoggerFactory;
 final class ReattachingLite implements Lite {
 
     private static final Logger LOG = LoggerFactory.getLogger(ReattachingLite.class);
+    private static final long RETRY_NS_MIN = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long RETRY_NS_MAX = TimeUnit.SECONDS.toNanos(5);
 
     private final AttachOptions options;
     private final Function<AttachOptions, Lite> attach;
@@ -48,6 +58,10 @@ final class ReattachingLite implements Lite {
     private final LtRpc rpc = new CurrentRpc();
     private final LtSync sync = new CurrentSync();
     private final ReentrantLock attaching = new ReentrantLock();
+    private final CompletableFuture<String> ended = new CompletableFuture<>();
+    /** Registered handlers; one for each function of the application. */
+    private final Set<KeptHandler> handlers = ConcurrentHashMap.newKeySet();
+
     private volatile Lite session;
     private volatile boolean closed;
 
@@ -56,6 +70,7 @@ final class ReattachingLite implements Lite {
         this.options = options;
         this.attach = attach;
         this.session = attach.apply(options);
+        watch(session);
         LOG.info("Attached to node {} at {} as {}", session.nodeName(), options.socket(), options.application());
     }
 
@@ -98,6 +113,33 @@ final class ReattachingLite implements Lite {
         } finally {
             attaching.unlock();
         }
+        ended.completeAsync(
+                () -> "the application closed it",
+                work -> Thread.ofVirtual().name("lite-ended").start(work));
+    }
+
+    @Override
+    public CompletionStage<String> ended() {
+        return ended.minimalCompletionStage();
+    }
+
+    private void watch(Lite attached) {
+        CompletionStage<Void> unused = attached.ended().thenAccept(reason -> serveAgain());
+    }
+
+    /** Attaches again for the handlers' sake; asks the node again and again, more and more seldom. A virtual thread. */
+    private void serveAgain() {
+        long pauseNs = RETRY_NS_MIN;
+        while (!closed && !handlers.isEmpty()) {
+            try {
+                openSession();
+                return;
+            } catch (LiteException e) {
+                LOG.debug("No node at {} to serve at yet: {}", options.socket(), e.getMessage());
+            }
+            LockSupport.parkNanos(pauseNs);
+            pauseNs = Math.min(2 * pauseNs, RETRY_NS_MAX);
+        }
     }
 
     /** The session of now, open or lost. */
@@ -123,6 +165,8 @@ final class ReattachingLite implements Lite {
                 session.close();
                 session = attach.apply(options);
                 LOG.info("Attached again to node {} at {}", session.nodeName(), options.socket());
+                handlers.forEach(handler -> handler.serveAt(session));
+                watch(session);
             }
             return session;
         } finally {
@@ -208,8 +252,8 @@ final class ReattachingLite implements Lite {
     }
 
     /**
-     * The calls of whichever session is open now. What was opened with {@code serve}, {@code register}, {@code bind} or
-     * {@code messages} belongs to the session that opened it, as handles do.
+     * The calls of whichever session is open now. What was opened with {@code serve}, {@code bind} or {@code messages}
+     * belongs to the session that opened it, as handles do.
      */
     private final class CurrentRpc implements LtRpc {
         @Override
@@ -219,7 +263,9 @@ final class ReattachingLite implements Lite {
 
         @Override
         public RpcServer register(String function, int concurrency, RpcHandler handler) {
-            return openSession().rpc().register(function, concurrency, handler);
+            KeptHandler kept = new KeptHandler(function, concurrency, handler);
+            kept.first(openSession());
+            return kept;
         }
 
         @Override
@@ -241,6 +287,66 @@ final class ReattachingLite implements Lite {
         @Override
         public RpcMessages messages(String port) {
             return openSession().rpc().messages(port);
+        }
+    }
+
+    /** A handler that is served by one session after the other. */
+    private final class KeptHandler implements RpcServer {
+        private final String function;
+        private final int concurrency;
+        private final RpcHandler handler;
+        private @Nullable RpcServer server; // guarded by this
+        private boolean ended; // guarded by this
+
+        KeptHandler(String function, int concurrency, RpcHandler handler) {
+            this.function = function;
+            this.concurrency = concurrency;
+            this.handler = handler;
+        }
+
+        /** Throws what {@link LtRpc#register} throws. */
+        synchronized void first(Lite at) {
+            server = at.rpc().register(function, concurrency, handler);
+            handlers.add(this);
+        }
+
+        synchronized void serveAt(Lite at) {
+            if (ended) {
+                return;
+            }
+            try {
+                server = at.rpc().register(function, concurrency, handler);
+            } catch (LiteException e) {
+                LOG.error("The function {} is not served at node {} again", function, at.nodeName(), e);
+            }
+        }
+
+        @Override
+        public String function() {
+            return function;
+        }
+
+        @Override
+        public RpcCall receive(Duration deadline) {
+            throw hasHandler();
+        }
+
+        @Override
+        public RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline) {
+            throw hasHandler();
+        }
+
+        private IllegalStateException hasHandler() {
+            return new IllegalStateException("the function \"%s\" has a handler".formatted(function));
+        }
+
+        @Override
+        public synchronized void close() {
+            ended = true;
+            handlers.remove(this);
+            if (server != null) {
+                server.close();
+            }
         }
     }
 }

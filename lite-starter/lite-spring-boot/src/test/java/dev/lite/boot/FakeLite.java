@@ -13,11 +13,15 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 
 /** A session without a node: it knows no LMR, and can be lost at will. */
 final class FakeLite implements Lite {
 
     final AttachOptions options;
+    private final CompletableFuture<String> ended = new CompletableFuture<>();
+    private final FakeRpc rpc = new FakeRpc();
     private volatile boolean open = true;
 
     FakeLite(AttachOptions options) {
@@ -26,6 +30,17 @@ final class FakeLite implements Lite {
 
     void lose() {
         open = false;
+        ended.completeAsync(() -> "lost", work -> Thread.ofVirtual().start(work));
+    }
+
+    @Override
+    public CompletionStage<String> ended() {
+        return ended;
+    }
+
+    @Override
+    public FakeRpc rpc() {
+        return rpc;
     }
 
     @Override

@@ -9,16 +9,21 @@ import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
+import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
 class ReattachingLiteTests {
 
-    private final List<FakeLite> sessions = new ArrayList<>();
-    private boolean nodeIsThere = true;
+    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
+
+    private final List<FakeLite> sessions = new CopyOnWriteArrayList<>();
+    private volatile boolean nodeIsThere = true;
     private final ReattachingLite lite =
             new ReattachingLite(AttachOptions.to(Path.of("/tmp/x.sock"), "test"), options -> {
                 if (!nodeIsThere) {
@@ -57,6 +62,30 @@ class ReattachingLiteTests {
         assertThatThrownBy(lite::nodes).isInstanceOf(NodeUnreachableException.class);
         nodeIsThere = true;
         assertThat(lite.nodes()).hasSize(2);
+    }
+
+    @Test
+    void aHandlerIsServedAgainWhenTheNodeIsBackWithoutAnyCall() {
+        RpcServer server = lite.rpc().register("f", 1, call -> call.request());
+        assertThat(sessions.getLast().rpc().handlers).containsKey("f");
+        nodeIsThere = false;
+        sessions.getLast().lose();
+        nodeIsThere = true;
+        awaitTrue(
+                () -> sessions.size() == 2 && sessions.getLast().rpc().handlers.containsKey("f"));
+        server.close();
+        assertThat(sessions.getLast().rpc().handlers).isEmpty();
+        sessions.getLast().lose();
+        assertThat(lite.nodes()).hasSize(2);
+        assertThat(sessions.getLast().rpc().handlers).isEmpty();
+    }
+
+    private static void awaitTrue(BooleanSupplier condition) {
+        long endNs = System.nanoTime() + (long) (20e9 * TIME_SCALE);
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime() - endNs).isNegative();
+            LockSupport.parkNanos(1_000_000);
+        }
     }
 
     @Test

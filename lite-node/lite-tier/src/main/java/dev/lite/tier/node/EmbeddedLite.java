@@ -14,6 +14,8 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** A session inside the node's own JVM: the paper's kernel-level caller. */
@@ -22,6 +24,7 @@ final class EmbeddedLite implements Lite {
     private final Duration deadline;
     private final LtMemory memory = new Memory();
     private final AtomicBoolean closed = new AtomicBoolean();
+    private final CompletableFuture<String> ended = new CompletableFuture<>();
 
     EmbeddedLite(TierSession session, Duration deadline) {
         this.session = session;
@@ -59,9 +62,17 @@ final class EmbeddedLite implements Lite {
     }
 
     @Override
+    public CompletionStage<String> ended() {
+        return ended.minimalCompletionStage();
+    }
+
+    @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
             session.close();
+            ended.completeAsync(
+                    () -> "this application closed it",
+                    work -> Thread.ofVirtual().name("lite-embedded-ended").start(work));
         }
     }
 
