@@ -5,11 +5,20 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
+import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.api.RpcClient;
+import dev.lite.api.RpcHandler;
+import dev.lite.api.RpcMessages;
+import dev.lite.api.RpcOutcome;
+import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /** A session without a node: it knows no LMR, and can be lost at will. */
@@ -24,6 +33,42 @@ final class FakeLite implements Lite {
 
     void lose() {
         open = false;
+    }
+
+    @Override
+    public LtRpc rpc() {
+        return new LtRpc() {
+            @Override
+            public RpcServer serve(String function) {
+                throw lostOr("serve");
+            }
+
+            @Override
+            public RpcServer register(String function, int concurrency, RpcHandler handler) {
+                throw lostOr("register");
+            }
+
+            @Override
+            public RpcClient bind(String node, String function) {
+                throw lostOr("bind");
+            }
+
+            @Override
+            public Map<String, RpcOutcome> multicast(
+                    Collection<String> nodes, String function, byte[] request, Duration deadline) {
+                throw lostOr("multicast");
+            }
+
+            @Override
+            public void send(String node, String port, MemorySegment message, Duration deadline) {
+                throw lostOr("send");
+            }
+
+            @Override
+            public RpcMessages messages(String port) {
+                throw lostOr("messages");
+            }
+        };
     }
 
     @Override
