@@ -17,9 +17,7 @@ public interface Lite extends AutoCloseable {
     LtMemory memory();
 
     /** Calls and messages. */
-    default LtRpc rpc() {
-        throw new UnsupportedOperationException("this session has no calls yet");
-    }
+    LtRpc rpc();
 
     /** Locks and barriers. */
     default LtSync sync() {

@@ -9,6 +9,7 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
+import dev.lite.api.LtRpc;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import java.lang.foreign.MemorySegment;
@@ -29,6 +30,11 @@ final class HeapMemory implements LtMemory {
     /** A session with a node of this name. */
     Lite session(String node) {
         return new Lite() {
+            @Override
+            public LtRpc rpc() {
+                throw new UnsupportedOperationException("this session is for memory");
+            }
+
             @Override
             public LtMemory memory() {
                 return HeapMemory.this;
