@@ -3,6 +3,9 @@ package dev.lite.node;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.CuratorDirectory;
 import dev.lite.cluster.process.StartException;
+import dev.lite.fabric.Fabric;
+import dev.lite.fabric.FabricConfig;
+import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.session.SessionServer;
@@ -12,8 +15,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.TreeMap;
+import javax.net.ssl.SSLContext;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.ssl.NoSuchSslBundleException;
+import org.springframework.boot.ssl.SslBundles;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
@@ -27,15 +35,24 @@ class NodeConfiguration {
     }
 
     @Bean
-    LiteNode liteNode(NodeProperties node, ClusterProperties cluster, ClusterDirectory directory) {
+    LiteNode liteNode(
+            NodeProperties node,
+            ClusterProperties cluster,
+            ClusterDirectory directory,
+            ObjectProvider<SslBundles> sslBundles) {
         makeDirectory(node.runDirectory(), "lite.node.run-directory");
         makeDirectory(node.arena().directory(), "lite.node.arena.directory");
-        return LiteNode.start(node.toConfig(cluster.name()), directory, providers(node.fabrics()));
+        return LiteNode.start(node.toConfig(cluster.name()), directory, providers(node, sslBundles));
     }
 
-    private static List<FabricProvider> providers(List<String> names) {
+    private static List<FabricProvider> providers(NodeProperties node, ObjectProvider<SslBundles> sslBundles) {
+        List<String> names = node.fabrics();
         TreeMap<String, FabricProvider> known = new TreeMap<>();
         ServiceLoader.load(FabricProvider.class).forEach(provider -> known.put(provider.name(), provider));
+        String bundle = node.tcp().sslBundle();
+        if (bundle != null) {
+            known.computeIfPresent("tcp", (name, tcp) -> new TlsFabric(tcp, tls(bundle, sslBundles)));
+        }
         List<FabricProvider> chosen = new ArrayList<>();
         for (String name : names) {
             FabricProvider provider = known.get(name);
@@ -54,6 +71,41 @@ class NodeConfiguration {
                     null);
         }
         return chosen;
+    }
+
+    private static SSLContext tls(String bundle, ObjectProvider<SslBundles> sslBundles) {
+        try {
+            return sslBundles.getObject().getBundle(bundle).createSslContext();
+        } catch (NoSuchSslBundleException e) {
+            throw new StartException(
+                    "there is no SSL bundle \"%s\"".formatted(bundle),
+                    "Define spring.ssl.bundle.pem.%s or .jks.%s, or correct lite.node.tcp.ssl-bundle."
+                            .formatted(bundle, bundle),
+                    e);
+        } catch (IllegalStateException e) {
+            throw new StartException(
+                    "the SSL bundle \"%s\" cannot be used: %s".formatted(bundle, e.getMessage()),
+                    "Correct spring.ssl.bundle for %s.".formatted(bundle),
+                    e);
+        }
+    }
+
+    /** A fabric that encrypts. */
+    private record TlsFabric(FabricProvider plain, SSLContext tls) implements FabricProvider {
+        @Override
+        public String name() {
+            return plain.name();
+        }
+
+        @Override
+        public Optional<String> unavailable() {
+            return plain.unavailable();
+        }
+
+        @Override
+        public Fabric open(FabricConfig config, FabricHandler handler) {
+            return plain.open(config.withTls(tls), handler);
+        }
     }
 
     @Bean

@@ -112,6 +112,8 @@ record NodeProperties(
      * @param lanes How many TCP connections to another node, 1 to 4; the smaller number of the two counts.
      * @param secret What all nodes of the cluster know and nobody else, at least 16 bytes. Default: nobody is asked.
      * @param secretFile File that holds the secret, instead of the property; line ends after it do not count.
+     * @param sslBundle Spring SSL bundle with this node's certificate and whom it trusts; both sides of a connection are
+     *     checked. Default: bytes are not encrypted.
      * @param peerTimeout How long another node may be silent until it counts as gone.
      */
     record Tcp(
@@ -121,6 +123,7 @@ record NodeProperties(
             @DefaultValue("2") int lanes,
             @Nullable String secret,
             @Nullable Path secretFile,
+            @Nullable String sslBundle,
             @DefaultValue("15s") Duration peerTimeout) {
 
         Map<String, String> toOptions() {

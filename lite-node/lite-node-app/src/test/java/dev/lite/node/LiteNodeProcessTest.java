@@ -30,6 +30,8 @@ class LiteNodeProcessTest {
     private static final int SIGTERM_STATUS = 128 + 15;
     private static final Duration STOP = NodeProcess.scaled(Duration.ofSeconds(15));
 
+    private static final String STORE_PASSWORD = "changeit";
+
     @TempDir
     Path directory;
 
@@ -130,6 +132,60 @@ class LiteNodeProcessTest {
             assertThat(NodeProcess.get(healthOfA).body()).contains("\"status\":\"UP\"");
             assertThat(a.log() + b.log()).doesNotContain("\tat ");
         }
+    }
+
+    @Test
+    void twoNodesOverTcpEncryptWithAnSslBundle() throws IOException, InterruptedException {
+        makeStores();
+        String[] options = {
+            "--lite.node.fabrics=tcp",
+            "--lite.node.tcp.ssl-bundle=cluster",
+            "--spring.ssl.bundle.jks.cluster.keystore.location=file:" + directory.resolve("keys.p12"),
+            "--spring.ssl.bundle.jks.cluster.keystore.password=" + STORE_PASSWORD,
+            "--spring.ssl.bundle.jks.cluster.truststore.location=file:" + directory.resolve("trusted.p12"),
+            "--spring.ssl.bundle.jks.cluster.truststore.password=" + STORE_PASSWORD
+        };
+        try (NodeProcess a = node("a", options);
+                NodeProcess b = node("b", options)) {
+            NodeProcess.awaitHealth(a.ready().getProperty("health"), "\"b\":\"tcp\"");
+            NodeProcess.awaitHealth(b.ready().getProperty("health"), "\"a\":\"tcp\"");
+            try (Lite atA = attach(a);
+                    Lite atB = attach(b)) {
+                atA.memory()
+                        .malloc(LmrSpec.of(64)
+                                .withName("secret")
+                                .withPlacement(Placement.on("b"))
+                                .withDefaultPermissions(Permission.READ))
+                        .write(0, "hello".getBytes(StandardCharsets.UTF_8));
+                assertGreeting(atB.memory().map("secret", EnumSet.of(Permission.READ)), "hello");
+            }
+        }
+    }
+
+    @Test
+    void anSslBundleThatIsNotThereIsNamed() throws IOException, InterruptedException {
+        try (NodeProcess node = node("a", "--lite.node.fabrics=tcp", "--lite.node.tcp.ssl-bundle=cluster")) {
+            assertThat(node.awaitExit(NodeProcess.START)).isEqualTo(1);
+            assertThat(node.log())
+                    .contains("there is no SSL bundle \"cluster\"", "lite.node.tcp.ssl-bundle")
+                    .doesNotContain("\tat ");
+        }
+    }
+
+    private void makeStores() throws IOException, InterruptedException {
+        keytool("-genkeypair -alias node -keyalg EC -dname CN=node -validity 2 -storetype PKCS12 -keystore keys.p12");
+        keytool("-exportcert -alias node -file node.crt -keystore keys.p12");
+        keytool("-importcert -noprompt -alias node -file node.crt -storetype PKCS12 -keystore trusted.p12");
+    }
+
+    private void keytool(String arguments) throws IOException, InterruptedException {
+        String tool = Path.of(System.getProperty("java.home"), "bin", "keytool").toString();
+        Process process = new ProcessBuilder((tool + " " + arguments + " -storepass " + STORE_PASSWORD).split(" "))
+                .directory(directory.toFile())
+                .redirectErrorStream(true)
+                .start();
+        String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(process.waitFor()).as(said).isZero();
     }
 
     private static void assertGreeting(LmrHandle handle, String text) {
