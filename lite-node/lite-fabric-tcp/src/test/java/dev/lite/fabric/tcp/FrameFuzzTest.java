@@ -17,7 +17,7 @@ import org.junit.jupiter.api.RepetitionInfo;
 class FrameFuzzTest {
     private static final int MEMORY = 64 << 10;
     private static final int GUARD = 4096;
-    private static final int INPUT = 48 << 10;
+    static final int INPUT = 48 << 10;
     private static final int ROUNDS = 400;
 
     private static final byte GUARD_BYTE = 0x5A;
@@ -37,9 +37,15 @@ class FrameFuzzTest {
 
     private static void feed(Random random) {
         try (var arena = Arena.ofConfined()) {
-            var around = arena.allocate(MEMORY + 2 * GUARD, 4096).fill(GUARD_BYTE);
             var input = arena.allocate(INPUT, 8);
-            int length = random.nextInt(4) == 0 ? noise(random, input) : frames(random, input);
+            feed(input, random.nextInt(4) == 0 ? noise(random, input) : frames(random, input), random);
+        }
+    }
+
+    /** What a peer sends, in pieces. */
+    static void feed(MemorySegment input, int length, Random random) {
+        try (var arena = Arena.ofConfined()) {
+            var around = arena.allocate(MEMORY + 2 * GUARD, 4096).fill(GUARD_BYTE);
             var wire = new ScriptedWire(input, length, random);
             var outbound = new Outbound(wire, new Quiet(), arena);
             var local = arena.allocate(512, 8);
@@ -81,7 +87,7 @@ class FrameFuzzTest {
     }
 
     /** Frames that are mostly right, some with a field that is not, the last one perhaps cut. */
-    private static int frames(Random random, MemorySegment input) {
+    static int frames(Random random, MemorySegment input) {
         int at = 0;
         while (random.nextInt(12) != 0) {
             int kind = 1 + random.nextInt(10);
