@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Extent;
+import dev.lite.api.HeldLock;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
@@ -16,20 +17,25 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LtBarrier;
+import dev.lite.api.LtLock;
 import dev.lite.api.LtMemory;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.api.RpcMessages;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.tier.session.SessionServer;
 import dev.lite.tier.session.SessionServerConfig;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.Waits;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -39,6 +45,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.FutureTask;
 import java.util.function.Supplier;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
@@ -52,8 +59,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Every memory operation, by every way to reach the memory: fabric × caller × layout. The caller is at node n0. Over shared
- * memory all of it is mapped; the simulated fabric maps nothing, so every access to another node is posted there and its work
+ * Every operation, by every way to reach the memory: fabric × caller × layout. The caller is at node n0. Over shared
+ * memory all of it is mapped; the other fabrics map nothing, so every access to another node is posted there and its work
  * is done by the node that holds the bytes.
  */
 @ParameterizedClass(name = "{0}, {1}, {2}")
@@ -66,6 +73,7 @@ class EveryOperationTest {
     @SuppressWarnings("ImmutableEnumChecker") // a supplier has no state here
     enum OverFabric {
         SHM(ShmFabricProvider::new),
+        TCP(TcpFabricProvider::new),
         SIMULATED(() -> new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())))
                 .provider());
 
@@ -119,6 +127,7 @@ class EveryOperationTest {
 
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
     private TestCluster cluster;
+    private Lite lite;
     private LtMemory memory;
 
     EveryOperationTest(OverFabric fabric, Caller caller, Layout layout) {
@@ -132,7 +141,8 @@ class EveryOperationTest {
         cluster = new TestCluster(root, fabric.open());
         opened.push(cluster);
         cluster.start(3);
-        memory = attach().memory();
+        lite = attach();
+        memory = lite.memory();
     }
 
     private Lite attach() {
@@ -186,6 +196,64 @@ class EveryOperationTest {
         int a = random.nextInt(4) == 0 ? 0 : random.nextInt(layout.size + 1);
         int b = random.nextInt(4) == 0 ? layout.size : random.nextInt(8) == 0 ? a : random.nextInt(layout.size + 1);
         return new int[] {Math.min(a, b), Math.max(a, b)};
+    }
+
+    @Test
+    void callsAndMessagesReachEveryNode() {
+        Seeds.forEach(1, random -> {
+            List<String> nodes = List.of("n0", "n1", "n2");
+            for (int node = 0; node < nodes.size(); node++) {
+                String name = nodes.get(node);
+                opened.push(cluster.attach(node).rpc().register("echo", 2, call -> {
+                    byte[] request = call.request().toArray(ValueLayout.JAVA_BYTE);
+                    byte[] reply = Arrays.copyOf(request, request.length + 2);
+                    reply[request.length] = (byte) name.charAt(1);
+                    reply[request.length + 1] = (byte) call.callerNode().charAt(1);
+                    return MemorySegment.ofArray(reply);
+                }));
+            }
+            byte[] request = new byte[random.nextInt(Math.min(layout.size, 60_000))];
+            random.nextBytes(request);
+            byte[] expected = Arrays.copyOf(request, request.length + 2);
+            expected[request.length + 1] = '0';
+            for (String node : nodes) {
+                expected[request.length] = (byte) node.charAt(1);
+                assertThat(lite.rpc().call(node, "echo", request, Waits.seconds(10)))
+                        .isEqualTo(expected);
+            }
+            assertThat(lite.rpc().multicast(nodes, "echo", request, Waits.seconds(10)))
+                    .allSatisfy((node, outcome) ->
+                            assertThat(outcome.get()[request.length]).isEqualTo((byte) node.charAt(1)));
+            RpcMessages port = cluster.attach(1).rpc().messages("port");
+            opened.push(port);
+            lite.rpc().send("n1", "port", MemorySegment.ofArray(request), Waits.seconds(10));
+            assertThat(port.receive(Waits.seconds(10)).data()).isEqualTo(request);
+        });
+    }
+
+    @Test
+    void aLockExcludesAndABarrierLetsPassAcrossNodes() throws Exception {
+        Lite other = cluster.attach(1); // the first to use them: both lie at its node
+        LtLock theirs = other.sync().lock("lock");
+        LtLock ours = lite.sync().lock("lock");
+        long token;
+        try (HeldLock held = theirs.acquire(Waits.seconds(10))) {
+            token = held.fencingToken();
+            assertThat(ours.tryAcquire()).isEmpty();
+        }
+        try (HeldLock held = ours.acquire(Waits.seconds(10))) {
+            assertThat(held.fencingToken()).isGreaterThan(token);
+            assertThat(theirs.tryAcquire()).isEmpty();
+        }
+        LtBarrier barrier = other.sync().barrier("barrier", 2);
+        for (long round = 0; round < 3; round++) {
+            FutureTask<Long> first = new FutureTask<>(() -> barrier.await(Waits.seconds(10)));
+            Thread waiting = Thread.ofPlatform().start(first);
+            assertThat(lite.sync().barrier("barrier", 2).await(Waits.seconds(10)))
+                    .isEqualTo(round);
+            Waits.join(waiting);
+            assertThat(first.get()).isEqualTo(round);
+        }
     }
 
     @Test
