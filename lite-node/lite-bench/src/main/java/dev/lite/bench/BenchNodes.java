@@ -59,7 +59,7 @@ final class BenchNodes implements AutoCloseable {
         delete(sockets);
     }
 
-    private static Path makeTemporary(Path parent) {
+    static Path makeTemporary(Path parent) {
         try {
             return Files.createTempDirectory(parent, "lite-bench");
         } catch (IOException e) {
@@ -67,7 +67,7 @@ final class BenchNodes implements AutoCloseable {
         }
     }
 
-    private static void delete(Path directory) {
+    static void delete(Path directory) {
         if (!Files.exists(directory)) {
             return; // the nodes took it away with their arenas
         }

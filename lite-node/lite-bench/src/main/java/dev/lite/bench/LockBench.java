@@ -11,9 +11,6 @@ import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.sync.SyncStats;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -46,8 +43,8 @@ final class LockBench implements BenchMain.Benchmark {
 
     @Override
     public void run(BenchReport report) {
-        Path root = makeTemporary(Path.of("/dev/shm"));
-        Path sockets = makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
+        Path root = BenchNodes.makeTemporary(Path.of("/dev/shm"));
+        Path sockets = BenchNodes.makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
         List<LiteNode> nodes = new ArrayList<>();
         InMemoryDirectory.Store store = new InMemoryDirectory.Store();
         try {
@@ -63,8 +60,8 @@ final class LockBench implements BenchMain.Benchmark {
             }
         } finally {
             nodes.forEach(LiteNode::close);
-            delete(root);
-            delete(sockets);
+            BenchNodes.delete(root);
+            BenchNodes.delete(sockets);
         }
     }
 
@@ -218,27 +215,6 @@ final class LockBench implements BenchMain.Benchmark {
             thread.join();
         } catch (InterruptedException e) {
             throw new IllegalStateException("interrupted", e);
-        }
-    }
-
-    private static Path makeTemporary(Path parent) {
-        try {
-            return Files.createTempDirectory(parent, "lite-bench");
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot make a directory in " + parent, e);
-        }
-    }
-
-    private static void delete(Path directory) {
-        if (!Files.exists(directory)) {
-            return; // the nodes took it away with their arenas
-        }
-        try (var paths = Files.walk(directory)) {
-            for (Path path : paths.sorted(java.util.Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(path);
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot delete " + directory, e);
         }
     }
 }

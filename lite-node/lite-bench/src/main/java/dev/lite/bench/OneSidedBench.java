@@ -10,11 +10,8 @@ import dev.lite.os.SharedMemory;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -36,8 +33,8 @@ final class OneSidedBench implements BenchMain.Benchmark {
 
     @Override
     public void run(BenchReport report) {
-        Path root = makeTemporary(Path.of("/dev/shm"));
-        Path sockets = makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
+        Path root = BenchNodes.makeTemporary(Path.of("/dev/shm"));
+        Path sockets = BenchNodes.makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
         List<LiteNode> nodes = new ArrayList<>();
         InMemoryDirectory.Store store = new InMemoryDirectory.Store();
         try {
@@ -58,8 +55,8 @@ final class OneSidedBench implements BenchMain.Benchmark {
             }
         } finally {
             nodes.forEach(LiteNode::close);
-            delete(root);
-            delete(sockets);
+            BenchNodes.delete(root);
+            BenchNodes.delete(sockets);
         }
     }
 
@@ -177,26 +174,5 @@ final class OneSidedBench implements BenchMain.Benchmark {
 
     private static MemorySegment unchecked(SharedMemory arena) {
         return MemorySegment.ofAddress(arena.address()).reinterpret(arena.size());
-    }
-
-    private static Path makeTemporary(Path parent) {
-        try {
-            return Files.createTempDirectory(parent, "lite-bench");
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot make a directory in " + parent, e);
-        }
-    }
-
-    private static void delete(Path directory) {
-        if (!Files.exists(directory)) {
-            return; // the nodes took it away with their arenas
-        }
-        try (var paths = Files.walk(directory)) {
-            for (Path path : paths.sorted(java.util.Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(path);
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot delete " + directory, e);
-        }
     }
 }

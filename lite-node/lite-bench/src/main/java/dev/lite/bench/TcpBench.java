@@ -4,6 +4,7 @@ import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Placement;
+import dev.lite.api.RpcClient;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.tier.node.LiteNode;
@@ -13,8 +14,8 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.OptionalDouble;
 
@@ -22,7 +23,7 @@ import java.util.OptionalDouble;
  * Two node processes that have TCP over loopback between them; an embedded caller at one, the LMR at the other.
  *
  * <p>{@code read}: 64 bytes, against a plain Java socket that asks with 64 bytes and is answered by 64, with the same number of looks
- * before it sleeps. {@code write}: 1 MiB at a time, in megabytes per second, against qperf's tcp_bw;
+ * before it sleeps; {@code rpc}: a call with 64 bytes there and back, against the same. {@code write}: 1 MiB at a time, in megabytes per second, against qperf's tcp_bw;
  * {@code write-plain-socket}: the same against a plain Java socket that sends 1 MiB and awaits one byte.
  */
 final class TcpBench implements BenchMain.Benchmark {
@@ -30,8 +31,8 @@ final class TcpBench implements BenchMain.Benchmark {
 
     @Override
     public void run(BenchReport report) {
-        Path arenas = temporary(Path.of("/dev/shm"));
-        Path sockets = temporary(Path.of(System.getProperty("java.io.tmpdir")));
+        Path arenas = BenchNodes.makeTemporary(Path.of("/dev/shm"));
+        Path sockets = BenchNodes.makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
         InMemoryDirectory.Store store = new InMemoryDirectory.Store();
         LiteNodeConfig config = TcpPeer.config("node-0", arenas, sockets);
         try (LiteNode self = LiteNode.start(config, store.open(), List.of(new TcpFabricProvider()));
@@ -40,20 +41,22 @@ final class TcpBench implements BenchMain.Benchmark {
             try (Lite lite = self.attach("bench");
                     LmrHandle handle = lite.memory()
                             .malloc(LmrSpec.of(TcpPeer.LARGE_BYTES).withPlacement(Placement.on("node-1")))) {
-                read(report, handle, peer.said(), config.pollSpins());
+                try (PlainSocket plain = PlainSocket.connect(peer.said().echoPort(), config.pollSpins())) {
+                    read(report, handle, plain);
+                    rpc(report, lite.rpc().bind("node-1", TcpPeer.FUNCTION), plain);
+                }
                 write(report, handle, peer.said(), config.pollSpins());
             }
         } catch (IOException e) {
             throw new UncheckedIOException("cannot start the other node", e);
         } finally {
-            delete(arenas);
-            delete(sockets);
+            BenchNodes.delete(arenas);
+            BenchNodes.delete(sockets);
         }
     }
 
-    private static void read(BenchReport report, LmrHandle handle, TcpPeer.Said peer, int spins) {
-        try (Arena scope = Arena.ofConfined();
-                PlainSocket plain = PlainSocket.connect(peer.echoPort(), spins)) {
+    private static void read(BenchReport report, LmrHandle handle, PlainSocket plain) {
+        try (Arena scope = Arena.ofConfined()) {
             MemorySegment local = scope.allocate(TcpPeer.SMALL_BYTES, 64);
             ByteBuffer buffer = ByteBuffer.allocateDirect(TcpPeer.SMALL_BYTES);
             Duel.Result result = Duel.fight(
@@ -69,6 +72,28 @@ final class TcpBench implements BenchMain.Benchmark {
                         }
                     });
             report.add("read", TcpPeer.SMALL_BYTES, "ns", result.oursNs(), result.rawNs());
+        }
+    }
+
+    private static void rpc(BenchReport report, RpcClient client, PlainSocket plain) {
+        Duration deadline = Duration.ofSeconds(10);
+        try (Arena scope = Arena.ofConfined()) {
+            MemorySegment request = scope.allocate(TcpPeer.SMALL_BYTES, 64);
+            MemorySegment reply = scope.allocate(TcpPeer.SMALL_BYTES, 64);
+            ByteBuffer buffer = ByteBuffer.allocateDirect(TcpPeer.SMALL_BYTES);
+            Duel.Result result = Duel.fight(
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            client.call(request, reply, deadline);
+                        }
+                    },
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            plain.send(buffer);
+                            plain.receive(buffer);
+                        }
+                    });
+            report.add("rpc", TcpPeer.SMALL_BYTES, "ns", result.oursNs(), result.rawNs());
         }
     }
 
@@ -103,26 +128,5 @@ final class TcpBench implements BenchMain.Benchmark {
 
     private static double megabytesPerSecond(double ns) {
         return TcpPeer.LARGE_BYTES * NS_TO_MB_PER_S / ns;
-    }
-
-    private static Path temporary(Path parent) {
-        try {
-            return Files.createTempDirectory(parent, "lite-bench");
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot make a directory in " + parent, e);
-        }
-    }
-
-    private static void delete(Path directory) {
-        if (!Files.exists(directory)) {
-            return; // the nodes took it away with their arenas
-        }
-        try (var paths = Files.walk(directory)) {
-            for (Path path : paths.sorted(java.util.Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(path);
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot delete " + directory, e);
-        }
     }
 }

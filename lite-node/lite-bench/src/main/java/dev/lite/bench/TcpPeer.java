@@ -1,11 +1,17 @@
 package dev.lite.bench;
 
+import dev.lite.api.Lite;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcServer;
+import dev.lite.api.SessionLostException;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -27,6 +33,11 @@ final class TcpPeer implements AutoCloseable {
 
     private final Process process;
     private final Said said;
+
+    /** What the other node serves: a request of any bytes, a reply of {@link #SMALL_BYTES}. */
+    static final String FUNCTION = "bench/echo";
+
+    private static final Duration FOR_EVER = Duration.ofDays(365);
 
     private TcpPeer(Process process, Said said) {
         this.process = process;
@@ -86,12 +97,28 @@ final class TcpPeer implements AutoCloseable {
         InMemoryDirectory.Store store = new InMemoryDirectory.Store();
         enter(store, "node-0", arguments[1], arguments[0]);
         LiteNodeConfig config = config("node-1", Path.of(arguments[2]), Path.of(arguments[3]));
-        try (LiteNode node = LiteNode.start(config, store.open(), List.of(new TcpFabricProvider()))) {
+        try (LiteNode node = LiteNode.start(config, store.open(), List.of(new TcpFabricProvider()));
+                Lite lite = node.attach("bench");
+                RpcServer server = lite.rpc().serve(FUNCTION)) {
+            Thread.ofPlatform().daemon().name("bench-server").start(() -> answer(server));
             int echo = PlainSocket.serve(SMALL_BYTES, SMALL_BYTES, config.pollSpins());
             int sink = PlainSocket.serve(LARGE_BYTES, 1, config.pollSpins());
             System.out.printf("%s %d %d%n", node.self().fabrics().get(TcpFabricProvider.NAME), echo, sink);
             int end = System.in.read();
             assert end < 0;
+        }
+    }
+
+    /** Answers calls until the server is closed. */
+    private static void answer(RpcServer server) {
+        MemorySegment reply = Arena.global().allocate(SMALL_BYTES, 64);
+        try {
+            RpcCall call = server.receive(FOR_EVER);
+            while (true) {
+                call = server.replyAndReceive(call, reply, FOR_EVER);
+            }
+        } catch (SessionLostException e) {
+            return; // the process ends
         }
     }
 

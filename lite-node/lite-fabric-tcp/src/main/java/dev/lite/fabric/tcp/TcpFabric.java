@@ -64,6 +64,10 @@ final class TcpFabric implements Fabric {
     private int first;
     private int polls;
     private boolean more;
+
+    /** Poll role: whether this poll received anything. */
+    private boolean served;
+
     private long lastPollNs = System.nanoTime();
     private long lastTickNs = lastPollNs;
     /** Since when an acknowledgement waits for a frame to ride on; 0 for none. */
@@ -162,13 +166,15 @@ final class TcpFabric implements Fabric {
             handed += failEnded(limit - handed);
         }
         more = false;
+        served = false;
         handed += pollLanes(limit - handed);
         acknowledge(now);
         if (now - lastTickNs > tickNs) {
             tick(now);
         }
         lastPollNs = now;
-        return handed;
+        // What peers asked for is work, too: whoever polls must not take it for a time in which nothing came.
+        return handed == 0 && served && limit > 0 ? 1 : handed;
     }
 
     private int handle(Event event) {
@@ -318,6 +324,7 @@ final class TcpFabric implements Fabric {
         }
         more |= lane.more;
         if (lane.more || inbound.received() != before) {
+            served = true;
             lane.warm = WARM_POLLS;
         } else {
             lane.warm--;

@@ -89,7 +89,8 @@ final class TestNode {
         recorder.enter();
         int handedOver = fabric.poll(limit);
         long calls = recorder.leave();
-        if (calls != handedOver || calls > limit) {
+        boolean onlyForAPeer = calls == 0 && handedOver == 1;
+        if ((calls != handedOver && !onlyForAPeer) || calls > limit) {
             recorder.violation("poll(%d) answered %d and made %d calls".formatted(limit, handedOver, calls));
         }
         return handedOver;
