@@ -146,14 +146,10 @@ public final class Mapping implements TierHandle {
     }
 
     private void read(long offset, MemorySegment destination, long at, long length) {
-        Deadline deadline = null;
-        while (true) {
-            try {
-                readNow(offset, destination, at, length);
-                return;
-            } catch (Moving paused) {
-                deadline = rest().awaitResumed(deadline);
-            }
+        try {
+            readNow(offset, destination, at, length);
+        } catch (Moving paused) {
+            afterMove(() -> readNow(offset, destination, at, length));
         }
     }
 
@@ -175,14 +171,10 @@ public final class Mapping implements TierHandle {
     }
 
     private void write(long offset, MemorySegment source, long at, long length) {
-        Deadline deadline = null;
-        while (true) {
-            try {
-                writeNow(offset, source, at, length);
-                return;
-            } catch (Moving paused) {
-                deadline = rest().awaitResumed(deadline);
-            }
+        try {
+            writeNow(offset, source, at, length);
+        } catch (Moving paused) {
+            afterMove(() -> writeNow(offset, source, at, length));
         }
     }
 
@@ -205,13 +197,12 @@ public final class Mapping implements TierHandle {
 
     @Override
     public long fetchAdd(long offset, long delta) {
-        Deadline deadline = null;
-        while (true) {
-            try {
-                return fetchAddNow(offset, delta);
-            } catch (Moving paused) {
-                deadline = rest().awaitResumed(deadline);
-            }
+        try {
+            return fetchAddNow(offset, delta);
+        } catch (Moving paused) {
+            long[] before = new long[1];
+            afterMove(() -> before[0] = fetchAddNow(offset, delta));
+            return before[0];
         }
     }
 
@@ -233,13 +224,12 @@ public final class Mapping implements TierHandle {
 
     @Override
     public long testSet(long offset, long expected, long value) {
-        Deadline deadline = null;
-        while (true) {
-            try {
-                return testSetNow(offset, expected, value);
-            } catch (Moving paused) {
-                deadline = rest().awaitResumed(deadline);
-            }
+        try {
+            return testSetNow(offset, expected, value);
+        } catch (Moving paused) {
+            long[] before = new long[1];
+            afterMove(() -> before[0] = testSetNow(offset, expected, value));
+            return before[0];
         }
     }
 
@@ -259,6 +249,23 @@ public final class Mapping implements TierHandle {
         return rest().testSetPosted(place, expected, value);
     }
 
+    /**
+     * Does an operation that met a move, once that is over; it may meet the next one. Apart from the operations, so that the
+     * compiler finds them without a loop.
+     */
+    private void afterMove(Runnable operation) {
+        Deadline deadline = null;
+        while (true) {
+            deadline = rest().awaitResumed(deadline);
+            try {
+                operation.run();
+                return;
+            } catch (Moving again) {
+                // Waits again, within the same deadline.
+            }
+        }
+    }
+
     /** The one check of every operation: rights and bounds. Must run between enter and exit. */
     private void check(int needed, long offset, long length) {
         if (((int) TAG.getAcquire(this) & needed) == 0 || (offset | length) < 0 || offset > size - length) {
@@ -275,14 +282,10 @@ public final class Mapping implements TierHandle {
     }
 
     private void checkMaster() {
-        Deadline deadline = null;
-        while (true) {
-            try {
-                check(Permission.MASTER.bit(), 0, 0);
-                return;
-            } catch (Moving paused) {
-                deadline = rest().awaitResumed(deadline);
-            }
+        try {
+            check(Permission.MASTER.bit(), 0, 0);
+        } catch (Moving paused) {
+            afterMove(() -> check(Permission.MASTER.bit(), 0, 0));
         }
     }
 
