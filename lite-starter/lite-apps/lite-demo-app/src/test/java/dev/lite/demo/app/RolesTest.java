@@ -37,6 +37,7 @@ class RolesTest {
     Path directory;
 
     private final SplittableRandom random = new SplittableRandom(7);
+    private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
     private final List<LiteNode> nodes = new ArrayList<>();
     private final List<Lite> sessions = new ArrayList<>();
     private Path file = Path.of("");
@@ -47,7 +48,6 @@ class RolesTest {
         byte[] bytes = new byte[9 << 20];
         random.nextBytes(bytes);
         Files.write(file, bytes);
-        InMemoryDirectory.Store store = new InMemoryDirectory.Store();
         for (int number = 1; number <= DemoRole.PARTIES; number++) {
             LiteNodeConfig config = LiteNodeConfig.of(
                             "roles", "node-" + number, 32 << 20, directory.resolve("run-" + number))
@@ -84,6 +84,13 @@ class RolesTest {
         assertThat(stored.getProperty("comparison.0.held")).isEqualTo("true");
         assertThat(stored.getProperty("latencies")).isEqualTo("11");
         assertThat(stored).doesNotContainValue("false");
+        assertThat(names()).isEmpty();
+    }
+
+    private List<String> names() {
+        try (InMemoryDirectory directory = store.open()) {
+            return directory.names("demo/", 10, LONG);
+        }
     }
 
     @Test
@@ -114,6 +121,7 @@ class RolesTest {
         assertThat(compare.getExitCode()).isEqualTo(DemoRole.STATUS_DIFFERENT);
         assertThat(results(Role.COMPARE).getProperty("comparison.0.held")).isEqualTo("true");
         assertThat(results(Role.COMPARE).getProperty("comparison.1.held")).isEqualTo("false");
+        assertThat(names()).as("it was to be kept").containsExactly("demo/control", Control.FILE);
     }
 
     @Test
