@@ -28,6 +28,28 @@ final class Waits {
         }
     }
 
+    /** Gives other threads time to do what they should not do; proves nothing when they do not. */
+    static void aMoment(Duration duration) {
+        long endNs = System.nanoTime() + duration.toNanos();
+        for (long left = duration.toNanos(); left > 0; left = endNs - System.nanoTime()) {
+            LockSupport.parkNanos(left);
+        }
+    }
+
+    /** Waits for a thread's end. */
+    static void join(Thread thread) {
+        try {
+            if (!thread.join(seconds(20))) {
+                AssertionError hangs = new AssertionError(thread + " did not end");
+                hangs.setStackTrace(thread.getStackTrace());
+                throw hangs;
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted", e);
+        }
+    }
+
     /**
      * Until a thread is inside a system call. A Java thread in a native call shows as runnable; that it is about to sleep, or
      * sleeps, in the kernel is what /proc tells of its task, but not which task it is. So: its top frames are ours.

@@ -4,16 +4,23 @@ import dev.lite.os.RawMemory;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The sender's side of a ring. Any thread of this process: reserve room, place the data, publish. The position is taken only
- * when publishing, so a long copy holds nobody else up, and a copy that fails leaves no hole.
+ * The sender's side of a ring. Any thread of this process. Whoever sends what is short takes a position, places the data and
+ * publishes: one atomic step, and none between the data and the entry, so both cache lines travel at once. Those behind it
+ * wait until it has published; therefore whoever sends what is long first holds room only, places the data, and takes its
+ * position when that is done.
  */
 final class SendRing {
+    /** No room. */
+    static final long NONE = -1;
+
+    private static final int HELD_BITS = 16;
+    private static final long HELD_MASK = (1L << HELD_BITS) - 1;
+    private static final long ONE_POSITION = 1L << HELD_BITS;
+
     private final long ring;
     private final int entries;
-    /** Reserved so far; at most {@code entries} more than were consumed. */
-    private final AtomicLong reserved = new AtomicLong();
-    /** Published so far, or being published; never more than are reserved. */
-    private final AtomicLong published = new AtomicLong();
+    /** Upwards of {@link #HELD_BITS} the positions taken so far; below, how many hold room without a position yet. */
+    private final AtomicLong taken = new AtomicLong();
     /** A count of consumed entries that was true once. */
     private final AtomicLong consumedSeen = new AtomicLong();
 
@@ -22,15 +29,26 @@ final class SendRing {
         this.entries = entries;
     }
 
-    /** Whether there is room for one more; then {@link #publish} or {@link #giveBack} follows. */
-    boolean tryReserve() {
+    /** A position, or {@link #NONE}; {@link #publish} must follow, soon. */
+    long tryTake() {
+        long before = tryAdd(ONE_POSITION);
+        return before == NONE ? NONE : before >>> HELD_BITS;
+    }
+
+    /** Whether there is room for one more; then {@link #takeHeld} or {@link #giveBack} follows. */
+    boolean tryHold() {
+        return tryAdd(1) != NONE;
+    }
+
+    private long tryAdd(long what) {
         while (true) {
-            long before = reserved.get();
-            if (before - consumedSeen.getOpaque() >= entries && before - refreshConsumed() >= entries) {
-                return false;
+            long before = taken.get();
+            long used = (before >>> HELD_BITS) + (before & HELD_MASK);
+            if (used - consumedSeen.getOpaque() >= entries && used - refreshConsumed() >= entries) {
+                return NONE;
             }
-            if (reserved.compareAndSet(before, before + 1)) {
-                return true;
+            if (taken.compareAndSet(before, before + what)) {
+                return before;
             }
         }
     }
@@ -39,21 +57,25 @@ final class SendRing {
     private long refreshConsumed() {
         long seen = consumedSeen.get();
         long consumed = RawMemory.getLongAcquire(RingLayout.consumedAddress(ring));
-        if (consumed > seen && consumed <= published.get()) {
+        if (consumed > seen && consumed <= taken.get() >>> HELD_BITS) {
             consumedSeen.compareAndSet(seen, consumed);
             return consumed;
         }
         return seen;
     }
 
-    /** Undoes a reservation. */
+    /** The position for held room; {@link #publish} must follow at once. */
+    long takeHeld() {
+        return taken.getAndAdd(ONE_POSITION - 1) >>> HELD_BITS;
+    }
+
+    /** Gives held room back. */
     void giveBack() {
-        reserved.getAndDecrement();
+        taken.getAndDecrement();
     }
 
     /** Hands an immediate over. All that this thread stored before is visible to whoever takes it. */
-    void publish(int immediate) {
-        long position = published.getAndIncrement();
+    void publish(long position, int immediate) {
         RawMemory.putLongVolatile(
                 RingLayout.entryAddress(ring, entries, position), RingLayout.entry(entries, position, immediate));
     }

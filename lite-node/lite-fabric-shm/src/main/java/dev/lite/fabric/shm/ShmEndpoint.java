@@ -14,7 +14,10 @@ import org.jspecify.annotations.Nullable;
  * tells the fabric. What the poll role does with it is marked so.
  */
 final class ShmEndpoint implements FabricEndpoint {
-    private final Gate gate = new Gate();
+    /** So much is copied about as fast as an entry of the ring is published: those behind it do not notice. */
+    private static final long SHORT_BYTES_MAX = 4096;
+
+    private final PostGate gate = new PostGate();
     private final boolean accepted;
     /** Told the reason, once. */
     private final BiConsumer<ShmEndpoint, String> ended;
@@ -69,7 +72,7 @@ final class ShmEndpoint implements FabricEndpoint {
         }
         current.checkRange(remoteOffset, length);
         long stamp = gate.enter();
-        if (stamp == Gate.REFUSED) {
+        if (stamp == PostGate.REFUSED) {
             return Post.CLOSED;
         }
         try {
@@ -88,7 +91,7 @@ final class ShmEndpoint implements FabricEndpoint {
         }
         current.checkRange(remoteOffset, length);
         long stamp = gate.enter();
-        if (stamp == Gate.REFUSED) {
+        if (stamp == PostGate.REFUSED) {
             return Post.CLOSED;
         }
         try {
@@ -107,16 +110,17 @@ final class ShmEndpoint implements FabricEndpoint {
         }
         current.checkRange(remoteOffset, length);
         long stamp = gate.enter();
-        if (stamp == Gate.REFUSED) {
+        if (stamp == PostGate.REFUSED) {
             return Post.CLOSED;
         }
         try {
             // Room first: when there is none, not a byte of the data is to be placed.
-            if (!current.send().tryReserve()) {
+            boolean placed = length <= SHORT_BYTES_MAX
+                    ? placeShort(current, remoteOffset, localAddress, length, immediate)
+                    : placeLong(current, remoteOffset, localAddress, length, immediate);
+            if (!placed) {
                 return Post.BUSY;
             }
-            place(current, remoteOffset, localAddress, length);
-            current.send().publish(immediate);
             current.doorbell().ring();
             return Post.DONE;
         } finally {
@@ -124,16 +128,33 @@ final class ShmEndpoint implements FabricEndpoint {
         }
     }
 
-    private static void place(Link link, long remoteOffset, long localAddress, long length) {
+    private static boolean placeShort(Link link, long remoteOffset, long localAddress, long length, int immediate) {
+        SendRing ring = link.send();
+        long position = ring.tryTake();
+        if (position == SendRing.NONE) {
+            return false;
+        }
+        RawMemory.copy(localAddress, link.address() + remoteOffset, length);
+        ring.publish(position, immediate);
+        return true;
+    }
+
+    private static boolean placeLong(Link link, long remoteOffset, long localAddress, long length, int immediate) {
+        SendRing ring = link.send();
+        if (!ring.tryHold()) {
+            return false;
+        }
         boolean placed = false;
         try {
             RawMemory.copy(localAddress, link.address() + remoteOffset, length);
             placed = true;
         } finally {
             if (!placed) {
-                link.send().giveBack();
+                ring.giveBack();
             }
         }
+        ring.publish(ring.takeHeld(), immediate);
+        return true;
     }
 
     @Override
@@ -144,7 +165,7 @@ final class ShmEndpoint implements FabricEndpoint {
         }
         current.checkWord(remoteOffset);
         long stamp = gate.enter();
-        if (stamp == Gate.REFUSED) {
+        if (stamp == PostGate.REFUSED) {
             return Post.CLOSED;
         }
         try {
@@ -163,7 +184,7 @@ final class ShmEndpoint implements FabricEndpoint {
         }
         current.checkWord(remoteOffset);
         long stamp = gate.enter();
-        if (stamp == Gate.REFUSED) {
+        if (stamp == PostGate.REFUSED) {
             return Post.CLOSED;
         }
         try {

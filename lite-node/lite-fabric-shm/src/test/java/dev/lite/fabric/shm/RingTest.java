@@ -23,9 +23,10 @@ class RingTest {
     @Test
     void anEmptyRingHasNothing() {
         assertThat(receive.hasNext()).isFalse();
-        assertThat(send.tryReserve()).isTrue();
-        assertThat(receive.hasNext()).as("reserved is not published").isFalse();
-        send.publish(0);
+        long position = send.tryTake();
+        assertThat(position).isZero();
+        assertThat(receive.hasNext()).as("taken is not published").isFalse();
+        send.publish(position, 0);
         assertThat(receive.hasNext()).isTrue();
         assertThat(receive.next()).isZero();
         assertThat(receive.hasNext()).isFalse();
@@ -34,43 +35,59 @@ class RingTest {
     @Test
     void everyValueGoesThroughOverManyLaps() {
         for (int i = -1_000; i < 1_000; i++) {
-            assertThat(send.tryReserve()).isTrue();
-            send.publish(i);
+            send(send, i);
             assertThat(receive.hasNext()).isTrue();
             assertThat(receive.next()).isEqualTo(i);
         }
         assertThat(receive.hasNext()).isFalse();
     }
 
+    private static void send(SendRing ring, int immediate) {
+        long position = ring.tryTake();
+        assertThat(position).isNotEqualTo(SendRing.NONE);
+        ring.publish(position, immediate);
+    }
+
     @Test
     void thereIsRoomForAsManyAsItHasEntries() {
-        for (int i = 0; i < ENTRIES; i++) {
-            assertThat(send.tryReserve()).isTrue();
+        assertThat(send.tryHold()).isTrue();
+        for (int i = 1; i < ENTRIES; i++) {
+            send(send, i);
         }
-        assertThat(send.tryReserve()).isFalse();
+        assertThat(send.tryHold()).isFalse();
+        assertThat(send.tryTake()).isEqualTo(SendRing.NONE);
         send.giveBack();
-        assertThat(send.tryReserve()).isTrue();
-        for (int i = 0; i < ENTRIES; i++) {
-            send.publish(i);
-        }
-        assertThat(send.tryReserve()).isFalse();
-        assertThat(receive.next()).isZero();
-        assertThat(send.tryReserve()).isTrue();
-        assertThat(send.tryReserve()).isFalse();
+        send(send, ENTRIES);
+        assertThat(send.tryTake()).isEqualTo(SendRing.NONE);
+        assertThat(receive.next()).isOne();
+        assertThat(send.tryHold()).isTrue();
+        assertThat(send.tryHold()).isFalse();
+        assertThat(send.tryTake()).isEqualTo(SendRing.NONE);
+    }
+
+    @Test
+    void whoHoldsRoomKeepsNobodyWaitingAndComesAfterThem() {
+        assertThat(send.tryHold()).isTrue();
+        send(send, 1);
+        assertThat(receive.next()).isOne();
+        send(send, 2);
+        send.publish(send.takeHeld(), 3);
+        assertThat(receive.next()).isEqualTo(2);
+        assertThat(receive.next()).isEqualTo(3);
+        assertThat(receive.hasNext()).isFalse();
     }
 
     @Test
     void aCountOfConsumedEntriesThatCannotBeIsNotBelieved() {
         for (int i = 0; i < ENTRIES; i++) {
-            assertThat(send.tryReserve()).isTrue();
-            send.publish(i);
+            send(send, i);
         }
         for (long impossible : new long[] {-1, Long.MIN_VALUE, ENTRIES + 1, Long.MAX_VALUE}) {
             RawMemory.putLongVolatile(RingLayout.consumedAddress(base), impossible);
-            assertThat(send.tryReserve()).isFalse();
+            assertThat(send.tryTake()).isEqualTo(SendRing.NONE);
         }
         RawMemory.putLongVolatile(RingLayout.consumedAddress(base), 1);
-        assertThat(send.tryReserve()).isTrue();
+        assertThat(send.tryTake()).isEqualTo(ENTRIES);
     }
 
     @Test
@@ -91,10 +108,8 @@ class RingTest {
         long other = RingLayout.fromAccepting(memory.address(), ENTRIES);
         var otherSend = new SendRing(other, ENTRIES);
         for (int i = 0; i < ENTRIES; i++) {
-            assertThat(send.tryReserve()).isTrue();
-            send.publish(100 + i);
-            assertThat(otherSend.tryReserve()).isTrue();
-            otherSend.publish(200 + i);
+            send(send, 100 + i);
+            send(otherSend, 200 + i);
         }
         var otherReceive = new ReceiveRing(other, ENTRIES);
         for (int i = 0; i < ENTRIES; i++) {

@@ -30,8 +30,9 @@ final class TestRing {
 
     void send(int immediate) {
         data[immediate] = 1;
-        if (send.tryReserve()) {
-            send.publish(immediate);
+        long position = send.tryTake();
+        if (position != SendRing.NONE) {
+            send.publish(position, immediate);
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.lite.tier.memory;
 
+import dev.lite.os.InFlight;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Expect;
 import org.openjdk.jcstress.annotations.JCStressTest;

@@ -9,6 +9,7 @@ import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
 import dev.lite.client.async.AsyncOperations;
 import dev.lite.cluster.LmrRecord;
+import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
 import dev.lite.tier.Deadline;
 import dev.lite.tier.RemoteMemory;

@@ -1,8 +1,7 @@
-package dev.lite.tier.memory;
+package dev.lite.os;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.lite.tier.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -47,6 +46,40 @@ class InFlightTest {
         long other = InFlight.enter(InFlight.newNumber());
         InFlight.awaitEnd(number -> number == mapping);
         InFlight.exit(other);
+    }
+
+    @Test
+    void anOperationWithinAnotherIsSeenAndTheOtherGoesOn() {
+        long outer = InFlight.newNumber();
+        long inner = InFlight.newNumber();
+        AtomicInteger step = new AtomicInteger();
+        Thread operation = Thread.ofPlatform().start(() -> {
+            long outerSlot = InFlight.enter(outer);
+            long innerSlot = InFlight.enterWithin(inner);
+            step.set(1);
+            while (step.get() == 1) {
+                Thread.onSpinWait();
+            }
+            InFlight.exit(innerSlot);
+            step.set(3);
+            while (step.get() == 3) {
+                Thread.onSpinWait();
+            }
+            InFlight.exit(outerSlot);
+        });
+        Waits.until("it is in both", () -> step.get() == 1);
+        Thread ofInner = Thread.ofPlatform().start(() -> InFlight.awaitEnd(number -> number == inner));
+        Thread ofOuter = Thread.ofPlatform().start(() -> InFlight.awaitEnd(number -> number == outer));
+        Waits.aMoment(Duration.ofMillis(20));
+        assertThat(ofInner.isAlive()).isTrue();
+        step.set(2);
+        Waits.join(ofInner);
+        Waits.until("it left the inner one", () -> step.get() == 3);
+        Waits.aMoment(Duration.ofMillis(20));
+        assertThat(ofOuter.isAlive()).isTrue();
+        step.set(4);
+        Waits.join(ofOuter);
+        Waits.join(operation);
     }
 
     @Test
