@@ -205,14 +205,17 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     }
 
     @Override
+    public boolean takes(int kind) {
+        return kind == KIND_REQUEST || kind == KIND_REPLY;
+    }
+
+    @Override
     public void immediateArrived(Peer peer, int immediate) {
         int slot = immediate & SLOT_MASK;
-        switch (immediate >>> KIND_SHIFT) {
-            case KIND_REQUEST -> requestArrived(peer, slot);
-            case KIND_REPLY -> replyArrived(peer, slot);
-            default -> {
-                // another listener's
-            }
+        if (immediate >>> KIND_SHIFT == KIND_REQUEST) {
+            requestArrived(peer, slot);
+        } else {
+            replyArrived(peer, slot);
         }
     }
 

@@ -34,11 +34,15 @@ import org.slf4j.LoggerFactory;
  */
 public final class PeerLinks implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(PeerLinks.class);
+    private static final int KIND_SHIFT = 28;
     private static final long RETRY_NS = 500_000_000;
 
     private final Hello self;
     private final String host;
     private final List<PeerListener> listeners = new CopyOnWriteArrayList<>();
+    /** Whose immediates of each kind are; written before the start. */
+    private final @Nullable PeerListener[] listenerOf = new @Nullable PeerListener[1 << (Integer.SIZE - KIND_SHIFT)];
+
     private final AtomicReferenceArray<@Nullable Peer> peers;
     private final Map<String, Fabric> fabrics = new LinkedHashMap<>();
     private final Map<String, PollRole> pollRoles = new LinkedHashMap<>();
@@ -97,6 +101,11 @@ public final class PeerLinks implements AutoCloseable {
     /** Adds a listener; before {@link #start}. */
     public void addListener(PeerListener listener) {
         listeners.add(listener);
+        for (int kind = 0; kind < listenerOf.length; kind++) {
+            if (listener.takes(kind)) {
+                listenerOf[kind] = listener;
+            }
+        }
     }
 
     /** Driver name → the address that peers connect to. */
@@ -355,8 +364,9 @@ public final class PeerLinks implements AutoCloseable {
 
         @Override
         public void immediate(FabricEndpoint endpoint, int immediate) {
-            if (endpoint.attachment() instanceof Peer peer) {
-                listeners.forEach(listener -> listener.immediateArrived(peer, immediate));
+            PeerListener listener = listenerOf[immediate >>> KIND_SHIFT];
+            if (listener != null && endpoint.attachment() instanceof Peer peer) {
+                listener.immediateArrived(peer, immediate);
             }
         }
 

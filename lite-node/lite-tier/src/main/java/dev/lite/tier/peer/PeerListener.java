@@ -11,7 +11,12 @@ public interface PeerListener {
     /** A connection is gone; the last call for this {@code Peer} object. */
     default void peerDisconnected(Peer peer, String reason) {}
 
-    /** A peer's write-with-immediate arrived. */
+    /** Whether immediates of a kind, their upper four bits, are this listener's; no two listeners take one kind. */
+    default boolean takes(int kind) {
+        return false;
+    }
+
+    /** A peer's write-with-immediate arrived, of a kind that this listener {@linkplain #takes takes}. */
     default void immediateArrived(Peer peer, int immediate) {}
 
     /** An accepted post is done ({@code error} null) or failed. */

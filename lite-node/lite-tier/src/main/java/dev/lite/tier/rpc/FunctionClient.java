@@ -56,13 +56,17 @@ final class FunctionClient implements RpcClient {
         return known;
     }
 
-    RpcBinding binding(RpcBindings bindings, Peer peer, long deadlineNs) {
+    /** The binding of this connection, if it is known here. */
+    @Nullable
+    RpcBinding knownBinding(Peer peer) {
         RpcBinding known = binding;
-        if (known == null || known.peer != peer) {
-            known = bindings.get(peer, function, principal, deadlineNs);
-            binding = known;
-        }
-        return known;
+        return known != null && known.peer == peer ? known : null;
+    }
+
+    RpcBinding binding(RpcBindings bindings, Peer peer, long deadlineNs) {
+        RpcBinding found = bindings.get(peer, function, principal, deadlineNs);
+        binding = found;
+        return found;
     }
 
     /** Whether the connection of the binding is up. */

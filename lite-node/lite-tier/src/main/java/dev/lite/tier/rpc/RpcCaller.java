@@ -23,6 +23,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class RpcCaller {
     private static final long PAUSE_NS = 20_000;
+    /** Of a deadline. That the clock shows just this when a call has to wait only prolongs its deadline a little. */
+    private static final long NOT_STARTED = 0;
 
     private final RpcEngine engine;
     private final RpcSlots slots;
@@ -96,20 +98,41 @@ final class RpcCaller {
             throw new LimitExceededException(
                     "%s: the request has %d bytes; the limit is %d".formatted(target, length, LtRpc.MESSAGE_BYTES_MAX));
         }
-        long deadlineNs = System.nanoTime() + FunctionClient.toNanos(deadline);
+        long timeoutNs = FunctionClient.toNanos(deadline);
+        long deadlineNs = NOT_STARTED;
         int node = target.nodeId();
-        boolean own = engine.isSelf(node);
-        RpcBinding binding = own ? null : target.binding(bindings, engine.peer(node), deadlineNs);
-        RpcSlot slot = slots.take(Math.max((int) length, capacity), deadlineNs);
+        RpcBinding binding = null;
+        if (!engine.isSelf(node)) {
+            Peer peer = engine.peer(node);
+            binding = target.knownBinding(peer);
+            if (binding == null) {
+                deadlineNs = started(deadlineNs, timeoutNs);
+                binding = target.binding(bindings, peer, deadlineNs);
+            }
+        }
+        int bytes = Math.max((int) length, capacity);
+        RpcSlot slot = slots.tryTake(bytes);
+        if (slot == null) {
+            deadlineNs = started(deadlineNs, timeoutNs);
+            slot = slots.take(bytes, deadlineNs);
+        }
         slot.callId++;
         slot.replyCapacity = capacity;
         slot.requestLength = (int) length;
         if (binding == null) {
-            callSelf(target, slot, request, deadline, deadlineNs);
+            callSelf(target, slot, request, deadline, started(deadlineNs, timeoutNs));
         } else {
             callPeer(target, binding, slot, request, deadline, deadlineNs);
         }
         return slot;
+    }
+
+    /**
+     * The end of the call's time. The clock is first read when the call has to wait: when all goes well, that is when the
+     * request is on its way, and reading it costs no time then.
+     */
+    private static long started(long deadlineNs, long timeoutNs) {
+        return deadlineNs != NOT_STARTED ? deadlineNs : System.nanoTime() + timeoutNs;
     }
 
     private void callSelf(
@@ -134,11 +157,17 @@ final class RpcCaller {
             RpcSlot slot,
             MemorySegment request,
             Duration deadline,
-            long deadlineNs) {
+            long startedNs) {
         Peer peer = binding.peer;
         boolean remote = slot.requestLength > RpcWire.INLINE_BYTES_MAX;
         int bytes = RpcWire.entryBytes(slot.requestLength, remote);
-        long start = reserve(target, binding, slot, bytes, deadline, deadlineNs);
+        long timeoutNs = FunctionClient.toNanos(deadline);
+        long deadlineNs = startedNs;
+        long start = binding.tryReserve(bytes);
+        if (start < 0) {
+            deadlineNs = started(deadlineNs, timeoutNs);
+            start = reserve(target, binding, slot, bytes, deadline, deadlineNs);
+        }
         int padding = RpcBinding.padding(start, bytes);
         int place = RpcBinding.place(start + padding);
         putCall(slot, request, remote, padding / RpcWire.UNIT_BYTES);
@@ -148,6 +177,7 @@ final class RpcCaller {
         boolean held = role.take();
         int length = remote ? RpcWire.REMOTE_BYTES : RpcWire.CALL_HEADER_BYTES + slot.requestLength;
         Post post = post(binding, slot, place, length, RpcWire.CONTEXT_NONE);
+        deadlineNs = started(deadlineNs, timeoutNs);
         if (post == Post.BUSY) {
             if (held) {
                 role.release();

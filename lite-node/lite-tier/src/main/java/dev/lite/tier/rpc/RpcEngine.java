@@ -245,11 +245,15 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     }
 
     @Override
+    public boolean takes(int kind) {
+        return kind == RpcWire.KIND_CALL || kind == RpcWire.KIND_REPLY;
+    }
+
+    @Override
     public void immediateArrived(Peer peer, int immediate) {
-        int kind = immediate >>> RpcWire.KIND_SHIFT;
-        if (kind == RpcWire.KIND_CALL) {
+        if (immediate >>> RpcWire.KIND_SHIFT == RpcWire.KIND_CALL) {
             callArrived(peer, immediate);
-        } else if (kind == RpcWire.KIND_REPLY) {
+        } else {
             RpcSlot slot = slots.get(immediate & RpcWire.SLOT_MASK);
             if (slot != null && slot.peer == peer) {
                 replyArrived(slot, RawMemory.getLong(slot.replyAddress + RpcWire.REPLY_CALL_ID));
@@ -457,8 +461,10 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             replySelf(call, status, reply, length);
             return false;
         }
-        long deadlineNs = System.nanoTime() + REPLY_PATIENCE_NS;
-        RpcSlot out = slots.take(length, deadlineNs);
+        RpcSlot out = slots.tryTake(length);
+        if (out == null) {
+            out = slots.take(length, System.nanoTime() + REPLY_PATIENCE_NS);
+        }
         put(out.outAddress, call.callId, status, reply, length);
         out.state(RpcSlot.SENDING);
         boolean held = role != null && role.take();
@@ -468,6 +474,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 role.release();
                 held = false;
             }
+            long deadlineNs = System.nanoTime() + REPLY_PATIENCE_NS;
             while (post == Post.BUSY && deadlineNs - System.nanoTime() > 0) {
                 LockSupport.parkNanos(BUSY_PAUSE_NS);
                 post = postReply(peer, call, out, length);

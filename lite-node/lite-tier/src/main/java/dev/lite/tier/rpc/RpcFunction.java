@@ -34,7 +34,18 @@ final class RpcFunction {
 
     /** A thread that waits for a call. */
     private static final class Receiver extends PollWaiter {
+        // Both are written under the function's lock; the entry first, so that who sees that it was called may read it.
+
+        /** The call that it was called for; null: it is only to look again. */
+        private @Nullable RpcEntry entry;
+
         private volatile boolean called;
+
+        /** Under the lock; {@link #signal} follows. */
+        void call(@Nullable RpcEntry its) {
+            entry = its;
+            called = true;
+        }
 
         @Override
         protected boolean isOver() {
@@ -76,7 +87,7 @@ final class RpcFunction {
                 last = null;
             }
             for (Receiver receiver : receivers) {
-                receiver.called = true; // each sees whether it is its server that closed
+                receiver.call(null); // each sees whether it is its server that closed
                 receiver.signal();
             }
             receivers.clear();
@@ -95,8 +106,12 @@ final class RpcFunction {
         synchronized (this) {
             direct = inline;
             if (servers > 0 && direct == null) {
-                append(entry);
-                called = receivers.poll();
+                called = receivers.poll(); // when there is one, the queue is empty
+                if (called == null) {
+                    append(entry);
+                } else {
+                    called.call(entry);
+                }
             } else if (servers == 0) {
                 engine.execute(() -> engine.refuse(entry, "nobody serves the function \"%s\" at node %s"));
                 return;
@@ -107,7 +122,6 @@ final class RpcFunction {
         } else if (direct != null) {
             hand(entry, direct);
         } else if (called != null) {
-            called.called = true;
             called.signal();
         }
     }
@@ -153,40 +167,20 @@ final class RpcFunction {
         try {
             Receiver receiver = new Receiver();
             while (true) {
-                RpcEntry entry;
-                synchronized (this) {
-                    server.requireOpen();
-                    entry = poll();
-                    if (entry == null) {
-                        receiver.called = false;
-                        receivers.add(receiver);
-                    }
-                }
+                RpcEntry entry = pollOrEnter(server, receiver);
                 if (entry != null) {
                     if (has && role != null) {
                         has = false;
                         role.release(); // to fetch a long request, this thread may have to wait for the fabric
                     }
-                    ReceivedCall call = engine.take(entry, this);
-                    if (call != null) {
-                        return call;
-                    }
-                    continue;
-                }
-                boolean over;
-                if (role != null) {
+                } else {
                     boolean hand = has;
                     has = false;
-                    over = role.await(receiver, deadlineNs, hand);
-                } else {
-                    over = receiver.awaitAlone(deadlineNs, engine.spins());
+                    entry = awaitCall(receiver, deadlineNs, role, hand);
                 }
-                if (!over && giveUp(receiver)) {
-                    if (Thread.currentThread().isInterrupted()) {
-                        throw new SessionLostException(
-                                "interrupted while waiting for a call of the function \"%s\"".formatted(name));
-                    }
-                    throw new LiteTimeoutException("no call of the function \"%s\" came in time".formatted(name));
+                ReceivedCall call = entry == null ? null : engine.take(entry, this);
+                if (call != null) {
+                    return call;
                 }
             }
         } finally {
@@ -196,7 +190,33 @@ final class RpcFunction {
         }
     }
 
-    /** Whether nobody called it meanwhile; who was called must look once more, since its call is its to take. */
+    /** The next call; or null, and the receiver is among those that wait. */
+    private synchronized @Nullable RpcEntry pollOrEnter(FunctionServer server, Receiver receiver) {
+        server.requireOpen();
+        RpcEntry entry = poll();
+        if (entry == null) {
+            receiver.entry = null;
+            receiver.called = false;
+            receivers.add(receiver);
+        }
+        return entry;
+    }
+
+    /** The call that the receiver was called for; or null: it is to look again. */
+    private @Nullable RpcEntry awaitCall(Receiver receiver, long deadlineNs, @Nullable PollRole role, boolean held) {
+        boolean over =
+                role != null ? role.await(receiver, deadlineNs, held) : receiver.awaitAlone(deadlineNs, engine.spins());
+        if (!over && giveUp(receiver)) {
+            if (Thread.currentThread().isInterrupted()) {
+                throw new SessionLostException(
+                        "interrupted while waiting for a call of the function \"%s\"".formatted(name));
+            }
+            throw new LiteTimeoutException("no call of the function \"%s\" came in time".formatted(name));
+        }
+        return receiver.entry;
+    }
+
+    /** Whether nobody called it meanwhile; who was called takes its call. */
     private synchronized boolean giveUp(Receiver receiver) {
         return receivers.remove(receiver);
     }

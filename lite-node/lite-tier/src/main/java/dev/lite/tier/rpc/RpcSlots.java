@@ -73,14 +73,26 @@ final class RpcSlots {
      * @throws LimitExceededException when the arena has no room for the first ones
      */
     RpcSlot take(int bytes, long deadlineNs) {
+        RpcSlot slot = tryTake(bytes);
+        return slot != null ? slot : own(takeSlowly(sizeClass(bytes), deadlineNs));
+    }
+
+    /** {@link #take} when one is free now, else null. */
+    @Nullable
+    RpcSlot tryTake(int bytes) {
+        RpcSlot slot = pop(sizeClass(bytes));
+        return slot == null ? null : own(slot);
+    }
+
+    private static int sizeClass(int bytes) {
         int sizeClass = 0;
         while (CAPACITY[sizeClass] < bytes) {
             sizeClass++;
         }
-        RpcSlot slot = pop(sizeClass);
-        if (slot == null) {
-            slot = takeSlowly(sizeClass, deadlineNs);
-        }
+        return sizeClass;
+    }
+
+    private RpcSlot own(RpcSlot slot) {
         slot.state(RpcSlot.OWNED);
         // After the state: either this sees that it is closed, or awaitUnused sees the slot.
         if (closed) {
