@@ -25,7 +25,15 @@ final class Duel {
     record Result(double oursNs, double rawNs) {}
 
     static Result fight(Batch ours, Batch raw) {
-        int n = warmUp(ours, raw);
+        return fight(ours, raw, ROUND_NS);
+    }
+
+    /**
+     * The same with rounds of another length: a long one where each begins with waking another process, which then does not
+     * count.
+     */
+    static Result fight(Batch ours, Batch raw, long roundNs) {
+        int n = warmUp(ours, raw, roundNs);
         double[] oursNs = new double[ROUNDS];
         double[] rawNs = new double[ROUNDS];
         for (int round = 0; round < ROUNDS; round++) {
@@ -41,12 +49,12 @@ final class Duel {
     }
 
     /** Returns how many times fill a round. */
-    private static int warmUp(Batch ours, Batch raw) {
-        long end = System.nanoTime() + WARM_UP_NS;
+    private static int warmUp(Batch ours, Batch raw, long roundNs) {
+        long end = System.nanoTime() + WARM_UP_NS + 10 * roundNs;
         int n = 1;
         while (System.nanoTime() < end) {
             double fastest = Math.min(time(raw, n), time(ours, n));
-            n = (int) Math.clamp(ROUND_NS / Math.max(1, fastest), 1, N_MAX);
+            n = (int) Math.clamp(roundNs / Math.max(1, fastest), 1, N_MAX);
         }
         return n;
     }

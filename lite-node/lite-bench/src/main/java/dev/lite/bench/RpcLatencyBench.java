@@ -5,7 +5,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** A call of 8 bytes and its reply (paper Fig. 10), against the bare ping-pong of a word between the same two JVMs. */
+/** A call of 8 bytes and its reply (paper Fig. 10), against the bare ping-pong of two rings between the same two JVMs. */
 final class RpcLatencyBench implements BenchMain.Benchmark {
     @Override
     public void run(BenchReport report) {
@@ -16,7 +16,7 @@ final class RpcLatencyBench implements BenchMain.Benchmark {
             for (int bytes : new int[] {8, 64, 512, 4096}) {
                 MemorySegment reply = scope.allocate(bytes);
                 request.set(ValueLayout.JAVA_INT_UNALIGNED, 0, bytes);
-                Duel.Result result = Duel.fight(n -> call(client, request, reply, n), pair::pingPong);
+                Duel.Result result = Duel.fight(n -> call(client, request, reply, n), pair::pingPong, RpcPair.ROUND_NS);
                 report.add("rpc-reply", bytes, "ns", result.oursNs(), result.rawNs());
             }
         }

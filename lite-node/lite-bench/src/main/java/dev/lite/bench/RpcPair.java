@@ -7,6 +7,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.tier.node.LiteNode;
@@ -29,7 +30,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Two nodes in two JVMs over shared memory: this one calls, the other one, started here, serves. The other one also answers
- * the bare counterpart: a ping-pong of two words in a shared page, both sides spinning.
+ * the bare counterpart: a ping-pong through two rings in shared memory, both sides spinning. A ring has {@value #ENTRIES}
+ * entries of a cache line each, a sequence number and a word of payload; nothing tells the sender what was consumed, since in
+ * a ping-pong one message is under way at most.
  *
  * <p>Each JVM has a directory of its own that lists both nodes, since a directory of several processes would be ZooKeeper.
  */
@@ -39,10 +42,19 @@ final class RpcPair implements AutoCloseable {
 
     private static final String CLIENT = "client";
     private static final long ARENA_BYTES = 256L << 20;
-    private static final long PAGE = 4096;
-    private static final long PING = 0;
-    private static final long PONG = 128;
-    private static final long MODE = 256;
+    /** Each round wakes the other process first, and that takes about 60 µs. */
+    static final long ROUND_NS = 20_000_000;
+
+    private static final int ENTRIES = 1024;
+    private static final int ENTRY_BYTES = 64;
+    private static final long RING_BYTES = (long) ENTRIES * ENTRY_BYTES;
+    private static final long MODE = 0;
+    /** How many pings there were when the ping-pong last paused. */
+    private static final long PLAYED = 64;
+
+    private static final long PINGS = 4096;
+    private static final long PONGS = PINGS + RING_BYTES;
+    private static final long PAGES = PONGS + RING_BYTES;
     private static final int MODE_CALLS = 0;
     private static final int MODE_PING_PONG = 1;
     private static final int MODE_END = 2;
@@ -70,7 +82,7 @@ final class RpcPair implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException("cannot make a directory in /dev/shm", e);
         }
-        SharedMemory page = SharedMemory.createFile(root.resolve("page"), PAGE);
+        SharedMemory page = SharedMemory.createFile(root.resolve("rings"), PAGES);
         Process server;
         String host;
         try {
@@ -123,15 +135,35 @@ final class RpcPair implements AutoCloseable {
     /** The bare ping-pong, so many times. */
     void pingPong(int n) {
         long base = page.address();
-        RawMemory.putIntVolatile(base + MODE, MODE_PING_PONG);
-        long first = RawMemory.getLongVolatile(base + PONG);
+        setMode(base, MODE_PING_PONG);
+        long first = RawMemory.getLongVolatile(base + PLAYED);
         for (long i = first + 1; i <= first + n; i++) {
-            RawMemory.putLongRelease(base + PING, i);
-            while (RawMemory.getLongAcquire(base + PONG) != i) {
+            send(base + PINGS, i, i);
+            long pong = base + PONGS + place(i);
+            while (RawMemory.getLongAcquire(pong) != i) {
                 Thread.onSpinWait();
             }
+            if (RawMemory.getLong(pong + Long.BYTES) != i) {
+                throw new IllegalStateException("another pong than its ping " + i);
+            }
         }
-        RawMemory.putIntVolatile(base + MODE, MODE_CALLS);
+        RawMemory.putLongVolatile(base + PLAYED, first + n);
+        setMode(base, MODE_CALLS);
+    }
+
+    private static void setMode(long base, int mode) {
+        RawMemory.putIntVolatile(base + MODE, mode);
+        Futex.wake(base + MODE, 1);
+    }
+
+    private static void send(long ring, long sequence, long payload) {
+        long entry = ring + place(sequence);
+        RawMemory.putLong(entry + Long.BYTES, payload);
+        RawMemory.putLongRelease(entry, sequence);
+    }
+
+    private static long place(long sequence) {
+        return (sequence & (ENTRIES - 1)) * ENTRY_BYTES;
     }
 
     /** CPU time of the serving process so far, in nanoseconds. */
@@ -145,7 +177,7 @@ final class RpcPair implements AutoCloseable {
 
     @Override
     public void close() {
-        RawMemory.putIntVolatile(page.address() + MODE, MODE_END);
+        setMode(page.address(), MODE_END);
         lite.close();
         node.close();
         try {
@@ -175,7 +207,7 @@ final class RpcPair implements AutoCloseable {
         InMemoryDirectory.Store store = new InMemoryDirectory.Store();
         try (LiteNode node = LiteNode.start(config(root, SERVER), store.open(), List.of(new ShmFabricProvider()));
                 Lite lite = node.attach("bench");
-                SharedMemory page = SharedMemory.openFile(root.resolve("page"));
+                SharedMemory page = SharedMemory.openFile(root.resolve("rings"));
                 RpcServer server = lite.rpc().serve("echo")) {
             for (int i = 0; i < Integer.getInteger("lite.bench.servers", 1); i++) {
                 Thread.ofPlatform().daemon().start(() -> serve(server));
@@ -188,20 +220,20 @@ final class RpcPair implements AutoCloseable {
                     case MODE_END -> {
                         return;
                     }
-                    default -> LockSupport.parkNanos(PAUSE_NS);
+                    default -> Futex.await(base + MODE, MODE_CALLS, DEADLINE.toNanos());
                 }
             }
         }
     }
 
     private static void answerPings(long base) {
-        long done = RawMemory.getLongVolatile(base + PONG);
+        long next = RawMemory.getLongVolatile(base + PLAYED) + 1;
         while (RawMemory.getIntVolatile(base + MODE) == MODE_PING_PONG) {
             for (int i = 0; i < 1000; i++) {
-                long ping = RawMemory.getLongAcquire(base + PING);
-                if (ping != done) {
-                    done = ping;
-                    RawMemory.putLongRelease(base + PONG, ping);
+                long ping = base + PINGS + place(next);
+                if (RawMemory.getLongAcquire(ping) == next) {
+                    send(base + PONGS, next, RawMemory.getLong(ping + Long.BYTES));
+                    next++;
                 } else {
                     Thread.onSpinWait();
                 }

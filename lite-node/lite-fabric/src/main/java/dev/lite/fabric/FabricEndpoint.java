@@ -40,7 +40,8 @@ public interface FabricEndpoint {
 
     /**
      * {@link #write}, then tells the peer's {@link FabricHandler#immediate} the value; a length of 0 writes nothing.
-     * Complete when placed; the peer's handler may run earlier or later than that.
+     * Complete when the local memory is needed no more; the data is in its place at the latest when the peer's handler is
+     * told, which may be earlier or later than that.
      */
     Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context);
 

@@ -75,12 +75,17 @@ final class Handshake implements AutoCloseable {
                         passed,
                         rings,
                         new SendRing(RingLayout.fromConnecting(rings.address()), entries),
-                        new ReceiveRing(RingLayout.fromAccepting(rings.address(), entries), entries));
+                        receiveRing(RingLayout.fromAccepting(rings.address(), entries), entries));
             }
         } catch (HandshakeException | OsException | IllegalArgumentException e) {
             rings.close();
             throw failure(e);
         }
+    }
+
+    private ReceiveRing receiveRing(long ring, int entries) {
+        return new ReceiveRing(
+                ring, entries, memory.segment().address(), memory.segment().byteSize());
     }
 
     private void offer(UnixSocket socket, SharedMemory rings) throws HandshakeException {
@@ -141,7 +146,7 @@ final class Handshake implements AutoCloseable {
                     passed,
                     rings,
                     new SendRing(RingLayout.fromAccepting(rings.address(), entries), entries),
-                    new ReceiveRing(RingLayout.fromConnecting(rings.address()), entries));
+                    receiveRing(RingLayout.fromConnecting(rings.address()), entries));
         } catch (HandshakeException | OsException | IllegalArgumentException e) {
             rings.close();
             throw e;

@@ -13,7 +13,7 @@ final class SendRing {
     /** No room. */
     static final long NONE = -1;
 
-    private static final int HELD_BITS = 16;
+    private static final int HELD_BITS = 20;
     private static final long HELD_MASK = (1L << HELD_BITS) - 1;
     private static final long ONE_POSITION = 1L << HELD_BITS;
 
@@ -76,7 +76,19 @@ final class SendRing {
 
     /** Hands an immediate over. All that this thread stored before is visible to whoever takes it. */
     void publish(long position, int immediate) {
-        RawMemory.putLongVolatile(
-                RingLayout.entryAddress(ring, entries, position), RingLayout.entry(entries, position, immediate));
+        publish(position, immediate, 0, 0, 0);
+    }
+
+    /**
+     * Hands an immediate over, and data of at most {@link RingLayout#INLINE_BYTES_MAX} bytes, which the receiver places before
+     * it takes the immediate.
+     */
+    void publish(long position, int immediate, long remoteOffset, long localAddress, long length) {
+        long address = RingLayout.entryAddress(ring, entries, position);
+        if (length > 0) {
+            RawMemory.copy(localAddress, RingLayout.dataAddress(address), length);
+        }
+        RawMemory.putLong(RingLayout.whereAddress(address), RingLayout.where(remoteOffset, length));
+        RawMemory.putLongVolatile(address, RingLayout.entry(entries, position, immediate));
     }
 }

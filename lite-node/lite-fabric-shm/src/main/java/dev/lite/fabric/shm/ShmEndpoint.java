@@ -134,6 +134,10 @@ final class ShmEndpoint implements FabricEndpoint {
         if (position == SendRing.NONE) {
             return false;
         }
+        if (length <= RingLayout.INLINE_BYTES_MAX) {
+            ring.publish(position, immediate, remoteOffset, localAddress, length);
+            return true;
+        }
         RawMemory.copy(localAddress, link.address() + remoteOffset, length);
         ring.publish(position, immediate);
         return true;
@@ -212,6 +216,12 @@ final class ShmEndpoint implements FabricEndpoint {
         end("closed by this node");
     }
 
+    /** Poll role: the peer does what no peer does; nothing of it is delivered any more. */
+    void cut(String reason) {
+        closedHere = true;
+        end(reason);
+    }
+
     /** The peer is gone, or could not be reached. The connection's thread. */
     void lost(String reason) {
         end(reason);
@@ -245,6 +255,12 @@ final class ShmEndpoint implements FabricEndpoint {
         }
     }
 
+    /** What it consists of once connected. */
+    @Nullable
+    Link link() {
+        return link;
+    }
+
     /** Whether a peer made it. */
     boolean accepted() {
         return accepted;
@@ -270,6 +286,12 @@ final class ShmEndpoint implements FabricEndpoint {
     boolean hasImmediate() {
         var current = link;
         return !closedHere && !finished && current != null && current.receive().hasNext();
+    }
+
+    /** Poll role: places the data that came with the immediate that is there; false when it has no place here. */
+    boolean placeData() {
+        var current = link;
+        return current != null && current.receive().placeData();
     }
 
     /** Poll role: takes the immediate that is there. */

@@ -179,6 +179,10 @@ final class ShmFabric implements Fabric {
     private int poll(ShmEndpoint endpoint, int limit) {
         int handed = 0;
         while (handed < limit && endpoint.hasImmediate()) {
+            if (!endpoint.placeData()) {
+                endpoint.cut("the peer sent data for a place outside of this node's memory");
+                break;
+            }
             handed++;
             handler.immediate(endpoint, endpoint.nextImmediate());
         }

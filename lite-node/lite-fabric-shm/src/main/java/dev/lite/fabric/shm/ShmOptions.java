@@ -7,7 +7,7 @@ import java.util.Set;
  * The driver's settings.
  *
  * @param ringEntries {@value #RING_ENTRIES}: how many immediates to one peer may be under way; a power of two, 2 to 65536,
- *     1024 unless set. Each direction of a connection takes 8 bytes per entry.
+ *     1024 unless set. Each direction of a connection takes 128 bytes per entry.
  * @param connectionsMax {@value #CONNECTIONS_MAX}: how many connections there may be at a time, 1 to 4096, 256 unless set.
  *     Each has a thread that waits for its end.
  * @param handshakeTimeoutMs {@value #HANDSHAKE_TIMEOUT_MS}: how long a peer may take to answer when a connection is made, 1 to

@@ -6,7 +6,8 @@
  * purpose: its end is the end of the connection, also when the peer was killed.
  *
  * <p><b>Operations</b> are loads, stores and CPU atomics of the posting thread on the mapped memory, done when the post
- * returns. An immediate is one 64-bit entry in the ring to the peer, published after the data.
+ * returns. An immediate is one entry in the ring to the peer, published after the data. Short data travels in the entry, and
+ * the peer's poller puts it in its place.
  *
  * <p><b>Waiting.</b> Each node has one doorbell: a futex word that says whether its poller sleeps. A sender looks at it after it
  * published, and makes a system call only when somebody sleeps.

@@ -4,20 +4,26 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class RingTest {
     private static final int ENTRIES = 4;
+    private static final int TARGET_BYTES = 4096;
 
     private final SharedMemory memory = SharedMemory.createMemfd("ring-test", RingLayout.bytes(ENTRIES));
+    private final SharedMemory target = SharedMemory.createMemfd("ring-target", TARGET_BYTES);
     private final long base = RingLayout.fromConnecting(memory.address());
     private final SendRing send = new SendRing(base, ENTRIES);
-    private final ReceiveRing receive = new ReceiveRing(base, ENTRIES);
+    private final ReceiveRing receive = new ReceiveRing(base, ENTRIES, target.address(), TARGET_BYTES);
 
     @AfterEach
     void close() {
         memory.close();
+        target.close();
     }
 
     @Test
@@ -104,6 +110,46 @@ class RingTest {
     }
 
     @Test
+    void dataInAnEntryIsPlacedAndNothingBesideIt() {
+        for (int length : new int[] {1, 8, 40, RingLayout.INLINE_BYTES_MAX}) {
+            for (int offset : new int[] {0, 3, TARGET_BYTES - length}) {
+                RawMemory.fill(target.address(), TARGET_BYTES, (byte) 7);
+                byte[] bytes = new byte[length];
+                new Random(length).nextBytes(bytes);
+                try (Arena arena = Arena.ofConfined()) {
+                    MemorySegment local = arena.allocate(length);
+                    local.copyFrom(MemorySegment.ofArray(bytes));
+                    send.publish(send.tryTake(), 5, offset, local.address(), length);
+                }
+                assertThat(receive.placeData()).isTrue();
+                assertThat(receive.next()).isEqualTo(5);
+                for (int at = 0; at < TARGET_BYTES; at++) {
+                    int expected = at >= offset && at < offset + length ? bytes[at - offset] : 7;
+                    assertThat(RawMemory.getByte(target.address() + at)).isEqualTo((byte) expected);
+                }
+            }
+        }
+    }
+
+    @Test
+    void dataForAPlaceOutsideOfTheMemoryIsRefused() {
+        long[] wheres = {
+            RingLayout.where(TARGET_BYTES - 7, 8),
+            RingLayout.where(TARGET_BYTES, 1),
+            -1L,
+            RingLayout.where(0, RingLayout.INLINE_BYTES_MAX) + 1,
+            Long.MIN_VALUE + 8
+        };
+        for (long where : wheres) {
+            long position = send.tryTake();
+            send.publish(position, 1);
+            RawMemory.putLong(RingLayout.whereAddress(RingLayout.entryAddress(base, ENTRIES, position)), where);
+            assertThat(receive.placeData()).as(Long.toHexString(where)).isFalse();
+            assertThat(receive.next()).isOne();
+        }
+    }
+
+    @Test
     void theTwoRingsOfAConnectionDoNotTouch() {
         long other = RingLayout.fromAccepting(memory.address(), ENTRIES);
         var otherSend = new SendRing(other, ENTRIES);
@@ -111,12 +157,13 @@ class RingTest {
             send(send, 100 + i);
             send(otherSend, 200 + i);
         }
-        var otherReceive = new ReceiveRing(other, ENTRIES);
+        var otherReceive = new ReceiveRing(other, ENTRIES, target.address(), TARGET_BYTES);
         for (int i = 0; i < ENTRIES; i++) {
             assertThat(receive.next()).isEqualTo(100 + i);
             assertThat(otherReceive.next()).isEqualTo(200 + i);
         }
-        assertThat(RingLayout.entryAddress(other, ENTRIES, ENTRIES - 1) + Long.BYTES)
+        long last = RingLayout.entryAddress(other, ENTRIES, ENTRIES - 1);
+        assertThat(RingLayout.dataAddress(last) + RingLayout.INLINE_BYTES_MAX)
                 .isLessThanOrEqualTo(memory.address() + memory.size());
     }
 }

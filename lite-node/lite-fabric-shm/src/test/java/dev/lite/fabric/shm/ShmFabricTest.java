@@ -22,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Map;
+import java.util.Objects;
 import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -222,25 +223,48 @@ class ShmFabricTest {
         }
     }
 
-    @Test
-    void aFullRingIsBusyPlacesNothingAndDrains() {
+    /** Short data travels in the ring and is placed when it is polled; long data is placed by the sender. */
+    @ParameterizedTest
+    @CsvSource({"8, 2, 10", "112, 2, 10", "113, 7, 10", "4096, 7, 10", "5000, 7, 10"})
+    void aFullRingIsBusyPlacesNothingAndDrains(int length, long afterThree, long afterAll) {
         try (var a = new TestNode(directory, "a", Map.of("ring-entries", "8"));
                 var b = new TestNode(directory, "b")) {
             var toB = a.connectTo(b);
+            RawMemory.putLong(b.address(), -1);
             for (int i = 0; i < 8; i++) {
                 RawMemory.putLong(a.address(), i);
-                assertThat(toB.writeImm(0, a.address(), 8, i, 0)).isEqualTo(Post.DONE);
+                assertThat(toB.writeImm(0, a.address(), length, i, 0)).isEqualTo(Post.DONE);
             }
             RawMemory.putLong(a.address(), 8);
-            assertThat(toB.writeImm(0, a.address(), 8, 8, 0)).isEqualTo(Post.BUSY);
-            assertThat(RawMemory.getLong(b.address())).isEqualTo(7);
+            assertThat(toB.writeImm(0, a.address(), length, 8, 0)).isEqualTo(Post.BUSY);
             assertThat(b.fabric.poll(3)).isEqualTo(3);
+            assertThat(RawMemory.getLong(b.address())).isEqualTo(afterThree);
             for (int i = 8; i < 11; i++) {
-                assertThat(toB.writeImm(0, a.address(), 8, i, 0)).isEqualTo(Post.DONE);
+                RawMemory.putLong(a.address(), i);
+                assertThat(toB.writeImm(0, a.address(), length, i, 0)).isEqualTo(Post.DONE);
             }
-            assertThat(toB.writeImm(0, a.address(), 8, 11, 0)).isEqualTo(Post.BUSY);
+            RawMemory.putLong(a.address(), 11);
+            assertThat(toB.writeImm(0, a.address(), length, 11, 0)).isEqualTo(Post.BUSY);
             TestNode.until("drained", () -> b.immediates.size() == 11, b);
             assertThat(b.immediates).containsExactly(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
+            assertThat(RawMemory.getLong(b.address())).isEqualTo(afterAll);
+        }
+    }
+
+    @Test
+    void whoSendsDataForAPlaceOutsideOfTheMemoryIsCutAndTheOthersGoOn() {
+        try (var a = new TestNode(directory, "a");
+                var b = new TestNode(directory, "b");
+                var c = new TestNode(directory, "c")) {
+            var toB = (ShmEndpoint) a.connectTo(b);
+            var fromC = c.connectTo(b);
+            SendRing ring = Objects.requireNonNull(toB.link()).send();
+            ring.publish(ring.tryTake(), 1, 1L << 40, a.address(), 8);
+            TestNode.until("b cut it", () -> !b.disconnected.isEmpty(), b);
+            assertThat(b.reasons.getFirst()).contains("outside of this node's memory");
+            assertThat(b.immediates).isEmpty();
+            assertThat(fromC.writeImm(0, c.address(), 8, 5, 0)).isEqualTo(Post.DONE);
+            TestNode.until("c's came", () -> b.immediates.size() == 1, b);
         }
     }
 
