@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
@@ -59,7 +60,9 @@ final class Built {
         command.addAll(SANITIZERS);
         command.addAll(
                 List.of(empty.toString(), "-o", directory.resolve("empty").toString()));
-        assumeTrue(execute(command).exit() == 0, "needs the sanitizers of gcc: apt-get install libasan8 libubsan1");
+        assumeTrue(
+                execute(command, Map.of()).exit() == 0,
+                "needs the sanitizers of gcc: apt-get install libasan8 libubsan1");
     }
 
     /** Compiles files, named from the module's directory, into a program. */
@@ -70,25 +73,24 @@ final class Built {
         command.addAll(options);
         command.addAll(sources);
         command.addAll(List.of("-libverbs", "-lrdmacm", "-o", program.toString()));
-        var result = execute(command);
+        var result = execute(command, Map.of());
         assertThat(result.exit()).as(result.output()).isZero();
         return program;
     }
 
-    /** What a program prints; that it ends with 0 is asserted. */
-    static String run(Path program) throws IOException {
-        var result = execute(List.of(program.toString()));
+    /** What a command prints when it is run in the module's directory; that it ends with 0 is asserted. */
+    static String run(List<String> command, Map<String, String> environment) throws IOException {
+        var result = execute(command, environment);
         assertThat(result.exit()).as(result.output()).isZero();
         return result.output();
     }
 
-    private static Result execute(List<String> command) throws IOException {
+    private static Result execute(List<String> command, Map<String, String> environment) throws IOException {
         var output = Files.createTempFile("lite-rdma-test", ".txt");
         try {
-            var process = new ProcessBuilder(command)
-                    .redirectErrorStream(true)
-                    .redirectOutput(output.toFile())
-                    .start();
+            var builder = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
+            builder.environment().putAll(environment);
+            var process = builder.start();
             try {
                 boolean ended = process.waitFor(Waits.seconds(60).toMillis(), TimeUnit.MILLISECONDS);
                 assertThat(ended).as("%s ends in time", command).isTrue();

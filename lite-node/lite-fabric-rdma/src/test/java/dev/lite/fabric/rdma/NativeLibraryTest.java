@@ -10,8 +10,10 @@ import com.ibm.disni.verbs.impl.NatIbvSge;
 import com.ibm.disni.verbs.impl.NativeDispatcher;
 import java.io.IOException;
 import java.lang.reflect.Modifier;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -96,11 +98,23 @@ class NativeLibraryTest {
                 .hasMessageContaining("libibverbs-dev");
     }
 
+    /** The library, asking for another version of rdma-core, as it asks for rdma-core where that is not installed. */
     @Test
     void saysWhichPackagesAreMissing() throws IOException {
-        // What the loader says where they are not installed.
-        assertThat(NativeLibrary.explain("librdmacm.so.1: cannot open shared object file: No such file or directory"))
-                .contains("apt-get install libibverbs1 librdmacm1 ibverbs-providers");
+        Built.requireLibrary();
+        var bytes = Files.readString(Built.library(), StandardCharsets.ISO_8859_1);
+        var file = Files.writeString(
+                directory.resolve("libdisni.so"),
+                bytes.replace("librdmacm.so.1", "librdmacm.so.9"),
+                StandardCharsets.ISO_8859_1);
+        assertThatThrownBy(() -> NativeLibrary.open(file))
+                .isInstanceOf(UnsatisfiedLinkError.class)
+                .hasMessageContaining("apt-get install libibverbs1 librdmacm1 ibverbs-providers")
+                .hasMessageEndingWith("librdmacm.so.9: cannot open shared object file: No such file or directory");
+    }
+
+    @Test
+    void saysWhatToDoAboutADirectoryThatNothingMayBeRunFrom() {
         assertThat(NativeLibrary.explain("/x/libdisni.so: failed to map segment from shared object"))
                 .contains("noexec")
                 .contains("java.io.tmpdir");
@@ -115,13 +129,41 @@ class NativeLibraryTest {
                 .hasMessageContaining("file too short");
     }
 
+    @Test
+    void aBuildWithoutACompilerSaysWhatToInstallAndLeavesNoLibrary() throws IOException {
+        var leftOver = directory.resolve("native/linux-%s/libdisni.so".formatted(System.getProperty("os.arch")));
+        Files.createDirectories(leftOver.getParent());
+        Files.writeString(leftOver, "of an earlier build");
+        var output = Built.run(
+                List.of("sh", "src/main/c/build.sh", "/nonexistent", directory.toString()),
+                Map.of("CC", "no-such-compiler"));
+        assertThat(output.lines()).hasSize(1);
+        assertThat(output).contains("built without its native library").contains("apt-get install gcc libc6-dev");
+        assertThat(leftOver).doesNotExist();
+    }
+
+    @Test
+    void aLibraryThatIsNewerThanItsSourcesIsNotCompiledAgain() throws IOException {
+        Built.requireCompiler();
+        var command = List.of("sh", "src/main/c/build.sh", System.getProperty("java.home"), directory.toString());
+        Built.run(command, Map.of());
+        var library = directory.resolve(
+                NativeLibrary.resource(System.getProperty("os.arch")).substring(1));
+        var made = Files.getLastModifiedTime(library);
+        Built.run(command, Map.of());
+        assertThat(Files.getLastModifiedTime(library)).isEqualTo(made);
+        Files.setLastModifiedTime(library, FileTime.fromMillis(0));
+        Built.run(command, Map.of());
+        assertThat(Files.getLastModifiedTime(library)).isGreaterThanOrEqualTo(made);
+    }
+
     /** A structure that Java lays out otherwise than C would be found out by a device that reads nonsense. */
     @Test
     void javaAndCAgreeOnEveryOffset() throws IOException {
         Built.requireCompiler();
         var program = Built.compile(directory, "layouts", List.of("src/test/c/layouts.c"), List.of());
         Map<String, Integer> fromC = new TreeMap<>();
-        Built.run(program).lines().forEach(line -> {
+        Built.run(List.of(program.toString()), Map.of()).lines().forEach(line -> {
             int equals = line.indexOf('=');
             fromC.put(line.substring(0, equals), Integer.valueOf(line.substring(equals + 1)));
         });
@@ -136,7 +178,7 @@ class NativeLibraryTest {
         Built.requireCompiler();
         Built.requireSanitizers(directory);
         var program = Built.compile(directory, "natives_test", List.of("src/test/c/natives_test.c"), Built.SANITIZERS);
-        var output = Built.run(program);
+        var output = Built.run(List.of(program.toString()), Map.of());
         System.out.println(output);
         assertThat(output.lines().filter(line -> line.startsWith("ok "))).hasSizeGreaterThanOrEqualTo(10);
         assertThat(output).contains("all passed");
