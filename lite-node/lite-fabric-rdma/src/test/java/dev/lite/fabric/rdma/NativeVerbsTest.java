@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.ibm.disni.verbs.impl.NativeDispatcher;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -197,6 +199,28 @@ class NativeVerbsTest {
         assertThatThrownBy(() -> natives._regMr(client.pd, 4096, 4096, 7, at, at + 4, at + 8))
                 .isInstanceOf(IOException.class)
                 .hasMessageContaining("ibv_reg_mr of 4096 bytes at 0x1000");
+    }
+
+    /** What the process holds for a connection is descriptors at least: two event channels, two completion channels. */
+    @Test
+    void aClosedConnectionLeavesNoDescriptorOpen() throws IOException {
+        var address = RawDevice.address().orElseThrow();
+        int before = descriptors();
+        for (int round = 0; round < 10; round++) {
+            var sides = RawSide.connected(natives, address);
+            assertThat(descriptors()).isGreaterThanOrEqualTo(before + 4);
+            sides[0].post(RawSide.WRITE, round, 0, 8, sides[1], 0);
+            assertThat(sides[0].poll().status()).isEqualTo(SUCCESS);
+            sides[0].close();
+            sides[1].close();
+        }
+        assertThat(descriptors()).isEqualTo(before);
+    }
+
+    private static int descriptors() throws IOException {
+        try (var open = Files.list(Path.of("/proc/self/fd"))) {
+            return (int) open.count();
+        }
     }
 
     @Test
