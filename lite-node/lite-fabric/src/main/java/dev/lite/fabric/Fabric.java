@@ -38,6 +38,14 @@ public interface Fabric extends AutoCloseable {
     int poll(int limit);
 
     /**
+     * How much longer a {@link #poll} that finds nothing takes than a look at memory, about: whoever polls in vain before it
+     * sleeps does so the fewer times, at least 1. Any thread.
+     */
+    default int pollCost() {
+        return 1;
+    }
+
+    /**
      * Blocks until there may be something to poll, {@link #wakeup} is called, or the time is over. Poll role.
      *
      * @param timeoutNs nanoseconds, at least 0
