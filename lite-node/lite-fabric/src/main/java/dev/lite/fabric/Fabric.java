@@ -56,7 +56,8 @@ public interface Fabric extends AutoCloseable {
      * Arms {@link #standBy}: from now on, until {@link #disarm}, what may be polled ends it. Whoever gives the poll role up,
      * and nobody takes it over, arms first. Poll role; never blocks.
      *
-     * @return false when there may be something to poll already; the fabric is armed all the same
+     * @return false when there may be something to poll already that does not end {@link #standBy} by itself; the fabric is armed all
+     *     the same
      */
     boolean arm();
 

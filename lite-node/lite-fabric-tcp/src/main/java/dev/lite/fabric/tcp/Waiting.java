@@ -29,6 +29,9 @@ final class Waiting implements AutoCloseable {
     /** Poll role: whether the system may still tell who stands by of the sockets. */
     private boolean watching;
 
+    /** Whoever stands by: whether the system told of the sockets, and so does no more. */
+    private boolean told;
+
     /** Whether {@link #standBy} is to return whatever the sockets say. */
     private final AtomicBoolean called = new AtomicBoolean();
 
@@ -119,8 +122,14 @@ final class Waiting implements AutoCloseable {
 
     /** Another thread waits; whether it was called or the sockets have something, not only its time is over. */
     boolean standBy(long timeoutNs) {
+        if (told && armed) {
+            // What it was told of last time is still there, perhaps, because whoever armed had the poll role still.
+            told = false;
+            watchOnce();
+        }
         // Whoever calls sets the flag before it rings, and arms before the system tells.
         boolean some = !called.get() && standingBy.await(Math.min(timeoutNs, sleepNsMax));
+        told |= some;
         return called.getAndSet(false) || (some && armed);
     }
 
@@ -128,6 +137,11 @@ final class Waiting implements AutoCloseable {
     void arm() {
         armed = true;
         watching = true;
+        watchOnce();
+    }
+
+    /** At worst, when another thread disarms meanwhile, who stands by is told once in vain. */
+    private void watchOnce() {
         standingBy.set.modify(sockets, Epoll.IN | Epoll.ONCE, SOCKETS);
     }
 
