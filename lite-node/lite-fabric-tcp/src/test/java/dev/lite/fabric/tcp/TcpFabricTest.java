@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
@@ -357,8 +358,14 @@ class TcpFabricTest {
             toA.writeImm(0, b.address(), 8, 1, 1);
             TestNode.until("arrived", () -> a.immediates.contains(1), a);
             boolean unused = a.fabric.arm();
-            var follower = Thread.ofPlatform().daemon().start(() -> a.fabric.standBy(TestNode.nanos(4)));
+            var done = new AtomicBoolean();
+            var follower = Thread.ofPlatform().daemon().start(() -> {
+                while (!done.get()) {
+                    a.fabric.standBy(TestNode.nanos(4));
+                }
+            });
             TestNode.until("acknowledged", () -> b.completed.contains(1L), b);
+            done.set(true);
             a.fabric.wakeup();
             assertThat(follower.join(Duration.ofNanos(TestNode.nanos(2)))).isTrue();
         }
