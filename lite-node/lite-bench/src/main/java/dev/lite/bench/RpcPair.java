@@ -42,9 +42,6 @@ final class RpcPair implements AutoCloseable {
 
     private static final String CLIENT = "client";
     private static final long ARENA_BYTES = 256L << 20;
-    /** Each round wakes the other process first, and that takes about 60 µs. */
-    static final long ROUND_NS = 20_000_000;
-
     private static final int ENTRIES = 1024;
     private static final int ENTRY_BYTES = 64;
     private static final long RING_BYTES = (long) ENTRIES * ENTRY_BYTES;

@@ -26,6 +26,7 @@ final class TcpPeer implements AutoCloseable {
     static final long ARENA_BYTES = 256L << 20;
     static final int SMALL_BYTES = 64;
     static final int LARGE_BYTES = 1 << 20;
+    private static final int TCP_POLL_COST = 8;
     private static final Duration DEADLINE = Duration.ofSeconds(20);
 
     /** What the other process says of itself: its address, and the ports of its plain sockets. */
@@ -88,6 +89,11 @@ final class TcpPeer implements AutoCloseable {
                 .withArena(arenas, false);
     }
 
+    /** How often a plain socket is read in vain before its thread sleeps: as often as LITE polls its own, see {@code Fabric.pollCost}. */
+    static int looks(LiteNodeConfig config) {
+        return config.pollSpins() / TCP_POLL_COST;
+    }
+
     /**
      * The other process. Lives until its standard input ends.
      *
@@ -101,8 +107,8 @@ final class TcpPeer implements AutoCloseable {
                 Lite lite = node.attach("bench");
                 RpcServer server = lite.rpc().serve(FUNCTION)) {
             Thread.ofPlatform().daemon().name("bench-server").start(() -> answer(server));
-            int echo = PlainSocket.serve(SMALL_BYTES, SMALL_BYTES, config.pollSpins());
-            int sink = PlainSocket.serve(LARGE_BYTES, 1, config.pollSpins());
+            int echo = PlainSocket.serve(SMALL_BYTES, SMALL_BYTES, looks(config));
+            int sink = PlainSocket.serve(LARGE_BYTES, 1, looks(config));
             System.out.printf("%s %d %d%n", node.self().fabrics().get(TcpFabricProvider.NAME), echo, sink);
             int end = System.in.read();
             assert end < 0;

@@ -38,6 +38,14 @@ public interface Fabric extends AutoCloseable {
     int poll(int limit);
 
     /**
+     * How much longer a {@link #poll} that finds nothing takes than a look at memory, about: whoever polls in vain before it
+     * sleeps does so the fewer times, at least 1. Any thread.
+     */
+    default int pollCost() {
+        return 1;
+    }
+
+    /**
      * Blocks until there may be something to poll, {@link #wakeup} is called, or the time is over. Poll role.
      *
      * @param timeoutNs nanoseconds, at least 0
@@ -48,7 +56,8 @@ public interface Fabric extends AutoCloseable {
      * Arms {@link #standBy}: from now on, until {@link #disarm}, what may be polled ends it. Whoever gives the poll role up,
      * and nobody takes it over, arms first. Poll role; never blocks.
      *
-     * @return false when there may be something to poll already; the fabric is armed all the same
+     * @return false when there may be something to poll already that does not end {@link #standBy} by itself; the fabric is armed all
+     *     the same
      */
     boolean arm();
 

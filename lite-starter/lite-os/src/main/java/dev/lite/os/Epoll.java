@@ -17,6 +17,8 @@ public final class Epoll extends Pollable {
     public static final int IN = 0x1;
     /** Writable. */
     public static final int OUT = 0x4;
+    /** With others: after it was told once, it is told no more until {@link #modify} says so again. */
+    public static final int ONCE = 1 << 30;
     /** How many events one wait brings at most; the rest comes with the next. */
     public static final int EVENTS_MAX = 64;
 
@@ -70,7 +72,7 @@ public final class Epoll extends Pollable {
     /**
      * Watches.
      *
-     * @param interest {@link #IN}, {@link #OUT}, both or 0; the end of a connection counts whatever it is
+     * @param interest {@link #IN}, {@link #OUT}, both or 0, and perhaps {@link #ONCE}; the end of a connection counts whatever it is
      * @param key what {@link #key} answers for it
      * @throws OsException EEXIST when it is watched already
      */

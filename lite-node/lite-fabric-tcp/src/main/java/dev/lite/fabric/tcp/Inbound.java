@@ -62,6 +62,9 @@ final class Inbound {
     private boolean promptly;
     private boolean pinged;
     private long received;
+    /** Since the last receive, which left nothing behind, nobody was told yet that nothing is left to be done. */
+    private boolean drained;
+
     private long context;
     private int immediate;
 
@@ -158,6 +161,12 @@ final class Inbound {
             limit -= position;
             position = 0;
         }
+        if (drained) {
+            // What came since is the next turn's: who waits for what is done by now is not kept waiting for a look in
+            // vain.
+            drained = false;
+            return Step.IDLE;
+        }
         long got = wire.receive(buffer + limit, BUFFER_BYTES - limit);
         if (got == Wire.END) {
             throw new WireException(
@@ -165,6 +174,7 @@ final class Inbound {
         }
         limit += (int) got;
         received += got;
+        drained = got > 0 && wire.isDrained();
         return got == 0 ? Step.IDLE : Step.PROGRESS;
     }
 
@@ -312,6 +322,7 @@ final class Inbound {
     private Step receivePayload() {
         long address = payloadRefused ? buffer : payloadAddress;
         long wanted = payloadRefused ? Math.min(payloadLeft, BUFFER_BYTES) : payloadLeft;
+        drained = false;
         long got = wire.receive(address, wanted);
         if (got == Wire.END) {
             throw new WireException("it ended in the middle of a frame");

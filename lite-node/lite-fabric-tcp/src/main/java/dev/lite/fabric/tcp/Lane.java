@@ -28,6 +28,9 @@ final class Lane implements Outbound.Trouble {
     /** Poll role: whether more than its share was there at its last turn. */
     boolean more;
 
+    /** Whoever stands by: {@link Outbound#acknowledgedSaid} when it last looked. */
+    int saidAtLook;
+
     /** Poll role: {@link Inbound#received} at the last tick. */
     private long receivedAtTick;
 

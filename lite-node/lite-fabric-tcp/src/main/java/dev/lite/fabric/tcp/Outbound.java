@@ -62,14 +62,17 @@ final class Outbound {
     private int frameHead;
     private int frameTail;
     private boolean sending;
-    private boolean full;
+    /** Written under the lock, too. */
+    private volatile boolean full;
+
     private boolean closed;
     private boolean acknowledgementQueued;
     /** Another one was asked for while one was queued. */
     private boolean acknowledgementWanted;
 
     private int acknowledgementPlace;
-    private int acknowledgedSaid;
+    /** Written under the lock, too. */
+    private volatile int acknowledgedSaid;
 
     private final int[] kinds = new int[OPERATIONS_MAX];
     private final long[] contexts = new long[OPERATIONS_MAX];
@@ -156,14 +159,14 @@ final class Outbound {
         done = before + 1;
     }
 
-    /** Whether something is done that no frame said yet. Poll role. */
+    /** Whether something is done that no frame said yet. Any thread. */
     boolean owesAcknowledgement() {
-        lock.lock();
-        try {
-            return done != acknowledgedSaid;
-        } finally {
-            lock.unlock();
-        }
+        return done != acknowledgedSaid;
+    }
+
+    /** How many of the peer's operations a frame said that they are done, modulo 2^32. Any thread. */
+    int acknowledgedSaid() {
+        return acknowledgedSaid;
     }
 
     /** Says what is done, unless a frame did already. Any thread. */
@@ -243,6 +246,9 @@ final class Outbound {
 
     /** There is room again, perhaps. Poll role. */
     void writable() {
+        if (!full) {
+            return;
+        }
         lock.lock();
         try {
             if (!full || sending || closed) {

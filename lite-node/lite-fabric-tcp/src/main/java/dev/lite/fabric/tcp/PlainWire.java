@@ -6,6 +6,9 @@ import dev.lite.os.TcpSocket;
 final class PlainWire implements Wire {
     private final TcpSocket socket;
 
+    /** Whoever receives. */
+    private boolean drained;
+
     PlainWire(TcpSocket socket) {
         this.socket = socket;
     }
@@ -22,7 +25,14 @@ final class PlainWire implements Wire {
 
     @Override
     public long receive(long address, long length) {
-        return socket.receive(address, length);
+        long received = socket.receive(address, length);
+        drained = received >= 0 && received < length;
+        return received;
+    }
+
+    @Override
+    public boolean isDrained() {
+        return drained;
     }
 
     @Override

@@ -8,7 +8,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /**
  * How threads wait for a fabric. One set holds all sockets. Two further sets hold that one and a bell: the poll role waits at the first,
  * whoever stands by at the second, where the sockets count only while armed. So a caller that waits for its answer polls
- * itself, and what arrives meanwhile wakes nobody else; taking the poll role over or giving it up is one system call.
+ * itself, and what arrives meanwhile wakes nobody else.
+ *
+ * <p>Giving the poll role up is one system call. Taking it is none: who stands by looks at a flag before it believes the system,
+ * which tells it of the sockets once and then waits to be armed again. The system call that spares it even that is made by
+ * {@link #settle}, when nothing else is to be done.
  */
 final class Waiting implements AutoCloseable {
     private static final long BELL = -1;
@@ -19,8 +23,17 @@ final class Waiting implements AutoCloseable {
     private final Stage standingBy;
     private final long sleepNsMax;
 
-    /** Poll role. */
-    private boolean armed;
+    /** Whether sockets end {@link #standBy}. Written by the poll role. */
+    private volatile boolean armed;
+
+    /** Poll role: whether the system may still tell who stands by of the sockets. */
+    private boolean watching;
+
+    /** Whoever stands by: whether the system told of the sockets, and so does no more. */
+    private boolean told;
+
+    /** Whether {@link #standBy} is to return whatever the sockets say. */
+    private final AtomicBoolean called = new AtomicBoolean();
 
     /** A set to wait at, and its bell. Rung once until somebody waited. */
     private static final class Stage implements AutoCloseable {
@@ -47,15 +60,20 @@ final class Waiting implements AutoCloseable {
             }
         }
 
-        void await(long timeoutNs) {
+        /** Whether the sockets have something. */
+        boolean await(long timeoutNs) {
+            boolean some = false;
             int ready = set.await(timeoutNs);
             for (int i = 0; i < ready; i++) {
                 if (set.key(i) == BELL) {
                     // In this order: a ring in between is this wait's, one after it signals again.
                     bell.drain();
                     rung.set(false);
+                } else {
+                    some = true;
                 }
             }
+            return some;
         }
 
         @Override
@@ -99,39 +117,62 @@ final class Waiting implements AutoCloseable {
 
     /** The poll role waits. */
     void await(long timeoutNs) {
-        polling.await(Math.min(timeoutNs, sleepNsMax));
+        boolean unused = polling.await(Math.min(timeoutNs, sleepNsMax));
     }
 
-    /** Another thread waits. */
-    void standBy(long timeoutNs) {
-        standingBy.await(Math.min(timeoutNs, sleepNsMax));
-    }
-
-    /** Poll role: from now on sockets end {@link #standBy}. */
-    void arm() {
-        if (!armed) {
-            armed = true;
-            standingBy.set.modify(sockets, Epoll.IN, SOCKETS);
+    /** Another thread waits; whether it was called or the sockets have something, not only its time is over. */
+    boolean standBy(long timeoutNs) {
+        if (told && armed) {
+            // What it was told of last time is still there, perhaps, because whoever armed had the poll role still.
+            told = false;
+            watchOnce();
         }
+        // Whoever calls sets the flag before it rings, and arms before the system tells.
+        boolean some = !called.get() && standingBy.await(Math.min(timeoutNs, sleepNsMax));
+        told |= some;
+        return called.getAndSet(false) || (some && armed);
+    }
+
+    /** Poll role: from now on sockets end {@link #standBy}, also by what is there already. */
+    void arm() {
+        armed = true;
+        watching = true;
+        watchOnce();
+    }
+
+    /** At worst, when another thread disarms meanwhile, who stands by is told once in vain. */
+    private void watchOnce() {
+        standingBy.set.modify(sockets, Epoll.IN | Epoll.ONCE, SOCKETS);
     }
 
     /** Poll role: from now on they do not. */
     void disarm() {
-        if (armed) {
-            armed = false;
+        armed = false;
+    }
+
+    /** Poll role, disarmed: from now on what comes does not even take time from who stands by. */
+    void settle() {
+        if (watching) {
+            watching = false;
             standingBy.set.modify(sockets, 0, SOCKETS);
         }
     }
 
-    /** Any thread. */
+    /** Ends {@link #standBy}. Any thread. */
     void wakeStandBy() {
+        called.set(true);
         standingBy.ring();
     }
 
-    /** Any thread. */
+    /** Makes {@link #standBy} return false before its time is over, unless it has a reason to return true. Any thread. */
+    void nudgeStandBy() {
+        standingBy.ring();
+    }
+
+    /** Ends both waits. Any thread. */
     void wakeAll() {
         polling.ring();
-        standingBy.ring();
+        wakeStandBy();
     }
 
     @Override

@@ -20,6 +20,11 @@ interface Wire {
      */
     long receive(long address, long length);
 
+    /** Whether the last {@link #receive} left nothing behind, as far as can be told without asking; by who receives. */
+    default boolean isDrained() {
+        return false;
+    }
+
     /** Blocks, bounded, until {@link #receive} may bring something. Nanoseconds. */
     boolean awaitReadable(long timeoutNs);
 

@@ -7,6 +7,7 @@ import dev.lite.fabric.Post;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** A peer in a process of its own. */
@@ -53,7 +54,12 @@ class PeerProcessTest {
                     a.fabric.poll(16);
                 }
             }
-            int taken = posts;
+            // A peer as fast as this node may have done all of them by now: it is stopped, so that something is left.
+            stop(process);
+            while (a.fabric.poll(16) > 0) {
+                // what it did before
+            }
+            int taken = posts + (toPeer.write(0, a.address(), 1 << 20, posts) == Post.ACCEPTED ? 1 : 0);
 
             process.destroyForcibly();
 
@@ -64,5 +70,15 @@ class PeerProcessTest {
         } finally {
             process.destroyForcibly();
         }
+    }
+
+    private static void stop(Process process) throws IOException {
+        var signal = new ProcessBuilder("kill", "-STOP", Long.toString(process.pid())).start();
+        boolean done = signal.onExit()
+                        .orTimeout(TestNode.nanos(4), TimeUnit.NANOSECONDS)
+                        .join()
+                        .exitValue()
+                == 0;
+        assertThat(done).as("the peer was stopped").isTrue();
     }
 }

@@ -89,6 +89,10 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             Operation operation,
             Deadline deadline) {
         Peer peer = awaitPeer(node, arena, deadline);
+        if (length > 0 && length <= BUFFER_BYTES) {
+            transferPiece(peer, offset, local, localOffset, length, operation, deadline);
+            return;
+        }
         @Nullable Buffer[] window = new @Nullable Buffer[PIPELINE];
         long posted = 0;
         long done = 0;
@@ -105,11 +109,11 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                     if (operation == Operation.WRITE) {
                         RawMemory.copyFrom(local, localOffset + posted, buffer.address, piece);
                     }
-                    post(peer, buffer, operation, offset + posted, piece, 0, 0, deadline);
+                    post(peer, buffer, operation, offset + posted, piece, 0, 0, deadline, false);
                     posted += piece;
                 }
                 Buffer oldest = Objects.requireNonNull(window[slot(done)]);
-                await(oldest, peer, operation, deadline);
+                await(oldest, peer, operation, deadline, false);
                 long piece = Math.min(BUFFER_BYTES, length - done);
                 if (operation == Operation.READ) {
                     RawMemory.copyTo(oldest.address, local, localOffset + done, piece);
@@ -124,6 +128,29 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                     abandon(buffer);
                 }
             }
+        }
+    }
+
+    /** What fits into one buffer: allocates nothing. */
+    private void transferPiece(
+            Peer peer,
+            long offset,
+            MemorySegment local,
+            long localOffset,
+            long length,
+            Operation operation,
+            Deadline deadline) {
+        Buffer buffer = take(operation, peer.id(), deadline);
+        try {
+            if (operation == Operation.WRITE) {
+                RawMemory.copyFrom(local, localOffset, buffer.address, length);
+            }
+            postAndAwait(peer, buffer, operation, offset, length, 0, 0, deadline);
+            if (operation == Operation.READ) {
+                RawMemory.copyTo(buffer.address, local, localOffset, length);
+            }
+        } finally {
+            abandon(buffer);
         }
     }
 
@@ -158,8 +185,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         Peer peer = awaitPeer(node, arena, deadline);
         Buffer buffer = take(operation, node, deadline);
         try {
-            post(peer, buffer, operation, offset, Long.BYTES, first, second, deadline);
-            await(buffer, peer, operation, deadline);
+            postAndAwait(peer, buffer, operation, offset, Long.BYTES, first, second, deadline);
             return RawMemory.getLong(buffer.address);
         } finally {
             abandon(buffer);
@@ -175,6 +201,10 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     }
 
     private Buffer take(Operation operation, int node, Deadline deadline) {
+        Buffer ready = takeIfFree();
+        if (ready != null) {
+            return ready;
+        }
         try {
             Buffer buffer = free.poll(deadline.remainingNs(), TimeUnit.NANOSECONDS);
             if (buffer == null) {
@@ -189,7 +219,8 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         }
     }
 
-    private void post(
+    /** Takes the poll role first, if it is free: so the answer, however soon it comes, wakes nobody else. */
+    private void postAndAwait(
             Peer peer,
             Buffer buffer,
             Operation operation,
@@ -198,42 +229,76 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             long first,
             long second,
             Deadline deadline) {
-        FabricEndpoint endpoint = peer.endpoint();
-        long context = buffer.context;
-        while (true) {
-            buffer.state.set(Buffer.POSTED);
-            Post post = switch (operation) {
-                case READ -> endpoint.read(offset, buffer.address, length, context);
-                case WRITE -> endpoint.write(offset, buffer.address, length, context);
-                case FETCH_ADD -> endpoint.fetchAdd(offset, first, buffer.address, context);
-                case COMPARE_AND_SWAP -> endpoint.compareAndSwap(offset, first, second, buffer.address, context);
-            };
-            switch (post) {
-                case ACCEPTED -> {
-                    return;
+        boolean held = peer.pollRole().take();
+        held = post(peer, buffer, operation, offset, length, first, second, deadline, held);
+        await(buffer, peer, operation, deadline, held);
+    }
+
+    /**
+     * Posts, again and again while the connection is busy.
+     *
+     * @param held whether the caller has the poll role; it has it no more when this throws
+     * @return whether it still has it
+     */
+    private boolean post(
+            Peer peer,
+            Buffer buffer,
+            Operation operation,
+            long offset,
+            long length,
+            long first,
+            long second,
+            Deadline deadline,
+            boolean held) {
+        boolean has = held;
+        try {
+            while (true) {
+                Post post = tryPost(peer, buffer, operation, offset, length, first, second);
+                if (post == Post.ACCEPTED || post == Post.DONE) {
+                    boolean kept = has;
+                    has = false;
+                    return kept;
                 }
-                case DONE -> {
-                    buffer.state.set(Buffer.DONE);
-                    return;
-                }
-                case CLOSED -> {
-                    buffer.state.set(Buffer.OWNED);
+                if (post == Post.CLOSED) {
                     throw lost(peer, operation);
                 }
-                case BUSY -> {
-                    buffer.state.set(Buffer.OWNED);
-                    if (deadline.passed()) {
-                        throw deadline.exception("%s of memory on node %s"
-                                .formatted(operation, peer.hello().node()));
-                    }
-                    LockSupport.parkNanos(BUSY_PAUSE_NS);
+                if (has) {
+                    has = false;
+                    peer.pollRole().release(); // who waits without polling must not keep others from it
                 }
+                if (deadline.passed()) {
+                    throw deadline.exception("%s of memory on node %s"
+                            .formatted(operation, peer.hello().node()));
+                }
+                LockSupport.parkNanos(BUSY_PAUSE_NS);
+            }
+        } finally {
+            if (has) {
+                peer.pollRole().release();
             }
         }
     }
 
-    private void await(Buffer buffer, Peer peer, Operation operation, Deadline deadline) {
-        if (!peer.pollRole().await(buffer, deadline.endNs(), false)) {
+    private static Post tryPost(
+            Peer peer, Buffer buffer, Operation operation, long offset, long length, long first, long second) {
+        FabricEndpoint endpoint = peer.endpoint();
+        long context = buffer.context;
+        buffer.state.set(Buffer.POSTED);
+        Post post = switch (operation) {
+            case READ -> endpoint.read(offset, buffer.address, length, context);
+            case WRITE -> endpoint.write(offset, buffer.address, length, context);
+            case FETCH_ADD -> endpoint.fetchAdd(offset, first, buffer.address, context);
+            case COMPARE_AND_SWAP -> endpoint.compareAndSwap(offset, first, second, buffer.address, context);
+        };
+        if (post != Post.ACCEPTED) {
+            buffer.state.set(post == Post.DONE ? Buffer.DONE : Buffer.OWNED);
+        }
+        return post;
+    }
+
+    /** @param held whether the caller has the poll role; it has it no more afterwards */
+    private void await(Buffer buffer, Peer peer, Operation operation, Deadline deadline, boolean held) {
+        if (!peer.pollRole().await(buffer, deadline.endNs(), held)) {
             if (Thread.currentThread().isInterrupted()) {
                 throw new LmrUnavailableException("interrupted in a %s of memory on node %s"
                         .formatted(operation, peer.hello().node()));

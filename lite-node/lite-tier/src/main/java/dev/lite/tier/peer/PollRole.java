@@ -43,6 +43,7 @@ public final class PollRole implements AutoCloseable {
 
     private final Fabric fabric;
     private final SpinBudget spins;
+    private final int pollCost;
     private final Thread standBy;
     private final AtomicInteger state = new AtomicInteger(INHERITED);
     /** How often the thread that stands by had to take the role: the wake-ups that callers did not spare. */
@@ -54,13 +55,18 @@ public final class PollRole implements AutoCloseable {
     private @Nullable PollWaiter lastFollower;
     private volatile boolean stopped;
 
+    /** A caller that is awake found the role held; whoever polls only for others gives it to it. */
+    private volatile boolean wanted;
+
     /**
-     * @param spins how often who waits looks in vain before it sleeps, at most. It pays only when it is longer than it takes
+     * @param spins how often who waits looks in vain before it sleeps, at most, and polls as many times less as a poll costs
+     *     more. It pays only when it is longer than it takes
      *     to wake a thread: otherwise two nodes that found each other asleep once would do so for ever
      */
     PollRole(Fabric fabric, int spins) {
         this.fabric = fabric;
         this.spins = new SpinBudget(spins);
+        this.pollCost = fabric.pollCost();
         this.standBy =
                 Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);
     }
@@ -135,6 +141,9 @@ public final class PollRole implements AutoCloseable {
         for (int idle = 0; !waiter.isOver(); ) {
             if (!virtual && take()) {
                 lead(waiter, deadlineNs);
+            } else if (!virtual && idle == 0) {
+                idle = 1;
+                wanted = true;
             } else if (idle < spins.spins()) {
                 idle++;
                 Thread.onSpinWait();
@@ -159,7 +168,7 @@ public final class PollRole implements AutoCloseable {
     private void lead(PollWaiter waiter, long deadlineNs) {
         try {
             int idle = 0;
-            int budget = spins.spins();
+            int budget = polls();
             for (int rounds = 1; !waiter.isOver(); rounds++) {
                 boolean looked = false;
                 if (poll() > 0) {
@@ -172,7 +181,7 @@ public final class PollRole implements AutoCloseable {
                     Thread.onSpinWait();
                 } else {
                     spins.wasInVain();
-                    budget = spins.spins();
+                    budget = polls();
                     sleep(waiter, deadlineNs);
                     idle = 0;
                     looked = true;
@@ -272,6 +281,11 @@ public final class PollRole implements AutoCloseable {
         }
     }
 
+    /** How often to poll in vain before a sleep. */
+    private int polls() {
+        return spins.spins() / pollCost;
+    }
+
     /** Makes the holder, if it sleeps, look at what it waits for. */
     void wakeup() {
         fabric.wakeup();
@@ -310,7 +324,8 @@ public final class PollRole implements AutoCloseable {
     /** Polls until nothing comes for a while, or somebody waits who can do it. */
     private void pollForOthers() {
         boolean some = false;
-        for (int idle = 0; idle <= spins.spins() && !stopped && firstFollower == null; ) {
+        wanted = false;
+        for (int idle = 0; idle <= polls() && !stopped && !wanted && firstFollower == null; ) {
             if (poll() > 0) {
                 idle = 0;
                 some = true;

@@ -2,6 +2,8 @@ package dev.lite.client.protocol;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class SpinBudgetTest {
@@ -20,16 +22,32 @@ class SpinBudgetTest {
     }
 
     @Test
-    void theWholeIsTriedAgainFromTimeToTime() {
+    void theWholeIsTriedAgainSoonAndThenAfterLongerPauses() {
         SpinBudget budget = new SpinBudget(1000);
-        int whole = 0;
-        for (int i = 0; i < 2560; i++) {
+        List<Integer> tries = new ArrayList<>();
+        for (int i = 1; i <= 300; i++) {
             budget.wasInVain();
             if (budget.spins() == 1000) {
-                whole++;
+                tries.add(i);
             }
         }
-        assertThat(whole).isEqualTo(10);
+        assertThat(tries).containsExactly(8, 24, 56, 120, 184, 248);
+    }
+
+    @Test
+    void onceTheWholeHelpedItIsTriedAgainSoon() {
+        SpinBudget budget = new SpinBudget(1000);
+        for (int i = 0; i < 248; i++) {
+            budget.wasInVain();
+        }
+        assertThat(budget.spins()).isEqualTo(1000);
+        budget.helped();
+        int inVain = 0;
+        do {
+            budget.wasInVain();
+            inVain++;
+        } while (budget.spins() < 1000);
+        assertThat(inVain).isEqualTo(8);
     }
 
     @Test
