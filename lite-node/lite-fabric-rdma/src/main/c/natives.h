@@ -5,6 +5,8 @@
  * address of such a structure is refused with an error; a handle of something that was destroyed cannot be told from a live
  * one, so Java must not use one: its classes hold an "open" flag for that.
  *
+ * Threads. Any, as with rdma-core; but nobody may use an object, or take events of it, while another thread destroys it.
+ *
  * Errors. A method that declares IOException throws it and returns -1 (or nothing). One that does not returns a negative errno.
  */
 #ifndef LITE_DISNI_NATIVES_H

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,9 +28,9 @@ final class NativeLibrary {
 
     private NativeLibrary() {}
 
-    /** Why DiSNI cannot be used here, in words; null when it can. */
-    static @Nullable String problem() {
-        return Loaded.PROBLEM;
+    /** Why DiSNI cannot be used here, in words; empty when it can. */
+    static Optional<String> problem() {
+        return Optional.ofNullable(Loaded.PROBLEM);
     }
 
     /**

@@ -52,7 +52,7 @@ class NativeLibraryTest {
     void loadsWithoutAnOptionOfTheJvmAndTellsTheSizesThatDisniUses() {
         Built.requireLibrary();
         var natives = NativeLibrary.dispatcher();
-        assertThat(NativeLibrary.problem()).isNull();
+        assertThat(NativeLibrary.problem()).isEmpty();
         assertThat(NativeLibrary.dispatcher()).isSameAs(natives);
         assertThat(natives._getVersion()).isEqualTo(32);
         assertThat(NatIbvSendWR.CSIZE).isEqualTo(natives._getIbvSendWRSize()).isEqualTo(128);

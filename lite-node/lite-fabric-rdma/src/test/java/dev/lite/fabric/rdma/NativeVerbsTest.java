@@ -34,7 +34,8 @@ class NativeVerbsTest {
         assumeTrue(
                 address.isPresent(),
                 "needs an RDMA device with an IPv4 address: there is none in /sys/class/infiniband");
-        assumeTrue(NativeLibrary.problem() == null, NativeLibrary.problem());
+        assumeTrue(
+                NativeLibrary.problem().isEmpty(), () -> NativeLibrary.problem().orElse(""));
         natives = NativeLibrary.dispatcher();
         var sides = RawSide.connected(natives, address.get());
         client = sides[0];

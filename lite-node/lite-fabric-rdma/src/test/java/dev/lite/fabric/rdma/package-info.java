@@ -1,4 +1,4 @@
-/** Tests of the RDMA fabric. */
+/** Tests of the RDMA driver. */
 @NullMarked
 package dev.lite.fabric.rdma;
 
