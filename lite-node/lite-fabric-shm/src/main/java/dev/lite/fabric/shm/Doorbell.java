@@ -107,7 +107,7 @@ final class Doorbell implements AutoCloseable {
     }
 
     private static int await(long bell, int heard, long timeoutNs) {
-        if (RawMemory.getIntVolatile(bell) == heard) {
+        if (timeoutNs > 0 && RawMemory.getIntVolatile(bell) == heard) {
             Futex.await(bell, heard, timeoutNs);
         }
         return RawMemory.getIntVolatile(bell);

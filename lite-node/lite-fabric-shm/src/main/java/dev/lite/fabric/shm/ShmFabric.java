@@ -218,7 +218,7 @@ final class ShmFabric implements Fabric {
         doorbell.announceSleep();
         try {
             // After the announcement: whoever came before it is found here, whoever comes after it rings.
-            if (timeoutNs > 0 && !hasWork()) {
+            if (!hasWork()) {
                 doorbell.sleep(timeoutNs);
             }
         } finally {
