@@ -33,13 +33,13 @@ import org.slf4j.LoggerFactory;
  * <p>Bounds: {@value #STRANGERS_MAX} accepted connections whose peers did not prove who they are yet, each for the time of a
  * handshake at most; then as many endpoints as the options allow, with a thread each until all their lanes are there.
  */
-final class Connections implements AutoCloseable {
+final class Connections {
     private static final Logger LOG = LoggerFactory.getLogger(Connections.class);
 
     /** Accepted connections that are still strangers'; further ones are rejected. */
     static final int STRANGERS_MAX = 16;
 
-    private static final long CLOSE_TIMEOUT_NS = 2_000_000_000L;
+    private static final long CLOSE_TIMEOUT_NS = 5_000_000_000L;
     private static final long LAST_WORDS_NS = 100_000_000;
     private static final long LAST_WORDS_LOOK_NS = 100_000;
     private static final long NS_PER_MS = 1_000_000;
@@ -71,9 +71,29 @@ final class Connections implements AutoCloseable {
         final @Nullable Lane[] lanes;
         final CountDownLatch missing;
 
-        Assembly(int lanes) {
+        Assembly(int lanes, Lane first) {
             this.lanes = new @Nullable Lane[lanes];
+            this.lanes[0] = first;
             this.missing = new CountDownLatch(lanes - 1);
+            first.watch(this::giveUp);
+        }
+
+        /** The first lane broke: nobody waits for the others. */
+        void giveUp() {
+            for (int i = 1; i < lanes.length; i++) {
+                missing.countDown();
+            }
+        }
+
+        void await(long deadlineNs) throws InterruptedException {
+            if (!missing.await(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                throw new HandshakeException(
+                        "%d of its %d lanes did not come in time".formatted(missing.getCount(), lanes.length));
+            }
+            var trouble = java.util.Objects.requireNonNull(lanes[0]).trouble();
+            if (trouble != null) {
+                throw new HandshakeException(trouble);
+            }
         }
     }
 
@@ -285,8 +305,7 @@ final class Connections implements AutoCloseable {
         }
         int count = Math.min(claim.lanes(), options.lanes());
         var number = new Identity(claim.high(), claim.low());
-        var assembly = new Assembly(count);
-        assembly.lanes[0] = first;
+        var assembly = new Assembly(count, first);
         boolean handed = false;
         try {
             begin(number, assembly);
@@ -315,10 +334,7 @@ final class Connections implements AutoCloseable {
 
     private static void awaitOthers(Assembly assembly, long deadlineNs) {
         try {
-            if (!assembly.missing.await(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
-                throw new HandshakeException("%d of its %d lanes did not come in time"
-                        .formatted(assembly.missing.getCount(), assembly.lanes.length));
-            }
+            assembly.await(deadlineNs);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new HandshakeException("interrupted", e);
@@ -440,9 +456,8 @@ final class Connections implements AutoCloseable {
         return left;
     }
 
-    /** Waits, within bounds, for the threads to end. */
-    @Override
-    public void close() {
+    /** Waits, within bounds, for the threads to end; whether all have. */
+    boolean awaitThreads() {
         List<Thread> left;
         synchronized (this) {
             left = List.copyOf(threads);
@@ -453,12 +468,14 @@ final class Connections implements AutoCloseable {
                 long restMs = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
                 thread.join(Math.max(1, restMs));
                 if (thread.isAlive()) {
-                    // It ends by itself: at the latest when the time for its handshake is over.
-                    LOG.warn("{}: thread {} still waits for a peer", node, thread.getName());
+                    LOG.warn("{}: thread {} does not end; what it uses of the device is left", node, thread.getName());
+                    return false;
                 }
             }
+            return true;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+            return false;
         }
     }
 }

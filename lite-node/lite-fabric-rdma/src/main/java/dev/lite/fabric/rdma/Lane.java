@@ -68,6 +68,7 @@ final class Lane {
     private int handshakeSends;
     private volatile @Nullable RdmaEndpoint owner;
     private final AtomicReference<@Nullable String> trouble = new AtomicReference<>();
+    private volatile @Nullable Runnable watcher;
 
     /** On the first lane of a connection only. */
     private volatile @Nullable Mailbox mailbox;
@@ -428,6 +429,14 @@ final class Lane {
         return trouble.get();
     }
 
+    /** Runs this when it breaks in the handshake, or has broken already. */
+    void watch(Runnable told) {
+        watcher = told;
+        if (trouble.get() != null) {
+            told.run();
+        }
+    }
+
     /** Whose it is; null in the handshake. */
     @Nullable
     RdmaEndpoint owner() {
@@ -464,6 +473,10 @@ final class Lane {
             endpoint.lost(reason, error);
         } else if (first) {
             boolean unused = messages.offer(BROKEN);
+            var told = watcher;
+            if (told != null) {
+                told.run();
+            }
         }
     }
 }

@@ -572,7 +572,7 @@ final class RdmaFabric implements Fabric {
 
     private void close(Connections current, Resources opened) {
         var left = current.stop();
-        current.close();
+        boolean alone = current.awaitThreads();
         for (var event = events.poll(); event != null; event = events.poll()) {
             if (event instanceof Event.Connected connected) {
                 // Not announced any more.
@@ -592,7 +592,11 @@ final class RdmaFabric implements Fabric {
                 }
             }
         }
-        opened.close();
+        if (alone) {
+            opened.close();
+        } else {
+            opened.closeMemory();
+        }
         for (var endpoint : left) {
             int failed = endpoint.fail(handler, Integer.MAX_VALUE);
             int told = finish(endpoint);

@@ -112,15 +112,21 @@ final class Resources implements AutoCloseable {
         return java.util.Objects.requireNonNull(memory);
     }
 
+    /** Gives only the registered memory up, while a thread still uses the rest. */
+    void closeMemory() {
+        if (memory != null) {
+            memory.close();
+            memory = null;
+        }
+    }
+
     /** After {@link ConnectionManager#stop}, and with no lane left. */
     @Override
     public void close() {
         if (completions != null) {
             completions.close();
         }
-        if (memory != null) {
-            memory.close();
-        }
+        closeMemory();
         if (queue != 0) {
             verbs.destroyCompletionQueue(queue);
         }
