@@ -140,7 +140,7 @@ final class Lane {
             }
             long done = 0;
             for (int piece = 1; piece < pieces; piece++) {
-                int part = (int) piece(own, offset + done, local + done, length - done);
+                int part = (int) own.piece(offset + done, local + done, length - done);
                 int plain = opcode == WorkRequest.READ ? WorkRequest.READ : WorkRequest.WRITE;
                 if (!submit(false, plain, own, peer, offset + done, local + done, part, 0, 0)) {
                     return Post.CLOSED;
@@ -160,15 +160,10 @@ final class Lane {
         }
     }
 
-    private static long piece(OwnMemory own, long offset, long local, long length) {
-        long left = OwnMemory.WINDOW_BYTES - (offset & (OwnMemory.WINDOW_BYTES - 1));
-        return Math.min(length, Math.min(left, own.leftInWindow(local)));
-    }
-
     private static int pieces(OwnMemory own, long offset, long local, long length) {
         int pieces = 0;
         for (long done = 0; done < length; pieces++) {
-            done += piece(own, offset + done, local + done, length - done);
+            done += own.piece(offset + done, local + done, length - done);
         }
         return pieces;
     }

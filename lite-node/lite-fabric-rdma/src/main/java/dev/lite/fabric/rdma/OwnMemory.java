@@ -96,9 +96,19 @@ final class OwnMemory implements AutoCloseable {
         return regions[(int) ((local - address) >>> WINDOW_SHIFT)].localKey();
     }
 
-    /** How many bytes there are from an address to the end of its window. */
-    long leftInWindow(long local) {
-        return WINDOW_BYTES - ((local - address) & (WINDOW_BYTES - 1));
+    /** How much of a transfer lies in one window of this memory and in one of the peer's, in bytes. */
+    long piece(long offset, long local, long length) {
+        return pieceOf(offset, local - address, length);
+    }
+
+    /** The same, with both places as offsets in their memories. */
+    static long pieceOf(long offset, long localOffset, long length) {
+        long left = Math.min(leftInWindow(offset), leftInWindow(localOffset));
+        return Math.min(length, left);
+    }
+
+    private static long leftInWindow(long offset) {
+        return WINDOW_BYTES - (offset & (WINDOW_BYTES - 1));
     }
 
     /** Gives the registrations up; no queue pair uses them any more. */

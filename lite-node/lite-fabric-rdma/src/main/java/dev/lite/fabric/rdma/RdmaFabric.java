@@ -29,7 +29,7 @@ final class RdmaFabric implements Fabric {
     private static final FabricCapabilities CAPABILITIES = new FabricCapabilities(OPERATION_BYTES_MAX, true, true);
 
     /** "LITERDM" and the version of the protocol. */
-    private static final long PROTOCOL = 0x4C49544552444D01L;
+    static final long PROTOCOL = 0x4C49544552444D01L;
 
     /** A poll this long after the one before looks for ended peers first: closers wait twice as long for an answer. */
     private static final long STALL_NS = RdmaEndpoint.CLOSE_WAIT_NS / 2;
@@ -39,6 +39,7 @@ final class RdmaFabric implements Fabric {
     private static final int OWN_MAX = 256;
 
     private final FabricConfig config;
+    private final long protocol;
     private final RdmaOptions options;
     private final FabricHandler handler;
     private final InetAddress host;
@@ -89,7 +90,13 @@ final class RdmaFabric implements Fabric {
     private record Early(Lane lane, int count, boolean isImmediate, int immediate) {}
 
     RdmaFabric(FabricConfig config, RdmaOptions options, FabricHandler handler) {
+        this(config, options, handler, PROTOCOL);
+    }
+
+    /** For tests: one that begins connections in its own way. */
+    RdmaFabric(FabricConfig config, RdmaOptions options, FabricHandler handler, long protocol) {
         this.config = config;
+        this.protocol = protocol;
         this.options = options;
         this.handler = handler;
         host = Device.address(Device.all(), options.device(), options.host());
@@ -153,7 +160,7 @@ final class RdmaFabric implements Fabric {
                 this::requested);
         try {
             var handshake = new Handshake(
-                    PROTOCOL, RdmaOptions.LANES_MAX, options.secret(), config.hello(), segment.byteSize());
+                    protocol, RdmaOptions.LANES_MAX, options.secret(), config.hello(), segment.byteSize());
             resources = opened;
             completions = opened.completions();
             waiting.watch(opened.announcements());
