@@ -1,0 +1,169 @@
+package dev.lite.rdma.vm;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+
+/** This machine, which has a device of its own. */
+final class LocalMachine implements Machine {
+    private static final long PAUSE_NS = 20_000_000;
+
+    private final String name;
+    private final String address;
+    private final Path directory;
+    private final AtomicInteger numbers = new AtomicInteger();
+    private final List<Process> processes = new CopyOnWriteArrayList<>();
+
+    /**
+     * Makes its directory, or empties it.
+     *
+     * @param address of the device's interface
+     */
+    LocalMachine(String name, String address) {
+        this.name = name;
+        this.address = address;
+        directory = VmFiles.root().resolve(name);
+        empty(directory);
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public String address() {
+        return address;
+    }
+
+    @Override
+    public Path directory() {
+        return directory;
+    }
+
+    @Override
+    public String inside(String file) {
+        return directory.resolve(file).toString();
+    }
+
+    @Override
+    public Running start(String script) {
+        Path log = directory.resolve(numbers.incrementAndGet() + ".log");
+        try {
+            Process process = new ProcessBuilder("/bin/sh", "-c", script)
+                    .directory(directory.toFile())
+                    .redirectErrorStream(true)
+                    .redirectOutput(log.toFile())
+                    .start();
+            processes.add(process);
+            return new Program(process, log);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Override
+    public void close() {
+        for (Process process : processes) {
+            process.descendants().forEach(ProcessHandle::destroyForcibly);
+            process.destroyForcibly();
+        }
+    }
+
+    private record Program(Process process, Path log) implements Running {
+        @Override
+        public int await(Duration deadline) {
+            try {
+                if (!process.waitFor(deadline.toNanos(), TimeUnit.NANOSECONDS)) {
+                    throw new AssertionError("not ended within %s; it said:%n%s".formatted(deadline, output()));
+                }
+                return process.exitValue();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new AssertionError("interrupted", e);
+            }
+        }
+
+        @Override
+        public boolean isRunning() {
+            return process.isAlive();
+        }
+
+        @Override
+        public String output() {
+            return read(log);
+        }
+
+        @Override
+        public String awaitLine(String prefix, Duration deadline) {
+            return LocalMachine.awaitLine(this, prefix, deadline);
+        }
+
+        @Override
+        public void kill() {
+            process.destroyForcibly();
+        }
+    }
+
+    /** For a program of any machine: looks at what it has written again and again. */
+    static String awaitLine(Running running, String prefix, Duration deadline) {
+        long endNs = System.nanoTime() + deadline.toNanos();
+        while (true) {
+            boolean over = !running.isRunning() || System.nanoTime() - endNs > 0;
+            String said = running.output();
+            int complete = said.lastIndexOf('\n') + 1;
+            var line = said.substring(0, complete)
+                    .lines()
+                    .filter(one -> one.startsWith(prefix))
+                    .findFirst();
+            if (line.isPresent()) {
+                return line.get();
+            }
+            if (over) {
+                throw new AssertionError("no line \"%s\" within %s (running: %b); it said:%n%s"
+                        .formatted(prefix, deadline, running.isRunning(), said));
+            }
+            LockSupport.parkNanos(PAUSE_NS);
+        }
+    }
+
+    /** A text file; nothing when it is not there. */
+    static String read(Path file) {
+        try {
+            return Files.exists(file) ? new String(Files.readAllBytes(file), StandardCharsets.UTF_8) : "";
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    static void empty(Path directory) {
+        delete(directory);
+        try {
+            Files.createDirectories(directory);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    static void delete(Path directory) {
+        if (!Files.exists(directory)) {
+            return;
+        }
+        try (var paths = Files.walk(directory)) {
+            for (Path path : paths.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(path);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot delete " + directory, e);
+        }
+    }
+}
