@@ -1,6 +1,7 @@
 package dev.lite.fabric.tcp;
 
 import dev.lite.fabric.FabricError;
+import dev.lite.fabric.handshake.Handshake;
 import dev.lite.os.Epoll;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
@@ -69,7 +70,11 @@ final class Connections implements AutoCloseable {
     private record Identity(long high, long low) {}
 
     /** A lane whose handshake is done. */
-    private record Made(Wire wire, TcpSocket socket) {}
+    private record Made(Wire wire, TcpSocket socket) {
+        WireMessages messages() {
+            return new WireMessages(wire);
+        }
+    }
 
     /** An accepted connection some of whose lanes are missing. */
     private static final class Assembly {
@@ -140,15 +145,16 @@ final class Connections implements AutoCloseable {
             made[count] = open(target, deadline);
             count++;
             secure(made[0], deadline);
-            var verdict = handshake.connect(made[0].wire(), 0, options.lanes(), high, low, deadline);
+            var verdict = handshake.connect(made[0].messages(), 0, options.lanes(), high, low, deadline);
             while (count < verdict.lanes()) {
                 requireWanted(endpoint);
                 made[count] = open(target, deadline);
                 count++;
                 secure(made[count - 1], deadline);
-                var unused = handshake.connect(made[count - 1].wire(), count - 1, verdict.lanes(), high, low, deadline);
+                var unused =
+                        handshake.connect(made[count - 1].messages(), count - 1, verdict.lanes(), high, low, deadline);
             }
-            Handshake.awaitReady(made[0].wire(), deadline);
+            Handshake.awaitReady(made[0].messages(), deadline);
             var link = link(
                     endpoint,
                     verdict.hello(),
@@ -277,7 +283,7 @@ final class Connections implements AutoCloseable {
             long deadline = deadline();
             made = begin(socket, false);
             secure(made, deadline);
-            var accepted = handshake.accept(made.wire(), deadline);
+            var accepted = handshake.accept(made.messages(), deadline);
             strangers.release();
             stranger = false;
             var claim = accepted.claim();
@@ -317,7 +323,7 @@ final class Connections implements AutoCloseable {
             accepted.welcome(count, deadline);
             awaitOthers(assembly, deadline);
             complete = true;
-            Handshake.sayReady(first.wire(), deadline);
+            Handshake.sayReady(first.messages(), deadline);
             var link = link(endpoint, claim.hello(), claim.bytes(), List.of(all(assembly)), peer);
             handed = true;
             hand(endpoint, link);

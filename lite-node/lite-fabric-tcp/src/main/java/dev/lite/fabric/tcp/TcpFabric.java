@@ -8,6 +8,7 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricException;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.handshake.Handshake;
 import dev.lite.os.OsException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -20,6 +21,9 @@ import org.jspecify.annotations.Nullable;
 /** The TCP fabric of one node; see the package for how it works. */
 final class TcpFabric implements Fabric {
     private static final FabricCapabilities CAPABILITIES = new FabricCapabilities(Frame.LENGTH_MAX, false, false);
+
+    /** "LITETCP" and the version of the protocol. */
+    private static final long PROTOCOL = 0x4C49544554435001L;
 
     /** For how many polls after its last byte a lane is looked at without asking the system first. */
     private static final int WARM_POLLS = 64;
@@ -115,7 +119,7 @@ final class TcpFabric implements Fabric {
             throw new IllegalStateException("memory is registered once, with an open fabric");
         }
         var own = new Memory(memory.segment().address(), memory.segment().byteSize());
-        var handshake = new Handshake(options.secret(), config.hello(), own.bytes());
+        var handshake = new Handshake(PROTOCOL, TcpOptions.LANES_MAX, options.secret(), config.hello(), own.bytes());
         Connections started;
         try {
             started = new Connections(

@@ -1,9 +1,6 @@
-package dev.lite.fabric.tcp;
-
-import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+package dev.lite.fabric.handshake;
 
 import dev.lite.fabric.FabricConfig;
-import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -33,10 +30,7 @@ import org.jspecify.annotations.Nullable;
  * before it has seen a proof. After its lane 0, the connecting side opens the others with the connection's random number;
  * {@link #sayReady} ends the whole.
  */
-final class Handshake {
-    /** "LITETCP" and the version of the protocol. */
-    private static final long VERSION = 0x4C49544554435001L;
-
+public final class Handshake {
     private static final int VERSION_MASK = 0xFF;
     private static final long READY = 0x5245414459210A0AL;
     private static final int NONCE_BYTES = 32;
@@ -51,6 +45,9 @@ final class Handshake {
     private static final int VERDICT_BYTES =
             4 * Integer.BYTES + Long.BYTES + FabricConfig.HELLO_BYTES_MAX + REASON_BYTES;
 
+    /** The longest message, in bytes. */
+    public static final int MESSAGE_BYTES_MAX = VERDICT_BYTES + PROOF_BYTES;
+
     private static final String DIFFERS = "the cluster secret differs";
     private static final String MAC = "HmacSHA256";
 
@@ -61,30 +58,43 @@ final class Handshake {
      * @param lanes how many it would like
      * @param high the connection's number, with {@code low}: random, made by the connecting side
      * @param bytes the size of its memory
+     * @param hello its hello
      */
-    record Claim(int lane, int lanes, long high, long low, long bytes, byte[] hello) {}
+    public record Claim(int lane, int lanes, long high, long low, long bytes, byte[] hello) {}
 
     /**
      * What the accepting side answers.
      *
      * @param lanes how many there are to be
      * @param bytes the size of its memory
+     * @param hello its hello
      */
-    record Verdict(int lanes, long bytes, byte[] hello) {}
+    public record Verdict(int lanes, long bytes, byte[] hello) {}
 
+    private final long version;
+    private final int lanesMax;
     private final @Nullable SecretKeySpec key;
     private final byte[] hello;
     private final long memoryBytes;
     private final SecureRandom random = new SecureRandom();
 
-    Handshake(@Nullable String secret, byte[] hello, long memoryBytes) {
+    /**
+     * @param version the name of the driver's protocol in the upper seven bytes, its version in the lowest
+     * @param lanesMax how many lanes a connection has at most
+     * @param secret the cluster's, or null for none
+     * @param hello {@link FabricConfig#hello}
+     * @param memoryBytes the size of this node's registered memory
+     */
+    public Handshake(long version, int lanesMax, @Nullable String secret, byte[] hello, long memoryBytes) {
+        this.version = version;
+        this.lanesMax = lanesMax;
         this.key = secret == null ? null : new SecretKeySpec(secret.getBytes(StandardCharsets.UTF_8), MAC);
         this.hello = hello;
         this.memoryBytes = memoryBytes;
     }
 
     /** A number that nobody guesses. */
-    long randomNumber() {
+    public long randomNumber() {
         return random.nextLong();
     }
 
@@ -92,19 +102,19 @@ final class Handshake {
      * The connecting side, whole.
      *
      * @param deadlineNs of {@link System#nanoTime}
-     * @throws WireException with a reason in words
+     * @throws HandshakeException with a reason in words
      */
-    Verdict connect(Wire wire, int lane, int lanes, long high, long low, long deadlineNs) {
+    public Verdict connect(MessageChannel channel, int lane, int lanes, long high, long low, long deadlineNs) {
         byte[] opening = opening();
-        send(wire, opening, deadlineNs);
-        byte[] challenge = receive(wire, OPENING_BYTES, deadlineNs);
+        channel.send(opening, deadlineNs);
+        byte[] challenge = channel.receive(OPENING_BYTES, deadlineNs);
         requireVersion(challenge);
         byte[] claimed = new byte[CLAIM_BYTES];
         var claim = over(claimed);
         claim.putInt(lane).putInt(lanes).putLong(high).putLong(low).putLong(memoryBytes);
         putBytes(claim, hello, FabricConfig.HELLO_BYTES_MAX);
-        send(wire, join(claimed, proof("claim", opening, challenge, claimed)), deadlineNs);
-        byte[] answer = receive(wire, VERDICT_BYTES + PROOF_BYTES, deadlineNs);
+        channel.send(join(claimed, proof("claim", opening, challenge, claimed)), deadlineNs);
+        byte[] answer = channel.receive(VERDICT_BYTES + PROOF_BYTES, deadlineNs);
         byte[] verdict = Arrays.copyOf(answer, VERDICT_BYTES);
         var fields = over(verdict);
         boolean yes = fields.getInt() == 1;
@@ -113,52 +123,58 @@ final class Handshake {
         byte[] peerHello = getBytes(fields, FabricConfig.HELLO_BYTES_MAX);
         byte[] reason = getBytes(fields, REASON_BYTES);
         if (!yes) {
-            throw new WireException("it refused: " + printable(reason));
+            throw new HandshakeException("it refused: " + printable(reason));
         }
         byte[] expected = proof("verdict", opening, challenge, claimed, verdict);
         byte[] proof = Arrays.copyOfRange(answer, VERDICT_BYTES, answer.length);
         if (!MessageDigest.isEqual(expected, proof)) {
-            throw new WireException(DIFFERS);
+            throw new HandshakeException(DIFFERS);
         }
         if (agreed < 1 || agreed > lanes || bytes < 0) {
-            throw new WireException("it offers %d lanes and %d bytes of memory; asked for were 1 to %d lanes"
+            throw new HandshakeException("it offers %d lanes and %d bytes of memory; asked for were 1 to %d lanes"
                     .formatted(agreed, bytes, lanes));
         }
         return new Verdict(agreed, bytes, peerHello);
     }
 
-    /** The accepting side up to where it knows whom it talks to. */
-    Accepted accept(Wire wire, long deadlineNs) {
-        byte[] opening = receive(wire, OPENING_BYTES, deadlineNs);
+    /**
+     * The accepting side up to where it knows whom it talks to.
+     *
+     * @param deadlineNs of {@link System#nanoTime}
+     * @throws HandshakeException with a reason in words
+     */
+    public Accepted accept(MessageChannel channel, long deadlineNs) {
+        byte[] opening = channel.receive(OPENING_BYTES, deadlineNs);
         requireVersion(opening);
         byte[] challenge = opening();
-        send(wire, challenge, deadlineNs);
-        byte[] message = receive(wire, CLAIM_BYTES + PROOF_BYTES, deadlineNs);
+        channel.send(challenge, deadlineNs);
+        byte[] message = channel.receive(CLAIM_BYTES + PROOF_BYTES, deadlineNs);
         byte[] claimed = Arrays.copyOf(message, CLAIM_BYTES);
         byte[] proof = Arrays.copyOfRange(message, CLAIM_BYTES, message.length);
-        var accepted = new Accepted(wire, opening, challenge, claimed);
+        var accepted = new Accepted(channel, opening, challenge, claimed);
         if (!MessageDigest.isEqual(proof("claim", opening, challenge, claimed), proof)) {
             accepted.refuse(DIFFERS, deadlineNs);
-            throw new WireException(DIFFERS);
+            throw new HandshakeException(DIFFERS);
         }
         return accepted;
     }
 
     /** An accepted lane whose peer proved to know the secret, and waits for the verdict. */
-    final class Accepted {
-        private final Wire wire;
+    public final class Accepted {
+        private final MessageChannel channel;
         private final byte[] opening;
         private final byte[] challenge;
         private final byte[] claimed;
 
-        Accepted(Wire wire, byte[] opening, byte[] challenge, byte[] claimed) {
-            this.wire = wire;
+        Accepted(MessageChannel channel, byte[] opening, byte[] challenge, byte[] claimed) {
+            this.channel = channel;
             this.opening = opening;
             this.challenge = challenge;
             this.claimed = claimed;
         }
 
-        Claim claim() {
+        /** What the peer wants, checked. */
+        public Claim claim() {
             var fields = over(claimed);
             int lane = fields.getInt();
             int lanes = fields.getInt();
@@ -166,20 +182,21 @@ final class Handshake {
             long low = fields.getLong();
             long bytes = fields.getLong();
             byte[] peerHello = getBytes(fields, FabricConfig.HELLO_BYTES_MAX);
-            if (lanes < 1 || lanes > TcpOptions.LANES_MAX || lane < 0 || lane >= lanes || bytes < 0) {
-                throw new WireException("it claims lane %d of %d, and %d bytes of memory; there are at most %d lanes"
-                        .formatted(lane, lanes, bytes, TcpOptions.LANES_MAX));
+            if (lanes < 1 || lanes > lanesMax || lane < 0 || lane >= lanes || bytes < 0) {
+                throw new HandshakeException(
+                        "it claims lane %d of %d, and %d bytes of memory; there are at most %d lanes"
+                                .formatted(lane, lanes, bytes, lanesMax));
             }
             return new Claim(lane, lanes, high, low, bytes, peerHello);
         }
 
         /** Says yes. */
-        void welcome(int lanes, long deadlineNs) {
+        public void welcome(int lanes, long deadlineNs) {
             answer(1, lanes, memoryBytes, hello, "", deadlineNs);
         }
 
         /** Says no; the reason is for the peer's eyes. */
-        void refuse(String reason, long deadlineNs) {
+        public void refuse(String reason, long deadlineNs) {
             answer(0, 0, 0, new byte[0], reason, deadlineNs);
         }
 
@@ -192,22 +209,22 @@ final class Handshake {
             putBytes(verdict, Arrays.copyOf(words, Math.min(words.length, REASON_BYTES)), REASON_BYTES);
             // A refused peer gets no proof to learn from.
             byte[] proof = yes == 1 ? proof("verdict", opening, challenge, claimed, said) : new byte[PROOF_BYTES];
-            send(wire, join(said, proof), deadlineNs);
+            channel.send(join(said, proof), deadlineNs);
         }
     }
 
     /** The accepting side, on lane 0: all lanes are there. */
-    static void sayReady(Wire wire, long deadlineNs) {
+    public static void sayReady(MessageChannel channel, long deadlineNs) {
         byte[] message = new byte[Long.BYTES];
         over(message).putLong(READY);
-        send(wire, message, deadlineNs);
+        channel.send(message, deadlineNs);
     }
 
     /** The connecting side, on lane 0: waits until all lanes are there. */
-    static void awaitReady(Wire wire, long deadlineNs) {
-        byte[] said = receive(wire, Long.BYTES, deadlineNs);
+    public static void awaitReady(MessageChannel channel, long deadlineNs) {
+        byte[] said = channel.receive(Long.BYTES, deadlineNs);
         if (over(said).getLong() != READY) {
-            throw new WireException("it did not say that all lanes are there");
+            throw new HandshakeException("it did not say that all lanes are there");
         }
     }
 
@@ -215,22 +232,22 @@ final class Handshake {
         byte[] nonce = new byte[NONCE_BYTES];
         random.nextBytes(nonce);
         byte[] message = new byte[OPENING_BYTES];
-        over(message).putLong(VERSION).putLong(key == null ? 0 : 1).put(nonce);
+        over(message).putLong(version).putLong(key == null ? 0 : 1).put(nonce);
         return message;
     }
 
     private void requireVersion(byte[] opening) {
         var fields = over(opening);
-        long version = fields.getLong();
-        if ((version ^ VERSION) >>> Byte.SIZE != 0) {
-            throw new WireException("it does not speak this protocol: it begins with 0x%016x".formatted(version));
+        long said = fields.getLong();
+        if ((said ^ version) >>> Byte.SIZE != 0) {
+            throw new HandshakeException("it does not speak this protocol: it begins with 0x%016x".formatted(said));
         }
-        if (version != VERSION) {
-            throw new WireException("it speaks version %d of the protocol; this node speaks %d"
-                    .formatted(version & VERSION_MASK, VERSION & VERSION_MASK));
+        if (said != version) {
+            throw new HandshakeException("it speaks version %d of the protocol; this node speaks %d"
+                    .formatted(said & VERSION_MASK, version & VERSION_MASK));
         }
         if (fields.getLong() == 0 && key != null) {
-            throw new WireException("it knows no cluster secret; this node asks for one");
+            throw new HandshakeException("it knows no cluster secret; this node asks for one");
         }
     }
 
@@ -263,7 +280,7 @@ final class Handshake {
     private static byte[] getBytes(ByteBuffer message, int bytesMax) {
         int length = message.getInt();
         if (length < 0 || length > bytesMax) {
-            throw new WireException("it gives a text of %d bytes; the limit is %d".formatted(length, bytesMax));
+            throw new HandshakeException("it gives a text of %d bytes; the limit is %d".formatted(length, bytesMax));
         }
         byte[] bytes = new byte[length];
         message.get(bytes);
@@ -280,45 +297,5 @@ final class Handshake {
     /** A stranger's words, fit for a log. */
     private static String printable(byte[] words) {
         return new String(words, StandardCharsets.US_ASCII).replaceAll("[^ -~]", "?");
-    }
-
-    private static void send(Wire wire, byte[] message, long deadlineNs) {
-        try (var arena = Arena.ofConfined()) {
-            var bytes = arena.allocateFrom(JAVA_BYTE, message);
-            long sent = 0;
-            while (sent < message.length) {
-                long taken = wire.send(bytes.address() + sent, message.length - sent);
-                sent += taken;
-                if (taken == 0 && !wire.awaitWritable(left(deadlineNs))) {
-                    throw new WireException("it did not take %d bytes in time".formatted(message.length));
-                }
-            }
-        }
-    }
-
-    private static byte[] receive(Wire wire, int length, long deadlineNs) {
-        try (var arena = Arena.ofConfined()) {
-            var received = arena.allocate(length);
-            long got = 0;
-            while (got < length) {
-                long more = wire.receive(received.address() + got, length - got);
-                if (more == Wire.END) {
-                    throw new WireException("it closed the connection in the handshake");
-                }
-                got += more;
-                if (more == 0 && !wire.awaitReadable(left(deadlineNs))) {
-                    throw new WireException("it said %d bytes of %d in time".formatted(got, length));
-                }
-            }
-            return received.toArray(JAVA_BYTE);
-        }
-    }
-
-    private static long left(long deadlineNs) {
-        long left = deadlineNs - System.nanoTime();
-        if (left <= 0) {
-            throw new WireException("the time for the handshake is over");
-        }
-        return left;
     }
 }

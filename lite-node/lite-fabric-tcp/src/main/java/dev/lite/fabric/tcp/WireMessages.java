@@ -1,0 +1,57 @@
+package dev.lite.fabric.tcp;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+
+import dev.lite.fabric.handshake.HandshakeException;
+import dev.lite.fabric.handshake.MessageChannel;
+import java.lang.foreign.Arena;
+
+/**
+ * The messages of a handshake over a wire.
+ *
+ * @param wire used by nobody else meanwhile
+ */
+record WireMessages(Wire wire) implements MessageChannel {
+
+    @Override
+    public void send(byte[] message, long deadlineNs) {
+        try (var arena = Arena.ofConfined()) {
+            var bytes = arena.allocateFrom(JAVA_BYTE, message);
+            long sent = 0;
+            while (sent < message.length) {
+                long taken = wire.send(bytes.address() + sent, message.length - sent);
+                sent += taken;
+                if (taken == 0 && !wire.awaitWritable(left(deadlineNs))) {
+                    throw new HandshakeException("it did not take %d bytes in time".formatted(message.length));
+                }
+            }
+        }
+    }
+
+    @Override
+    public byte[] receive(int length, long deadlineNs) {
+        try (var arena = Arena.ofConfined()) {
+            var received = arena.allocate(length);
+            long got = 0;
+            while (got < length) {
+                long more = wire.receive(received.address() + got, length - got);
+                if (more == Wire.END) {
+                    throw new HandshakeException("it closed the connection in the handshake");
+                }
+                got += more;
+                if (more == 0 && !wire.awaitReadable(left(deadlineNs))) {
+                    throw new HandshakeException("it said %d bytes of %d in time".formatted(got, length));
+                }
+            }
+            return received.toArray(JAVA_BYTE);
+        }
+    }
+
+    private static long left(long deadlineNs) {
+        long left = deadlineNs - System.nanoTime();
+        if (left <= 0) {
+            throw new HandshakeException("the time for the handshake is over");
+        }
+        return left;
+    }
+}
