@@ -11,12 +11,9 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 
 /** This machine, which has a device of its own. */
 final class LocalMachine implements Machine {
-    private static final long PAUSE_NS = 20_000_000;
-
     private final String name;
     private final String address;
     private final Path directory;
@@ -104,35 +101,8 @@ final class LocalMachine implements Machine {
         }
 
         @Override
-        public String awaitLine(String prefix, Duration deadline) {
-            return LocalMachine.awaitLine(this, prefix, deadline);
-        }
-
-        @Override
         public void kill() {
             process.destroyForcibly();
-        }
-    }
-
-    /** For a program of any machine: looks at what it has written again and again. */
-    static String awaitLine(Running running, String prefix, Duration deadline) {
-        long endNs = System.nanoTime() + deadline.toNanos();
-        while (true) {
-            boolean over = !running.isRunning() || System.nanoTime() - endNs > 0;
-            String said = running.output();
-            int complete = said.lastIndexOf('\n') + 1;
-            var line = said.substring(0, complete)
-                    .lines()
-                    .filter(one -> one.startsWith(prefix))
-                    .findFirst();
-            if (line.isPresent()) {
-                return line.get();
-            }
-            if (over) {
-                throw new AssertionError("no line \"%s\" within %s (running: %b); it said:%n%s"
-                        .formatted(prefix, deadline, running.isRunning(), said));
-            }
-            LockSupport.parkNanos(PAUSE_NS);
         }
     }
 

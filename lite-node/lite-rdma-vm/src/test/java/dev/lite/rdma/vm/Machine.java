@@ -3,6 +3,8 @@ package dev.lite.rdma.vm;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
 
 /** Where programs run: a virtual machine, or this one. Any thread. */
 interface Machine extends AutoCloseable {
@@ -47,6 +49,9 @@ interface Machine extends AutoCloseable {
 
     /** A program that runs in a machine. */
     interface Running {
+        /** Between two looks at what a program has written. */
+        long LOOK_NS = 20_000_000;
+
         /** Waits for its end and returns its exit code (128 + signal when killed). */
         int await(Duration deadline);
 
@@ -55,8 +60,37 @@ interface Machine extends AutoCloseable {
         /** What it has written so far, standard output and error together. */
         String output();
 
-        /** Waits until it has written a line that begins so, and returns the line. */
-        String awaitLine(String prefix, Duration deadline);
+        /**
+         * Waits until it has written a line that begins so, and returns the line. It looks again and again at what was written, since
+         * a machine's files do not tell.
+         *
+         * @param skipped how many lines from the beginning are not looked at
+         */
+        default String awaitLine(String prefix, int skipped, Duration deadline) {
+            long endNs = System.nanoTime() + deadline.toNanos();
+            while (true) {
+                boolean over = !isRunning() || System.nanoTime() - endNs > 0;
+                String said = output();
+                Optional<String> line = said.substring(0, said.lastIndexOf('\n') + 1)
+                        .lines()
+                        .skip(skipped)
+                        .filter(one -> one.startsWith(prefix))
+                        .findFirst();
+                if (line.isPresent()) {
+                    return line.get();
+                }
+                if (over) {
+                    throw new AssertionError("no line \"%s\" within %s (running: %b); it said:%n%s"
+                            .formatted(prefix, deadline, isRunning(), said));
+                }
+                LockSupport.parkNanos(LOOK_NS);
+            }
+        }
+
+        /** {@link #awaitLine(String, int, Duration)} of all lines. */
+        default String awaitLine(String prefix, Duration deadline) {
+            return awaitLine(prefix, 0, deadline);
+        }
 
         /** Sends SIGKILL; does not wait. */
         void kill();

@@ -81,6 +81,7 @@ final class VirtualMachine implements Machine {
                         .redirectErrorStream(true)
                         .redirectOutput(directory.resolve("qemu.log").toFile())
                         .start();
+                Runtime.getRuntime().addShutdownHook(new Thread(() -> end(emulator)));
                 SocketChannel line = accept(server, emulator, directory);
                 VirtualMachine machine = new VirtualMachine(name, address, directory, emulator, line);
                 Thread.ofPlatform().name("vm-" + name).daemon().start(machine::listen);
@@ -307,11 +308,6 @@ final class VirtualMachine implements Machine {
         @Override
         public String output() {
             return LocalMachine.read(directory.resolve(number + ".log"));
-        }
-
-        @Override
-        public String awaitLine(String prefix, Duration deadline) {
-            return LocalMachine.awaitLine(this, prefix, deadline);
         }
 
         @Override
