@@ -1,7 +1,7 @@
 package dev.lite.os;
 
 /** What an {@link Epoll} can watch. */
-public abstract sealed class Pollable implements AutoCloseable permits Epoll, EventFd, TcpSocket {
+public abstract sealed class Pollable implements AutoCloseable permits DuplicateDescriptor, Epoll, EventFd, TcpSocket {
     final Descriptor descriptor;
 
     Pollable(int number, String name) {

@@ -2,7 +2,26 @@
  * The RDMA fabric: nodes on hosts whose network cards read and write each other's memory.
  *
  * <p>DiSNI speaks to the verbs and to the connection manager; its native half is this module's own {@code libdisni}, in
- * {@code src/main/c}.
+ * {@code src/main/c}. Requests and completions are written and read here, in native memory, so that an operation allocates nothing.
+ *
+ * <p><b>Lanes.</b> A connection has up to four reliable connected queue pairs. The first carries what is small, every immediate and every
+ * atomic step, so that a large transfer never holds up a small one; reads and writes of more than 16 KiB go over the others. All lanes of a node
+ * share one protection domain and one completion queue, whose entries suffice for all that can be under way; it never overflows.
+ *
+ * <p><b>Who does what.</b> Reads, writes and the data of immediates use no processor of the peer. An atomic step is a small message
+ * to the owner of the word, whose processor carries it out in the poll role: so all atomic steps on a word, and the owner's own, take one
+ * path, which a card's atomics would not.
+ *
+ * <p><b>Ends.</b> Requests are told apart by the number that they were given, never by the queue pair that the device names. Any error
+ * ends the connection: its queue pairs are destroyed, and when none of their completions can come any more, what had no end fails once.
+ * Only then is their place given to another connection.
+ *
+ * <p><b>Waiting.</b> The device announces a completion only when somebody is about to sleep.
+ *
+ * <p><b>Trust.</b> See {@link dev.lite.fabric.handshake.Handshake} and {@link dev.lite.fabric.rdma.Connections}. The keys of the registered memory go over the
+ * connection after both sides proved to know the secret. As with TCP without TLS, the beginning of a connection is
+ * authenticated, not every byte: who can put frames into the network can put them into a connection. RDMA has no more to
+ * offer; keep strangers off the network.
  */
 @NullMarked
 package dev.lite.fabric.rdma;

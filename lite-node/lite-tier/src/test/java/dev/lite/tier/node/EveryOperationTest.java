@@ -32,6 +32,7 @@ import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.tier.session.SessionServer;
 import dev.lite.tier.session.SessionServerConfig;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.NamedFabric;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.Waits;
 import java.lang.foreign.MemorySegment;
@@ -42,6 +43,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -75,7 +77,9 @@ class EveryOperationTest {
         SHM(ShmFabricProvider::new),
         TCP(TcpFabricProvider::new),
         SIMULATED(() -> new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())))
-                .provider());
+                .provider()),
+        /** Where there is a device: only when {@value NamedFabric#PROPERTY} names it. */
+        RDMA(() -> NamedFabric.load("rdma"));
 
         private final Supplier<FabricProvider> provider;
 
@@ -113,6 +117,8 @@ class EveryOperationTest {
 
     static Stream<Arguments> combinations() {
         return Stream.of(OverFabric.values())
+                .filter(fabric ->
+                        NamedFabric.isWanted(fabric.name().toLowerCase(Locale.ROOT), fabric != OverFabric.RDMA))
                 .flatMap(fabric -> Stream.of(Caller.values())
                         .flatMap(caller ->
                                 Stream.of(Layout.values()).map(layout -> Arguments.of(fabric, caller, layout))));

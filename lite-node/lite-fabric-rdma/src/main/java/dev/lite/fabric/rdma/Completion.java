@@ -1,0 +1,137 @@
+package dev.lite.fabric.rdma;
+
+import dev.lite.fabric.FabricError;
+import dev.lite.os.RawMemory;
+
+/**
+ * A completion as the verbs write it, {@code struct ibv_wc}, read by address; and the numbers that requests are given, by which
+ * alone a completion is told from others: the queue pair and the opcode that the device names mean nothing after an error.
+ *
+ * <pre>
+ *  63 whether a receive   62..48 generation of the lane   47..32 index of the lane   31..0 count of the request
+ * </pre>
+ */
+final class Completion {
+    /** What one takes, in bytes. */
+    static final int BYTES = 48;
+
+    /** The most lanes there are at a time. */
+    static final int LANES_MAX = 1 << 16;
+
+    static final int GENERATION_MASK = 0x7FFF;
+    private static final int GENERATION_SHIFT = 16;
+    private static final long RECEIVE = 1L << 63;
+    private static final int TAG_MASK = 0x7FFF_FFFF;
+
+    // struct ibv_wc
+    private static final int ID = 0;
+    private static final int STATUS = 8;
+    private static final int BYTE_LENGTH = 20;
+    private static final int IMMEDIATE = 24;
+    private static final int FLAGS = 36;
+    private static final int WITH_IMMEDIATE = 2;
+
+    // enum ibv_wc_status
+    private static final int SUCCESS = 0;
+    private static final int FLUSHED = 5;
+    private static final int REMOTE_ACCESS = 10;
+    private static final int RETRIES_EXCEEDED = 12;
+    private static final int RECEIVER_RETRIES_EXCEEDED = 13;
+    private static final String[] STATUSES = {
+        "success",
+        "local length error",
+        "local queue pair operation error",
+        "local end-to-end context error",
+        "local protection error",
+        "flushed",
+        "memory window bind error",
+        "bad response",
+        "local access error",
+        "remote invalid request",
+        "remote access error",
+        "remote operation error",
+        "no acknowledgement after all retries",
+        "receiver not ready after all retries",
+        "local read domain violation",
+        "remote invalid read request",
+        "remote aborted",
+        "invalid end-to-end context number",
+        "invalid end-to-end context state",
+        "fatal",
+        "response timeout",
+        "general error"
+    };
+
+    private Completion() {}
+
+    /** The tag of a lane's requests. */
+    static int tag(int index, int generation) {
+        return ((generation & GENERATION_MASK) << GENERATION_SHIFT) | index;
+    }
+
+    static int index(int tag) {
+        return tag & (LANES_MAX - 1);
+    }
+
+    static long sendId(int tag, int count) {
+        return ((long) tag << Integer.SIZE) | Integer.toUnsignedLong(count);
+    }
+
+    static long receiveId(int tag, int count) {
+        return RECEIVE | sendId(tag, count);
+    }
+
+    static boolean isReceive(long id) {
+        return id < 0;
+    }
+
+    static int tag(long id) {
+        return (int) (id >>> Integer.SIZE) & TAG_MASK;
+    }
+
+    static int count(long id) {
+        return (int) id;
+    }
+
+    static long id(long completion) {
+        return RawMemory.getLong(completion + ID);
+    }
+
+    static int status(long completion) {
+        return RawMemory.getInt(completion + STATUS);
+    }
+
+    static boolean isSuccess(int status) {
+        return status == SUCCESS;
+    }
+
+    /** Whether it only says that its queue pair was in its error state already. */
+    static boolean isFlushed(int status) {
+        return status == FLUSHED;
+    }
+
+    static int byteLength(long completion) {
+        return RawMemory.getInt(completion + BYTE_LENGTH);
+    }
+
+    static boolean hasImmediate(long completion) {
+        return (RawMemory.getInt(completion + FLAGS) & WITH_IMMEDIATE) != 0;
+    }
+
+    static int immediate(long completion) {
+        return RawMemory.getInt(completion + IMMEDIATE);
+    }
+
+    /** What a failed operation is told. */
+    static FabricError error(int status) {
+        return switch (status) {
+            case REMOTE_ACCESS -> FabricError.REFUSED;
+            case RETRIES_EXCEEDED, RECEIVER_RETRIES_EXCEEDED -> FabricError.TIMED_OUT;
+            default -> FabricError.FLUSHED;
+        };
+    }
+
+    static String describe(int status) {
+        return status >= 0 && status < STATUSES.length ? STATUSES[status] : "status " + status;
+    }
+}

@@ -1,0 +1,141 @@
+package dev.lite.fabric.rdma;
+
+import dev.lite.os.RawMemory;
+import java.lang.foreign.Arena;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The completion queue of a node, of all its lanes and in both directions. The poll role takes from it; a thread that closes an
+ * endpoint looks at it, too, and then what it took is kept for the poll role, in order. Who finds the other one taking goes on
+ * without: it is a flag, not a lock.
+ */
+final class Completions {
+    /** How many are taken at a time. */
+    static final int BATCH = 32;
+
+    private static final VarHandle TAKING;
+
+    static {
+        try {
+            TAKING = MethodHandles.lookup().findVarHandle(Completions.class, "taking", boolean.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final Verbs verbs;
+    private final long queue;
+    private final int entries;
+    private final Lanes lanes;
+
+    @SuppressWarnings("unused") // by TAKING
+    private boolean taking;
+
+    // Whoever is taking.
+    private @Nullable Arena arena;
+    /** Room for all that can be in the queue at a time, once somebody needed it. */
+    private long kept;
+
+    private int keptHead;
+    private int keptTail;
+
+    Completions(Verbs verbs, long queue, int entries, Lanes lanes) {
+        this.verbs = verbs;
+        this.queue = queue;
+        this.entries = entries;
+        this.lanes = lanes;
+    }
+
+    /**
+     * The poll role takes the next ones.
+     *
+     * @param place room for {@value #BATCH}
+     * @return how many; -1 when somebody else is taking now
+     */
+    int take(long place) {
+        if (!TAKING.compareAndSet(this, false, true)) {
+            return -1;
+        }
+        try {
+            int count;
+            if (keptHead == keptTail) {
+                count = verbs.poll(queue, BATCH, place);
+                note(place, count);
+            } else {
+                count = Math.min(BATCH, keptTail - keptHead);
+                RawMemory.copy(kept + (long) keptHead * Completion.BYTES, place, (long) count * Completion.BYTES);
+                keptHead += count;
+                if (keptHead == keptTail) {
+                    keptHead = 0;
+                    keptTail = 0;
+                }
+            }
+            return count;
+        } finally {
+            TAKING.setRelease(this, false);
+        }
+    }
+
+    /** Whether somebody else is taking now, or took what the poll role has not seen. Poll role. */
+    boolean isTaken() {
+        if (!TAKING.compareAndSet(this, false, true)) {
+            return true;
+        }
+        boolean some = keptHead != keptTail;
+        TAKING.setRelease(this, false);
+        return some;
+    }
+
+    /** Takes for the poll role what there is. Any thread. */
+    void keep() {
+        if (!TAKING.compareAndSet(this, false, true)) {
+            return;
+        }
+        try {
+            if (arena == null) {
+                arena = Arena.ofAuto();
+                kept = arena.allocate((long) entries * Completion.BYTES, Long.BYTES)
+                        .address();
+            }
+            int room = Math.min(BATCH, entries - keptTail);
+            while (room > 0) {
+                long place = kept + (long) keptTail * Completion.BYTES;
+                int count = verbs.poll(queue, room, place);
+                note(place, count);
+                keptTail += count;
+                room = count < room ? 0 : Math.min(BATCH, entries - keptTail);
+            }
+        } finally {
+            TAKING.setRelease(this, false);
+        }
+    }
+
+    /** From its return on, nobody looks at the queue any more. Whoever is taking is through at once. */
+    void close() {
+        while (!TAKING.compareAndSet(this, false, true)) {
+            Thread.onSpinWait();
+        }
+    }
+
+    /** Tells each lane what was taken, so that who closes it knows what is still under way. */
+    private void note(long place, int count) {
+        for (int i = 0; i < count; i++) {
+            long completion = place + (long) i * Completion.BYTES;
+            long id = Completion.id(completion);
+            var lane = lanes.of(Completion.tag(id));
+            if (lane == null) {
+                continue;
+            }
+            if (!Completion.isReceive(id)) {
+                lane.ended();
+            } else if (Completion.isSuccess(Completion.status(completion)) && !Completion.hasImmediate(completion)) {
+                var mailbox = lane.mailbox();
+                if (mailbox != null && Completion.count(id) >= Lane.HANDSHAKE_RECEIVES) {
+                    mailbox.arrived(Completion.count(id));
+                }
+            }
+        }
+    }
+}

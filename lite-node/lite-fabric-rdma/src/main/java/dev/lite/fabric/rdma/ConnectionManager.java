@@ -1,0 +1,245 @@
+package dev.lite.fabric.rdma;
+
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.handshake.HandshakeException;
+import dev.lite.os.DuplicateDescriptor;
+import dev.lite.os.Epoll;
+import dev.lite.os.EventFd;
+import dev.lite.os.OsException;
+import java.lang.foreign.Arena;
+import java.net.InetSocketAddress;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The connection manager's ids and events. One daemon thread waits for events and hands them to whom they concern; it also does
+ * what takes its time and must not be done in the poll role. Thread-safe.
+ */
+final class ConnectionManager implements AutoCloseable {
+    private static final int BACKLOG = 128;
+    private static final int EVENTS_MAX = 8;
+    private static final int ABORTED = -1;
+    private static final long FOREVER_NS = TimeUnit.HOURS.toNanos(1);
+    private static final long CLOSE_TIMEOUT_MS = 2_000;
+
+    /** One side of a connection, or the listener. */
+    static final class Id {
+        private final long handle;
+        private final BlockingQueue<Integer> events = new ArrayBlockingQueue<>(EVENTS_MAX);
+        private volatile @Nullable Lane lane;
+
+        private Id(long handle) {
+            this.handle = handle;
+        }
+
+        long handle() {
+            return handle;
+        }
+
+        /** Whom its end concerns. */
+        void carry(Lane carried) {
+            lane = carried;
+        }
+
+        /**
+         * Waits for an event.
+         *
+         * @param deadlineNs of {@link System#nanoTime}
+         * @throws HandshakeException when another one comes, or none in time
+         */
+        void await(int wanted, long deadlineNs) {
+            try {
+                var event = events.poll(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+                if (event == null) {
+                    throw new HandshakeException("it did not answer in time; waited for: " + Verbs.describe(wanted));
+                }
+                if (event == ABORTED) {
+                    throw new HandshakeException("this node closed the fabric");
+                }
+                if (event != wanted) {
+                    throw new HandshakeException(Verbs.describe(event));
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new HandshakeException("interrupted while connecting", e);
+            }
+        }
+
+        private void tell(int event) {
+            var carried = lane;
+            if (carried != null && (event == Verbs.DISCONNECTED || event == Verbs.DEVICE_REMOVAL)) {
+                carried.lost(Verbs.describe(event), FabricError.FLUSHED);
+            } else if (event != Verbs.TIME_WAIT_EXIT) {
+                boolean unused = events.offer(event);
+            }
+        }
+    }
+
+    private final Verbs verbs;
+    private final Consumer<Id> requests;
+    private final long channel;
+    private final Id listener;
+    private final Epoll set = Epoll.create();
+    private final EventFd bell = EventFd.create();
+    private final DuplicateDescriptor descriptor;
+    private final Thread thread;
+    private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+    private volatile boolean closed;
+
+    // Guarded by this object.
+    private final Map<Long, Id> ids = new HashMap<>();
+    /** Where an event's ids are written. */
+    private final Arena arena = Arena.ofAuto();
+
+    private final long place = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
+
+    /**
+     * Binds, and so chooses the device.
+     *
+     * @param requests hears of connections that peers want; on the manager's thread, must not block
+     * @throws VerbsException when the address is no device's
+     */
+    ConnectionManager(String node, Verbs verbs, InetSocketAddress address, Consumer<Id> requests) {
+        this.verbs = verbs;
+        this.requests = requests;
+        thread = Thread.ofPlatform()
+                .daemon()
+                .name("lite-rdma-%s-cm".formatted(node))
+                .unstarted(this::run);
+        channel = verbs.createEventChannel();
+        Id bound = null;
+        try {
+            descriptor = DuplicateDescriptor.of(Verbs.eventChannelDescriptor(channel));
+            set.add(descriptor, Epoll.IN, 0);
+            set.add(bell, Epoll.IN, 0);
+            bound = create();
+            listener = bound;
+            verbs.bind(bound.handle, address);
+        } catch (VerbsException | OsException e) {
+            if (bound != null) {
+                destroy(bound);
+            }
+            release();
+            throw e;
+        }
+    }
+
+    private void release() {
+        set.close();
+        bell.close();
+        verbs.destroyEventChannel(channel);
+    }
+
+    /** The device's context. */
+    long context() {
+        return verbs.context(listener.handle);
+    }
+
+    /** Where peers find it. */
+    InetSocketAddress address() {
+        return verbs.localAddress(listener.handle);
+    }
+
+    /** Begins to listen. */
+    void start() {
+        verbs.listen(listener.handle, BACKLOG);
+        thread.start();
+    }
+
+    /** An id to connect with. */
+    synchronized Id create() {
+        if (closed) {
+            throw new HandshakeException("this node closed the fabric");
+        }
+        var id = new Id(verbs.createId(channel));
+        ids.put(id.handle, id);
+        return id;
+    }
+
+    /** Gives an id up; one that a peer wanted to connect with is thereby rejected. Its queue pair is gone already. */
+    synchronized void destroy(Id id) {
+        // Under the lock, as events are handed over: the next id may have the same handle.
+        if (ids.remove(id.handle) != null) {
+            verbs.destroyId(id.handle);
+        }
+    }
+
+    /** Does something on this thread. */
+    void execute(Runnable task) {
+        tasks.add(task);
+        bell.signal();
+    }
+
+    /** Hands over what events there are. Any thread; does not block for long. */
+    synchronized void dispatch() {
+        while (!closed) {
+            int event = verbs.takeEvent(channel, place);
+            if (event < 0) {
+                return;
+            }
+            long handle = dev.lite.os.RawMemory.getLong(place + Long.BYTES);
+            if (event == Verbs.CONNECT_REQUEST) {
+                var id = new Id(handle);
+                ids.put(handle, id);
+                requests.accept(id);
+            } else {
+                var id = ids.get(handle);
+                if (id != null) {
+                    id.tell(event);
+                }
+            }
+        }
+    }
+
+    private void run() {
+        while (!closed) {
+            dispatch();
+            runTasks();
+            int unused = set.await(FOREVER_NS);
+            bell.drain();
+        }
+    }
+
+    /** Ends every wait for an event; no more is created. */
+    void stop() {
+        List<Id> left;
+        synchronized (this) {
+            closed = true;
+            left = List.copyOf(ids.values());
+        }
+        for (var id : left) {
+            boolean unused = id.events.offer(ABORTED);
+        }
+        bell.signal();
+        try {
+            thread.join(CLOSE_TIMEOUT_MS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        runTasks();
+    }
+
+    private void runTasks() {
+        for (var task = tasks.poll(); task != null; task = tasks.poll()) {
+            task.run();
+        }
+    }
+
+    /** After {@link #stop}: gives up the listener, whatever id is left, and the channel. */
+    @Override
+    public synchronized void close() {
+        for (var id : List.copyOf(ids.values())) {
+            destroy(id);
+        }
+        descriptor.close();
+        release();
+    }
+}

@@ -1,0 +1,130 @@
+package dev.lite.fabric.rdma;
+
+import java.io.IOException;
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.TreeSet;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An RDMA device of this host, as the kernel describes it.
+ *
+ * @param name as in {@code /sys/class/infiniband}
+ * @param addresses the IPv4 addresses of its network interfaces, by which peers find it; without one it cannot be used
+ */
+record Device(String name, List<InetAddress> addresses) {
+    private static final Path DEVICES = Path.of("/sys/class/infiniband");
+    private static final Path NODES = Path.of("/dev/infiniband");
+
+    /** Every device, ordered by name. */
+    static List<Device> all() {
+        return all(DEVICES, Device::addressesOf);
+    }
+
+    static List<Device> all(Path devices, Function<String, List<InetAddress>> addressesOf) {
+        var found = new ArrayList<Device>();
+        for (String name : names(devices)) {
+            var addresses = new ArrayList<InetAddress>();
+            for (String network : networks(devices.resolve(name))) {
+                addresses.addAll(addressesOf.apply(network));
+            }
+            found.add(new Device(name, List.copyOf(addresses)));
+        }
+        return found;
+    }
+
+    /** Why there is no device to use, in words that say what to do. */
+    static Optional<String> missing(List<Device> devices) {
+        if (devices.isEmpty()) {
+            return Optional.of(
+                    "this host has no RDMA device (%s is empty): load the card's driver, or rdma_rxe for emulation"
+                            .formatted(DEVICES));
+        }
+        if (!Files.exists(NODES.resolve("rdma_cm")) || names(NODES).stream().noneMatch(n -> n.startsWith("uverbs"))) {
+            return Optional.of(
+                    "%s has no rdma_cm or no uverbs device: load the modules rdma_ucm and ib_uverbs, or give them to this container"
+                            .formatted(NODES));
+        }
+        if (devices.stream().allMatch(device -> device.addresses().isEmpty())) {
+            return Optional.of(
+                    "no network interface of the RDMA devices %s has an IPv4 address, and so none of them a GID for one: give it one (ip address add)"
+                            .formatted(devices.stream().map(Device::name).toList()));
+        }
+        return Optional.empty();
+    }
+
+    /**
+     * The address to listen at.
+     *
+     * @param wantedDevice a device's name, or null for the first with an address
+     * @param wantedHost an address of the device, or null for its first
+     * @throws IllegalArgumentException when there is none such, naming those there are
+     */
+    static InetAddress address(List<Device> devices, @Nullable String wantedDevice, @Nullable String wantedHost) {
+        for (var device : devices) {
+            if (wantedDevice != null && !wantedDevice.equals(device.name())) {
+                continue;
+            }
+            for (var address : device.addresses()) {
+                if (wantedHost == null || wantedHost.equals(address.getHostAddress())) {
+                    return address;
+                }
+            }
+        }
+        throw new IllegalArgumentException("no RDMA device has %s=%s and %s=%s; there are %s"
+                .formatted(
+                        RdmaOptions.DEVICE,
+                        wantedDevice == null ? "any" : wantedDevice,
+                        RdmaOptions.HOST,
+                        wantedHost == null ? "any" : wantedHost,
+                        devices));
+    }
+
+    private static TreeSet<String> names(Path directory) {
+        var names = new TreeSet<String>();
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory)) {
+            entries.forEach(entry -> names.add(entry.getFileName().toString()));
+        } catch (IOException e) {
+            // Not there: then it has no entries.
+        }
+        return names;
+    }
+
+    /** The network interfaces that stand behind a device's GIDs. */
+    private static TreeSet<String> networks(Path device) {
+        var networks = new TreeSet<String>();
+        for (String port : names(device.resolve("ports"))) {
+            Path types = device.resolve("ports").resolve(port).resolve("gid_attrs/ndevs");
+            for (String index : names(types)) {
+                try {
+                    networks.add(Files.readString(types.resolve(index)).strip());
+                } catch (IOException e) {
+                    // This GID is not in use.
+                }
+            }
+        }
+        return networks;
+    }
+
+    private static List<InetAddress> addressesOf(String network) {
+        try {
+            var found = NetworkInterface.getByName(network);
+            return found == null
+                    ? List.of()
+                    : found.inetAddresses()
+                            .filter(address -> address instanceof Inet4Address)
+                            .toList();
+        } catch (SocketException e) {
+            return List.of();
+        }
+    }
+}

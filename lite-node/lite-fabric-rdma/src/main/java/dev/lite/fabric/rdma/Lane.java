@@ -1,0 +1,477 @@
+package dev.lite.fabric.rdma;
+
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.Post;
+import dev.lite.os.RawMemory;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One queue pair, and the requests that are under way in it.
+ *
+ * <p>Any thread enters requests, under a lock that is held only for that. A queue pair ends its requests in their order, so they
+ * are told apart by counting: a ring of as many places as the queue is deep holds what their ends mean. A place is free again
+ * when the poll role has seen its end, so neither the send queue nor the completion queue ever overflows.
+ *
+ * <p>Of the places, {@value #RESERVED} are the driver's own: answers, credits and signs of life go out also when posts are refused as busy.
+ */
+final class Lane {
+    /** Payloads up to here are copied when they are posted: the device need not fetch them. */
+    static final int INLINE_BYTES = 128;
+    /** Receives that wait for messages of the handshake; each side says at most three. */
+    static final int HANDSHAKE_RECEIVES = 3;
+
+    private static final int RESERVED = 16;
+    private static final int HANDSHAKE_SENDS = 3;
+
+    private static final byte[] BROKEN = {};
+
+    final int tag;
+    private final Verbs verbs;
+    private final ConnectionManager manager;
+    private final ConnectionManager.Id id;
+    private final LaneMemory memory;
+    private final int depth;
+    private final int mask;
+    private long queuePair;
+
+    private final ReentrantLock lock = new ReentrantLock();
+
+    // Guarded by the lock: written before a request is posted, and read by the poll role once its end came.
+    private final long[] contexts;
+    private final boolean[] posts;
+    private int tail;
+    private boolean refusing;
+
+    /** How many requests' ends the poll role has seen; the poll role writes. */
+    private final AtomicInteger head = new AtomicInteger();
+
+    /** How many requests' ends were taken from the completion queue; whoever takes them writes, one at a time. */
+    private final AtomicInteger taken = new AtomicInteger();
+
+    /** Guarded by this object: native calls that must not come after the end. */
+    private boolean disconnected;
+
+    private boolean destroyed;
+
+    /** What a handshake hears. */
+    private final BlockingQueue<byte[]> messages = new ArrayBlockingQueue<>(HANDSHAKE_RECEIVES + 1);
+
+    private int handshakeSends;
+    private volatile @Nullable RdmaEndpoint owner;
+    private final AtomicReference<@Nullable String> trouble = new AtomicReference<>();
+    private volatile @Nullable Runnable watcher;
+
+    /** On the first lane of a connection only. */
+    private volatile @Nullable Mailbox mailbox;
+
+    Lane(Verbs verbs, ConnectionManager manager, ConnectionManager.Id id, LaneMemory memory, int tag, int depth) {
+        this.verbs = verbs;
+        this.manager = manager;
+        this.id = id;
+        this.memory = memory;
+        this.tag = tag;
+        this.depth = depth;
+        this.mask = depth - 1;
+        contexts = new long[depth];
+        posts = new boolean[depth];
+        WorkRequest.prepareSend(memory.request());
+    }
+
+    /** Makes the queue pair, with receives for the handshake. */
+    void open(long domain, long completions) {
+        queuePair = verbs.createQueuePair(
+                id.handle(), domain, completions, depth, HANDSHAKE_RECEIVES + Mailbox.RECEIVES, INLINE_BYTES);
+        for (int i = 0; i < HANDSHAKE_RECEIVES; i++) {
+            WorkRequest.receive(
+                    memory.request(),
+                    Completion.receiveId(tag, i),
+                    memory.heard(i),
+                    LaneMemory.MESSAGE_BYTES,
+                    memory.key(),
+                    0);
+            verbs.postReceive(queuePair, memory.request());
+        }
+        RawMemory.fill(memory.request(), WorkRequest.SEND_BYTES, (byte) 0);
+        WorkRequest.prepareSend(memory.request());
+    }
+
+    ConnectionManager.Id id() {
+        return id;
+    }
+
+    LaneMemory memory() {
+        return memory;
+    }
+
+    // Posting.
+
+    /**
+     * Posts a transfer, in as many pieces as windows of either memory it touches; only the last one's end counts.
+     *
+     * @param credits what a write with an immediate takes one of; null for anything else
+     */
+    Post transfer(
+            int opcode,
+            OwnMemory own,
+            RemoteMemory peer,
+            long offset,
+            long local,
+            int length,
+            int immediate,
+            @Nullable Credits credits,
+            long context) {
+        int pieces = length == 0 ? 1 : pieces(own, offset, local, length);
+        lock.lock();
+        try {
+            if (refusing) {
+                return Post.CLOSED;
+            }
+            if (used() + pieces > depth - RESERVED || (credits != null && !credits.available())) {
+                return Post.BUSY;
+            }
+            long done = 0;
+            for (int piece = 1; piece < pieces; piece++) {
+                int part = (int) own.piece(offset + done, local + done, length - done);
+                int plain = opcode == WorkRequest.READ ? WorkRequest.READ : WorkRequest.WRITE;
+                if (!submit(false, plain, own, peer, offset + done, local + done, part, 0, 0)) {
+                    return Post.CLOSED;
+                }
+                done += part;
+            }
+            int rest = (int) (length - done);
+            if (!submit(true, opcode, own, peer, offset + done, local + done, rest, immediate, context)) {
+                return Post.CLOSED;
+            }
+            if (credits != null) {
+                credits.take();
+            }
+            return Post.ACCEPTED;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static int pieces(OwnMemory own, long offset, long local, long length) {
+        int pieces = 0;
+        for (long done = 0; done < length; pieces++) {
+            done += own.piece(offset + done, local + done, length - done);
+        }
+        return pieces;
+    }
+
+    private boolean submit(
+            boolean post,
+            int opcode,
+            OwnMemory own,
+            RemoteMemory peer,
+            long offset,
+            long local,
+            int length,
+            int immediate,
+            long context) {
+        boolean empty = length == 0;
+        return submit(
+                post,
+                opcode,
+                local,
+                length,
+                empty ? 0 : own.localKey(local),
+                peer.address() + offset,
+                empty ? 0 : peer.key(offset),
+                immediate,
+                context);
+    }
+
+    /** Under the lock, with room: whether it is under way. */
+    private boolean submit(
+            boolean post,
+            int opcode,
+            long local,
+            int length,
+            int localKey,
+            long remote,
+            int remoteKey,
+            int immediate,
+            long context) {
+        int count = tail;
+        contexts[count & mask] = context;
+        posts[count & mask] = post;
+        boolean copied = opcode != WorkRequest.READ && length > 0 && length <= INLINE_BYTES;
+        long request = memory.request();
+        WorkRequest.send(
+                request,
+                opcode,
+                Completion.sendId(tag, count),
+                local,
+                length,
+                localKey,
+                copied,
+                remote,
+                remoteKey,
+                immediate);
+        try {
+            verbs.postSend(queuePair, request);
+        } catch (VerbsException e) {
+            refusing = true;
+            lost(String.valueOf(e.getMessage()), FabricError.FLUSHED);
+            return false;
+        }
+        tail = count + 1;
+        return true;
+    }
+
+    private int used() {
+        return tail - head.getAcquire();
+    }
+
+    /** Asks the owner of a word for an atomic step; {@link Mailbox} knows the slot. Under {@link #lock()}. */
+    Post ask(int kind, int slot, long offset, long first, long second) {
+        if (refusing) {
+            return Post.CLOSED;
+        }
+        if (used() >= depth - RESERVED) {
+            return Post.BUSY;
+        }
+        return say(kind, slot, offset, first, second) ? Post.ACCEPTED : Post.CLOSED;
+    }
+
+    /** Answers the peer; false when there is no room now. Any thread. */
+    boolean answer(int kind, int slot, long value) {
+        lock.lock();
+        try {
+            // When it refuses, nobody waits for the answer any more.
+            return refusing || (used() < depth && say(kind, slot, value, 0, 0)) || refusing;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private boolean say(int kind, int slot, long offset, long first, long second) {
+        long words = memory.words();
+        Mailbox.encode(words, kind, slot, offset, first, second);
+        return submit(false, WorkRequest.SEND, words, Mailbox.MESSAGE_BYTES, 0, 0, 0, 0, 0);
+    }
+
+    /** Writes a word of the peer's that its driver reads; false when there is no room now. */
+    boolean tell(long remote, int remoteKey, long value) {
+        lock.lock();
+        try {
+            if (refusing) {
+                return true;
+            }
+            RawMemory.putLong(memory.words(), value);
+            return used() < depth
+                    && submit(false, WorkRequest.WRITE, memory.words(), Long.BYTES, 0, remote, remoteKey, 0, 0);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Makes the peer's device acknowledge something, unless it has to already. */
+    void probe() {
+        lock.lock();
+        try {
+            if (!refusing && used() == 0) {
+                boolean unused = submit(false, WorkRequest.WRITE, 0, 0, 0, 0, 0, 0, 0);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Posts a chain of receives. */
+    void postReceives(long chain) {
+        lock.lock();
+        try {
+            if (!refusing) {
+                verbs.postReceive(queuePair, chain);
+            }
+        } catch (VerbsException e) {
+            refusing = true;
+            lost(String.valueOf(e.getMessage()), FabricError.FLUSHED);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    ReentrantLock lock() {
+        return lock;
+    }
+
+    // Ends.
+
+    /** A request's end was taken from the completion queue, by whoever takes them now. */
+    void ended() {
+        taken.setRelease(taken.getPlain() + 1);
+    }
+
+    /** Poll role: the context of a request whose end is handed over. */
+    long context(int count) {
+        return contexts[count & mask];
+    }
+
+    /** Poll role: frees the place of a request; whether its end is that of a post, and not the driver's own. */
+    boolean end(int count) {
+        boolean post = posts[count & mask];
+        head.setRelease(count + 1);
+        return post;
+    }
+
+    /** From its return on, nothing more is posted. */
+    void refuse() {
+        lock.lock();
+        try {
+            refusing = true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Whether every request's end was taken, and every atomic step answered; stays so once {@link #refuse} was called. */
+    boolean isDrained() {
+        int posted;
+        lock.lock();
+        try {
+            posted = tail;
+        } finally {
+            lock.unlock();
+        }
+        var mail = mailbox;
+        return posted == taken.getAcquire() && (mail == null || mail.isAnswered());
+    }
+
+    /** Poll role, after {@link #destroy}: fails what had no end. At most {@code limit}; how many. */
+    int fail(FabricEndpoint endpoint, FabricHandler handler, FabricError error, int limit) {
+        int failed = 0;
+        while (failed < limit && head.getPlain() != tail) {
+            int count = head.getPlain();
+            long context = context(count);
+            if (end(count)) {
+                failed++;
+                handler.failed(endpoint, context, error);
+            }
+        }
+        return failed;
+    }
+
+    /** Stops whatever is still going out, and tells the peer. Any thread; a second call does nothing. */
+    synchronized void disconnect() {
+        if (!disconnected && !destroyed && queuePair != 0) {
+            disconnected = true;
+            verbs.disconnect(id.handle());
+        }
+    }
+
+    /** Gives everything up; from its return on, the device touches no memory for it. A second call does nothing. */
+    void destroy() {
+        refuse();
+        disconnect();
+        synchronized (this) {
+            if (destroyed) {
+                return;
+            }
+            destroyed = true;
+        }
+        if (queuePair != 0) {
+            verbs.destroyQueuePair(id.handle());
+        }
+        manager.destroy(id);
+        memory.release();
+    }
+
+    // The handshake.
+
+    /** Sends a message of the handshake. One thread. */
+    boolean sendMessage(byte[] message) {
+        if (message.length > LaneMemory.MESSAGE_BYTES || handshakeSends == HANDSHAKE_SENDS) {
+            throw new IllegalStateException("message %d of a handshake, %d bytes; there are at most %d, of %d bytes"
+                    .formatted(handshakeSends, message.length, HANDSHAKE_SENDS, LaneMemory.MESSAGE_BYTES));
+        }
+        long place = memory.said(handshakeSends++);
+        RawMemory.copyFrom(MemorySegment.ofArray(message), 0, place, message.length);
+        lock.lock();
+        try {
+            return !refusing && submit(false, WorkRequest.SEND, place, message.length, memory.key(), 0, 0, 0, 0);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Poll role: a message of the handshake came. */
+    void heard(int count, int length) {
+        byte[] message = new byte[Math.min(length, LaneMemory.MESSAGE_BYTES)];
+        RawMemory.copyTo(memory.heard(count), MemorySegment.ofArray(message), 0, message.length);
+        boolean unused = messages.offer(message);
+    }
+
+    /** The next message of the handshake; empty when the lane broke, null when the time is over. */
+    byte @Nullable [] nextMessage(long timeoutNs) throws InterruptedException {
+        return messages.poll(timeoutNs, TimeUnit.NANOSECONDS);
+    }
+
+    /** Why it broke; null when it did not. */
+    @Nullable
+    String trouble() {
+        return trouble.get();
+    }
+
+    /** Runs this when it breaks in the handshake, or has broken already. */
+    void watch(Runnable told) {
+        watcher = told;
+        if (trouble.get() != null) {
+            told.run();
+        }
+    }
+
+    /** Whose it is; null in the handshake. */
+    @Nullable
+    RdmaEndpoint owner() {
+        return owner;
+    }
+
+    /** From now on it is this endpoint that hears of its end. */
+    void own(RdmaEndpoint endpoint) {
+        owner = endpoint;
+        var before = trouble.get();
+        if (before != null) {
+            endpoint.lost(before, FabricError.FLUSHED);
+        }
+    }
+
+    @Nullable
+    Mailbox mailbox() {
+        return mailbox;
+    }
+
+    /** Makes it the first lane. */
+    Mailbox openMailbox(OwnMemory own) {
+        var made = new Mailbox(this, own);
+        mailbox = made;
+        made.open();
+        return made;
+    }
+
+    /** It can be used no more. Any thread. */
+    void lost(String reason, FabricError error) {
+        boolean first = trouble.compareAndSet(null, reason);
+        var endpoint = owner;
+        if (endpoint != null) {
+            endpoint.lost(reason, error);
+        } else if (first) {
+            boolean unused = messages.offer(BROKEN);
+            var told = watcher;
+            if (told != null) {
+                told.run();
+            }
+        }
+    }
+}

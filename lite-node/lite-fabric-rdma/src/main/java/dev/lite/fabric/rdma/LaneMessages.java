@@ -1,0 +1,46 @@
+package dev.lite.fabric.rdma;
+
+import dev.lite.fabric.handshake.HandshakeException;
+import dev.lite.fabric.handshake.MessageChannel;
+
+/**
+ * The messages of a handshake, each one a send of its lane. What comes in is taken by the poll role.
+ *
+ * @param lane in its handshake
+ */
+record LaneMessages(Lane lane) implements MessageChannel {
+    private static final long LAST_WORDS_NS = 100_000_000;
+
+    @Override
+    public void send(byte[] message, long deadlineNs) {
+        if (!lane.sendMessage(message)) {
+            throw new HandshakeException(String.valueOf(lane.trouble()));
+        }
+    }
+
+    @Override
+    public byte[] receive(int length, long deadlineNs) {
+        byte[] message;
+        try {
+            message = lane.nextMessage(Math.max(0, deadlineNs - System.nanoTime()));
+            if (message != null && message.length == 0) {
+                // The end overtakes the peer's last words, which may be the reason.
+                var last = lane.nextMessage(LAST_WORDS_NS);
+                message = last == null ? message : last;
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new HandshakeException("interrupted in the handshake", e);
+        }
+        if (message == null) {
+            throw new HandshakeException("it did not say %d bytes in time".formatted(length));
+        }
+        if (message.length == 0 && lane.trouble() != null) {
+            throw new HandshakeException(String.valueOf(lane.trouble()));
+        }
+        if (message.length != length) {
+            throw new HandshakeException("it said %d bytes where %d belong".formatted(message.length, length));
+        }
+        return message;
+    }
+}

@@ -1,0 +1,78 @@
+package dev.lite.fabric.rdma;
+
+import dev.lite.fabric.handshake.HandshakeException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Every lane by its tag. An index is used again only when no completion of its former lane can come any more; a generation
+ * tells the two apart nevertheless. Thread-safe; looking up takes no lock.
+ */
+final class Lanes {
+    private final AtomicReferenceArray<@Nullable Lane> lanes;
+
+    // Guarded by this object.
+    private final int[] generations;
+    private final Deque<Integer> free = new ArrayDeque<>();
+
+    Lanes(int lanesMax) {
+        if (lanesMax > Completion.LANES_MAX) {
+            throw new IllegalArgumentException(
+                    "at most %d lanes are told apart, not %d".formatted(Completion.LANES_MAX, lanesMax));
+        }
+        lanes = new AtomicReferenceArray<>(lanesMax);
+        generations = new int[lanesMax];
+        for (int i = 0; i < lanesMax; i++) {
+            free.add(i);
+        }
+    }
+
+    /**
+     * A tag for a new lane.
+     *
+     * @throws HandshakeException when there are as many as there may be
+     */
+    synchronized int take() {
+        var index = free.poll();
+        if (index == null) {
+            throw new HandshakeException("all %d queue pairs of this node are in use".formatted(lanes.length()));
+        }
+        return Completion.tag(index, ++generations[index]);
+    }
+
+    /** Puts the lane where {@link #of} finds it. */
+    void put(Lane lane) {
+        lanes.setRelease(Completion.index(lane.tag), lane);
+    }
+
+    /** The lane of a tag; null when it is gone. */
+    @Nullable
+    Lane of(int tag) {
+        int index = Completion.index(tag);
+        var lane = index < lanes.length() ? lanes.getAcquire(index) : null;
+        return lane != null && lane.tag == tag ? lane : null;
+    }
+
+    /** Gives a tag back, with its lane if it was put. */
+    synchronized void release(int tag) {
+        int index = Completion.index(tag);
+        lanes.setRelease(index, null);
+        free.add(index);
+    }
+
+    /** Those there are now. */
+    List<Lane> all() {
+        var all = new ArrayList<Lane>();
+        for (int i = 0; i < lanes.length(); i++) {
+            var lane = lanes.getAcquire(i);
+            if (lane != null) {
+                all.add(lane);
+            }
+        }
+        return all;
+    }
+}

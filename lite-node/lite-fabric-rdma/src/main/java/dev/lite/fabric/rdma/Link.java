@@ -1,0 +1,13 @@
+package dev.lite.fabric.rdma;
+
+/**
+ * What a connection consists of.
+ *
+ * @param hello the peer's
+ * @param own this node's memory
+ * @param remote the peer's
+ * @param lanes 1 to {@value RdmaOptions#LANES_MAX}; the first one carries what is small, every immediate and every atomic step
+ * @param mailbox of the first lane
+ * @param peer the peer's address
+ */
+record Link(byte[] hello, OwnMemory own, RemoteMemory remote, Lane[] lanes, Mailbox mailbox, String peer) {}

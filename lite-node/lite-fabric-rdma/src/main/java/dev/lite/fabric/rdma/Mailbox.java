@@ -1,0 +1,327 @@
+package dev.lite.fabric.rdma;
+
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.Post;
+import dev.lite.os.RawMemory;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * What two nodes tell each other on the first lane beside one-sided requests: immediates, and atomic steps, which the owner of a
+ * word carries out with its processor as it serves its poll role, so that they are atomic against its own, too.
+ *
+ * <pre>
+ *  0 kind (4)   4 slot (4)   8 offset, or the value before (8)   16 first (8)   24 second (8)
+ * </pre>
+ *
+ * <p>Bounds. {@value #IMMEDIATES} immediates may be sent that the peer did not take; {@value #ATOMICS} atomic steps asked that it
+ * did not answer. So no more than {@value #IMMEDIATES} immediates, {@value #ATOMICS} questions and {@value #ATOMICS} answers arrive while up to
+ * {@value #BATCH} receives wait to be replaced together, and {@value #RECEIVES} receives always suffice. Answers need no credit: who
+ * asks has room for them.
+ */
+final class Mailbox {
+    static final int RECEIVES = 256;
+    static final int BUFFER_BYTES = 64;
+    static final int MESSAGE_BYTES = 32;
+
+    private static final int IMMEDIATES = 128;
+    private static final int ATOMICS = 32;
+    private static final int BATCH = 32;
+    private static final int RECEIVE_MASK = RECEIVES - 1;
+
+    static final int FETCH_ADD = 1;
+    static final int COMPARE_AND_SWAP = 2;
+    private static final int RESULT = 3;
+    private static final int REFUSED = 4;
+
+    private static final int SLOT = 4;
+    private static final int OFFSET = 8;
+    private static final int FIRST = 16;
+    private static final int SECOND = 24;
+
+    private final Lane lane;
+    private final OwnMemory own;
+    private final Credits credits;
+
+    // What this node asked: guarded by the lane's lock.
+    private final long[] contexts = new long[ATOMICS];
+    private final long[] results = new long[ATOMICS];
+    private final boolean[] asked = new boolean[ATOMICS];
+    private final int[] freeSlots = new int[ATOMICS];
+    private int freeCount = ATOMICS;
+
+    private final AtomicInteger questions = new AtomicInteger();
+    /** Taken from the completion queue; whoever takes them writes, one at a time. */
+    private final AtomicInteger answers = new AtomicInteger();
+
+    // Poll role: what it owes the peer.
+    private final int[] owedSlots = new int[ATOMICS];
+    private final int[] owedKinds = new int[ATOMICS];
+    private final long[] owedValues = new long[ATOMICS];
+    private int owed;
+    /** Receives posted, counted from the first after the handshake's. */
+    private int posted;
+    /** Of those, taken. */
+    private int taken;
+
+    private int immediatesTaken;
+    private int immediatesTold;
+    private long creditAddress;
+    private int creditKey;
+
+    Mailbox(Lane lane, OwnMemory own) {
+        this.lane = lane;
+        this.own = own;
+        credits = new Credits(IMMEDIATES, lane.memory().credit());
+        for (int i = 0; i < ATOMICS; i++) {
+            freeSlots[i] = i;
+        }
+    }
+
+    static void encode(long message, int kind, int slot, long offset, long first, long second) {
+        RawMemory.putInt(message, kind);
+        RawMemory.putInt(message + SLOT, slot);
+        RawMemory.putLong(message + OFFSET, offset);
+        RawMemory.putLong(message + FIRST, first);
+        RawMemory.putLong(message + SECOND, second);
+    }
+
+    /** Posts every receive; before the peer may say anything. */
+    void open() {
+        for (int i = 0; i < RECEIVES; i++) {
+            var memory = lane.memory();
+            WorkRequest.receive(memory.receive(i), 0, memory.buffer(i), BUFFER_BYTES, memory.key(), 0);
+        }
+        postReceives(RECEIVES);
+    }
+
+    /** What peers need to reach this node's memory and this mailbox. */
+    RemoteMemory describe() {
+        return own.describe(lane.memory().credit(), lane.memory().creditKey());
+    }
+
+    /** Where credits are given back; before anything arrives. */
+    void connect(RemoteMemory peer) {
+        creditAddress = peer.creditAddress();
+        creditKey = peer.creditKey();
+    }
+
+    Credits credits() {
+        return credits;
+    }
+
+    // Posting.
+
+    /** Asks the peer for an atomic step. Any thread. */
+    Post ask(int kind, long offset, long first, long second, long result, long context) {
+        lane.lock().lock();
+        try {
+            if (freeCount == 0) {
+                return Post.BUSY;
+            }
+            int slot = freeSlots[freeCount - 1];
+            contexts[slot] = context;
+            results[slot] = result;
+            asked[slot] = true;
+            var post = lane.ask(kind, slot, offset, first, second);
+            if (post == Post.ACCEPTED) {
+                freeCount--;
+                questions.setRelease(questions.getPlain() + 1);
+            } else {
+                asked[slot] = false;
+            }
+            return post;
+        } finally {
+            lane.lock().unlock();
+        }
+    }
+
+    // Arrivals.
+
+    /** A receive was taken from the completion queue, by whoever takes them now. */
+    void arrived(int count) {
+        int kind = RawMemory.getInt(buffer(count));
+        if (kind == RESULT || kind == REFUSED) {
+            answers.setRelease(answers.getPlain() + 1);
+        }
+    }
+
+    /** Whether every question was answered. */
+    boolean isAnswered() {
+        return questions.getAcquire() == answers.getAcquire();
+    }
+
+    private long buffer(int count) {
+        return lane.memory().buffer((count - Lane.HANDSHAKE_RECEIVES) & RECEIVE_MASK);
+    }
+
+    /** Poll role: an immediate was taken. */
+    void tookImmediate() {
+        immediatesTaken++;
+        tookReceive();
+    }
+
+    /** Poll role: drops what came. */
+    void tookReceive() {
+        taken++;
+        if (RECEIVES - (posted - taken) >= BATCH) {
+            postReceives(RECEIVES - (posted - taken));
+        }
+    }
+
+    /**
+     * Poll role: a message came. Serves a question at once, hands an answer over.
+     *
+     * @return how many calls of the handler it made
+     */
+    int took(RdmaEndpoint endpoint, FabricHandler handler, int count) {
+        long message = buffer(count);
+        int kind = RawMemory.getInt(message);
+        int slot = RawMemory.getInt(message + SLOT);
+        long first = RawMemory.getLong(message + OFFSET);
+        if (slot < 0 || slot >= ATOMICS) {
+            endpoint.lost(
+                    "it named slot %d of an atomic step; there are %d".formatted(slot, ATOMICS), FabricError.FLUSHED);
+            return 0;
+        }
+        switch (kind) {
+            case FETCH_ADD, COMPARE_AND_SWAP -> {
+                long operand = RawMemory.getLong(message + FIRST);
+                long value = RawMemory.getLong(message + SECOND);
+                tookReceive();
+                serve(endpoint, kind, slot, first, operand, value);
+                return 0;
+            }
+            case RESULT, REFUSED -> {
+                tookReceive();
+                return hand(endpoint, handler, slot, kind == RESULT, first);
+            }
+            default -> {
+                endpoint.lost("it said something of kind %d, which there is not".formatted(kind), FabricError.FLUSHED);
+                return 0;
+            }
+        }
+    }
+
+    private void serve(RdmaEndpoint endpoint, int kind, int slot, long offset, long first, long second) {
+        int answer = REFUSED;
+        long before = 0;
+        if (own.hasWord(offset)) {
+            long word = own.address() + offset;
+            answer = RESULT;
+            before = kind == FETCH_ADD
+                    ? RawMemory.getAndAddLong(word, first)
+                    : RawMemory.compareAndExchangeLong(word, first, second);
+        }
+        if (owed == 0 && lane.answer(answer, slot, before)) {
+            return;
+        }
+        if (owed == ATOMICS) {
+            endpoint.lost("it asked for more than %d atomic steps at once".formatted(ATOMICS), FabricError.FLUSHED);
+            return;
+        }
+        owedKinds[owed] = answer;
+        owedSlots[owed] = slot;
+        owedValues[owed] = before;
+        owed++;
+    }
+
+    private int hand(RdmaEndpoint endpoint, FabricHandler handler, int slot, boolean done, long value) {
+        long context;
+        lane.lock().lock();
+        try {
+            if (!asked[slot]) {
+                endpoint.lost(
+                        "it answered atomic step %d, which nobody asked for".formatted(slot), FabricError.FLUSHED);
+                return 0;
+            }
+            context = contexts[slot];
+            if (done) {
+                RawMemory.putLong(results[slot], value);
+            }
+            free(slot);
+        } finally {
+            lane.lock().unlock();
+        }
+        if (done) {
+            handler.completed(endpoint, context);
+        } else {
+            handler.failed(endpoint, context, FabricError.REFUSED);
+        }
+        return 1;
+    }
+
+    private void free(int slot) {
+        asked[slot] = false;
+        freeSlots[freeCount++] = slot;
+    }
+
+    // Debts.
+
+    private void postReceives(int count) {
+        int from = posted;
+        int rest = count;
+        while (rest > 0) {
+            int start = from & RECEIVE_MASK;
+            // A chain goes to the end of the ring at most.
+            int chain = Math.min(rest, RECEIVES - start);
+            for (int i = 0; i < chain; i++) {
+                var memory = lane.memory();
+                long request = memory.receive(start + i);
+                WorkRequest.receiveAgain(
+                        request,
+                        Completion.receiveId(lane.tag, Lane.HANDSHAKE_RECEIVES + from + i),
+                        i + 1 < chain ? memory.receive(start + i + 1) : 0);
+            }
+            lane.postReceives(lane.memory().receive(start));
+            from += chain;
+            rest -= chain;
+        }
+        posted = from;
+    }
+
+    /** Poll role: whether there is something for {@link #settle} to do. */
+    boolean owes() {
+        return owed > 0 || immediatesTaken - immediatesTold >= BATCH;
+    }
+
+    /** Poll role: says what was done for the peer, as far as there is room; whether all of it. */
+    boolean settle() {
+        int said = 0;
+        while (said < owed && lane.answer(owedKinds[said], owedSlots[said], owedValues[said])) {
+            said++;
+        }
+        owed -= said;
+        System.arraycopy(owedKinds, said, owedKinds, 0, owed);
+        System.arraycopy(owedSlots, said, owedSlots, 0, owed);
+        System.arraycopy(owedValues, said, owedValues, 0, owed);
+        if (owed > 0) {
+            return false;
+        }
+        if (immediatesTaken - immediatesTold >= BATCH) {
+            // Their receives must have been replaced.
+            if (taken != posted - RECEIVES) {
+                postReceives(RECEIVES - (posted - taken));
+            }
+            if (!lane.tell(creditAddress, creditKey, Integer.toUnsignedLong(immediatesTaken))) {
+                return false;
+            }
+            immediatesTold = immediatesTaken;
+        }
+        return true;
+    }
+
+    /** Poll role, after the end: fails what was not answered. At most {@code limit}; how many. */
+    int fail(FabricEndpoint endpoint, FabricHandler handler, FabricError error, int limit) {
+        int failed = 0;
+        for (int slot = 0; slot < ATOMICS && failed < limit; slot++) {
+            if (asked[slot]) {
+                failed++;
+                free(slot);
+                handler.failed(endpoint, contexts[slot], error);
+            }
+        }
+        return failed;
+    }
+}

@@ -1,0 +1,131 @@
+package dev.lite.fabric.rdma;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The driver's settings.
+ *
+ * @param device {@value #DEVICE}: the device's name, as in {@code /sys/class/infiniband}; the first one with an IPv4 address, unless set
+ * @param host {@value #HOST}: the IPv4 address to listen at, one of the device's network interface, which peers connect to; the
+ *     first one of the device, unless set. Anything but a loopback address needs a secret.
+ * @param port {@value #PORT}: 0 to 65535; 0, unless set: any free one
+ * @param lanes {@value #LANES}: queue pairs to a peer, 1 to {@value #LANES_MAX}, 2 unless set. The smaller number of the two sides
+ *     counts.
+ * @param queueDepth {@value #QUEUE_DEPTH}: requests under way in a lane, a power of two from {@value #QUEUE_DEPTH_MIN} to {@value #QUEUE_DEPTH_LIMIT},
+ *     128 unless set
+ * @param secret {@value #SECRET}: what all nodes of the cluster know, at least {@value #SECRET_BYTES_MIN} bytes; never sent
+ * @param connectionsMax {@value #CONNECTIONS_MAX}: peers at a time, 1 to 1024, 48 unless set. Times lanes and queue depth it gives the
+ *     length of the completion queue, which devices limit.
+ * @param handshakeTimeoutMs {@value #HANDSHAKE_TIMEOUT_MS}: how long a peer may take when a connection is made, 1 to 60000
+ *     milliseconds, 5000 unless set
+ * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: for how long nothing may come back from a peer, asked for a sign of life, until it counts as
+ *     gone, 300 to 600000 milliseconds, 3000 unless set
+ */
+public record RdmaOptions(
+        @Nullable String device,
+        @Nullable String host,
+        int port,
+        int lanes,
+        int queueDepth,
+        @Nullable String secret,
+        int connectionsMax,
+        int handshakeTimeoutMs,
+        int peerTimeoutMs) {
+    static final String DEVICE = "device";
+    static final String HOST = "host";
+    static final String PORT = "port";
+    static final String LANES = "lanes";
+    static final String QUEUE_DEPTH = "queue-depth";
+    static final String SECRET = "secret";
+    static final String CONNECTIONS_MAX = "connections-max";
+    static final String HANDSHAKE_TIMEOUT_MS = "handshake-timeout-ms";
+    static final String PEER_TIMEOUT_MS = "peer-timeout-ms";
+
+    /** The most lanes a connection has. */
+    static final int LANES_MAX = 4;
+
+    static final int QUEUE_DEPTH_MIN = 64;
+    static final int QUEUE_DEPTH_LIMIT = 4096;
+    static final int SECRET_BYTES_MIN = 16;
+    private static final int SECRET_BYTES_LIMIT = 1024;
+
+    private static final TreeSet<String> NAMES = new TreeSet<>(Set.of(
+            DEVICE, HOST, PORT, LANES, QUEUE_DEPTH, SECRET, CONNECTIONS_MAX, HANDSHAKE_TIMEOUT_MS, PEER_TIMEOUT_MS));
+    private static final int PORT_LIMIT = 65_535;
+    private static final int CONNECTIONS_LIMIT = 1024;
+    private static final int HANDSHAKE_TIMEOUT_MS_LIMIT = 60_000;
+    private static final int PEER_TIMEOUT_MS_MIN = 300;
+    private static final int PEER_TIMEOUT_MS_LIMIT = 600_000;
+
+    /** Checks the ranges. */
+    public RdmaOptions {
+        requireRange(PORT, port, 0, PORT_LIMIT);
+        requireRange(LANES, lanes, 1, LANES_MAX);
+        requireRange(QUEUE_DEPTH, queueDepth, QUEUE_DEPTH_MIN, QUEUE_DEPTH_LIMIT);
+        if (Integer.bitCount(queueDepth) != 1) {
+            throw new IllegalArgumentException("%s must be a power of two, not %d".formatted(QUEUE_DEPTH, queueDepth));
+        }
+        requireRange(CONNECTIONS_MAX, connectionsMax, 1, CONNECTIONS_LIMIT);
+        requireRange(HANDSHAKE_TIMEOUT_MS, handshakeTimeoutMs, 1, HANDSHAKE_TIMEOUT_MS_LIMIT);
+        requireRange(PEER_TIMEOUT_MS, peerTimeoutMs, PEER_TIMEOUT_MS_MIN, PEER_TIMEOUT_MS_LIMIT);
+        if (secret != null) {
+            int bytes = secret.getBytes(StandardCharsets.UTF_8).length;
+            if (bytes < SECRET_BYTES_MIN || bytes > SECRET_BYTES_LIMIT) {
+                throw new IllegalArgumentException("%s must have %d to %d bytes; this one has %d"
+                        .formatted(SECRET, SECRET_BYTES_MIN, SECRET_BYTES_LIMIT, bytes));
+            }
+        }
+    }
+
+    /**
+     * From a fabric's options.
+     *
+     * @throws IllegalArgumentException when one is unknown, not a number or out of its range
+     */
+    static RdmaOptions of(Map<String, String> options) {
+        for (var name : options.keySet()) {
+            if (!NAMES.contains(name)) {
+                throw new IllegalArgumentException(
+                        "the RDMA fabric has no option '%s'; it has %s".formatted(name, NAMES));
+            }
+        }
+        return new RdmaOptions(
+                options.get(DEVICE),
+                options.get(HOST),
+                number(options, PORT, 0),
+                number(options, LANES, 2),
+                number(options, QUEUE_DEPTH, 128),
+                options.get(SECRET),
+                number(options, CONNECTIONS_MAX, 48),
+                number(options, HANDSHAKE_TIMEOUT_MS, 5_000),
+                number(options, PEER_TIMEOUT_MS, 3_000));
+    }
+
+    private static int number(Map<String, String> options, String name, int otherwise) {
+        var text = options.get(name);
+        if (text == null) {
+            return otherwise;
+        }
+        try {
+            return Integer.parseInt(text);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException("%s must be a number, not '%s'".formatted(name, text), e);
+        }
+    }
+
+    private static void requireRange(String name, int value, int min, int max) {
+        if (value < min || value > max) {
+            throw new IllegalArgumentException("%s must be %d to %d, not %d".formatted(name, min, max, value));
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "RdmaOptions[device=%s, host=%s, port=%d, lanes=%d, queueDepth=%d, secret=%s]"
+                .formatted(device, host, port, lanes, queueDepth, secret == null ? "none" : "given");
+    }
+}

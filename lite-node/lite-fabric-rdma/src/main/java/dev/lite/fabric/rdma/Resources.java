@@ -1,0 +1,141 @@
+package dev.lite.fabric.rdma;
+
+import dev.lite.fabric.FabricException;
+import dev.lite.os.OsException;
+import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a node has of its device, once: the listener, a protection domain, a completion queue with its channel, and the registered memory. Made
+ * in this order and given up in the other one.
+ */
+final class Resources implements AutoCloseable {
+    private final Verbs verbs;
+    private final ConnectionManager manager;
+    private long domain;
+    private long channel;
+    private long queue;
+    private @Nullable OwnMemory memory;
+    private @Nullable Completions completions;
+
+    private Resources(Verbs verbs, ConnectionManager manager) {
+        this.verbs = verbs;
+        this.manager = manager;
+    }
+
+    /**
+     * Makes all of it.
+     *
+     * @param entries of the completion queue
+     * @param requests see {@link ConnectionManager}
+     * @throws FabricException with what the device or the system refused
+     */
+    static Resources open(
+            String node,
+            Verbs verbs,
+            InetSocketAddress address,
+            int entries,
+            MemorySegment segment,
+            Lanes lanes,
+            Consumer<ConnectionManager.Id> requests) {
+        ConnectionManager manager;
+        try {
+            manager = new ConnectionManager(node, verbs, address, requests);
+        } catch (VerbsException | OsException e) {
+            throw new FabricException(
+                    "node %s cannot listen for peers at %s: %s".formatted(node, address, e.getMessage()), e);
+        }
+        var made = new Resources(verbs, manager);
+        try {
+            long context = manager.context();
+            made.domain = verbs.allocateProtectionDomain(context);
+            made.channel = verbs.createCompletionChannel(context);
+            made.queue = verbs.createCompletionQueue(context, made.channel, entries);
+            made.completions = new Completions(verbs, made.queue, entries, lanes);
+            made.memory = OwnMemory.register(verbs, made.domain, segment);
+            return made;
+        } catch (VerbsException e) {
+            made.giveUp();
+            throw new FabricException(
+                    "node %s cannot use its RDMA device: %s (of a completion queue the length is given by %s, %s and %s; %s)"
+                            .formatted(
+                                    node,
+                                    e.getMessage(),
+                                    RdmaOptions.CONNECTIONS_MAX,
+                                    RdmaOptions.LANES,
+                                    RdmaOptions.QUEUE_DEPTH,
+                                    MemoryLock.describe()),
+                    e);
+        } catch (FabricException e) {
+            made.giveUp();
+            throw e;
+        }
+    }
+
+    private void giveUp() {
+        manager.stop();
+        close();
+    }
+
+    Verbs verbs() {
+        return verbs;
+    }
+
+    ConnectionManager manager() {
+        return manager;
+    }
+
+    long domain() {
+        return domain;
+    }
+
+    long completionQueue() {
+        return queue;
+    }
+
+    Waiting.Announcements announcements() {
+        return new Waiting.Announcements(verbs, channel, queue);
+    }
+
+    Completions completions() {
+        return java.util.Objects.requireNonNull(completions);
+    }
+
+    /** For threads that wait for ends without the poll role. */
+    void keepCompletions() {
+        completions().keep();
+    }
+
+    OwnMemory memory() {
+        return java.util.Objects.requireNonNull(memory);
+    }
+
+    /** Gives only the registered memory up, while a thread still uses the rest. */
+    void closeMemory() {
+        if (memory != null) {
+            memory.close();
+            memory = null;
+        }
+    }
+
+    /** After {@link ConnectionManager#stop}, and with no lane left. */
+    @Override
+    public void close() {
+        if (completions != null) {
+            completions.close();
+        }
+        closeMemory();
+        if (queue != 0) {
+            verbs.destroyCompletionQueue(queue);
+        }
+        if (channel != 0) {
+            verbs.destroyCompletionChannel(channel);
+        }
+        if (domain != 0) {
+            verbs.freeProtectionDomain(domain);
+        }
+        manager.close();
+    }
+}

@@ -1,0 +1,374 @@
+package dev.lite.fabric.rdma;
+
+import com.ibm.disni.verbs.impl.NativeDispatcher;
+import dev.lite.os.RawMemory;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.nio.ByteOrder;
+
+/**
+ * The verbs and the connection manager, as DiSNI's dispatcher has them: handles are raw pointers, as {@code long}s. DiSNI's own
+ * classes above it are passed by: they make garbage for every call, keep every connection for ever, and speak of the wrong queue
+ * pair when a request fails. Thread-safe as far as the verbs are; nothing is allocated where nothing goes wrong.
+ */
+final class Verbs {
+    // enum rdma_cm_event_type
+    static final int ADDRESS_RESOLVED = 0;
+    static final int ROUTE_RESOLVED = 2;
+    static final int CONNECT_REQUEST = 4;
+    static final int ESTABLISHED = 9;
+    static final int DISCONNECTED = 10;
+    static final int DEVICE_REMOVAL = 11;
+    static final int TIME_WAIT_EXIT = 15;
+
+    private static final String[] EVENTS = {
+        "address resolved",
+        "the address is not reached by this device (address error)",
+        "route resolved",
+        "there is no route (route error)",
+        "connect request",
+        "connect response",
+        "the connection could not be made (connect error)",
+        "it does not answer (unreachable)",
+        "it rejected the connection; probably nobody listens there",
+        "established",
+        "it disconnected",
+        "the device was removed",
+        "multicast join",
+        "multicast error",
+        "address change",
+        "time wait exit"
+    };
+
+    private static final short PORT_SPACE_TCP = 0x0106;
+    private static final int RELIABLE_CONNECTED = 2;
+    private static final int RETRIES = 7;
+    private static final int ACCESS_LOCAL_WRITE = 1;
+    private static final int ACCESS_REMOTE = 2 | 4;
+
+    // struct sockaddr_in
+    private static final int SOCKET_ADDRESS_BYTES = 16;
+    private static final short AF_INET = 2;
+    private static final int PORT = 2;
+    private static final int ADDRESS = 4;
+
+    /** Offset of the descriptor in {@code struct ibv_comp_channel}, behind the context. */
+    private static final int COMPLETION_CHANNEL_DESCRIPTOR = 8;
+
+    private final NativeDispatcher calls;
+
+    /** A registration: what the device calls it, and the keys. */
+    record Region(long handle, int localKey, int remoteKey) {}
+
+    private Verbs(NativeDispatcher calls) {
+        this.calls = calls;
+    }
+
+    /**
+     * Loads the library.
+     *
+     * @throws RuntimeException with the reason of {@link NativeLibrary#problem} in words
+     */
+    static Verbs load() {
+        return new Verbs(NativeLibrary.dispatcher());
+    }
+
+    /** What a connection manager's event means, in words. */
+    static String describe(int event) {
+        return event >= 0 && event < EVENTS.length ? EVENTS[event] : "event " + event;
+    }
+
+    private static VerbsException failed(String call, IOException e) {
+        return new VerbsException("%s failed: %s".formatted(call, e.getMessage()), e);
+    }
+
+    private static long require(String call, long handle) {
+        if (handle == 0 || handle == -1) {
+            throw new VerbsException(call + " failed", null);
+        }
+        return handle;
+    }
+
+    // The connection manager.
+
+    long createEventChannel() {
+        try {
+            return require("rdma_create_event_channel", calls._createEventChannel());
+        } catch (IOException e) {
+            throw failed("rdma_create_event_channel", e);
+        }
+    }
+
+    /** The descriptor of an event channel; the channel's own. */
+    static int eventChannelDescriptor(long channel) {
+        return RawMemory.getInt(channel);
+    }
+
+    void destroyEventChannel(long channel) {
+        calls._destroyEventChannel(channel);
+    }
+
+    long createId(long channel) {
+        try {
+            return require("rdma_create_id", calls._createId(channel, PORT_SPACE_TCP));
+        } catch (IOException e) {
+            throw failed("rdma_create_id", e);
+        }
+    }
+
+    /** Neither id may have a queue pair any more. */
+    void destroyId(long id) {
+        calls._destroyCmId(id);
+    }
+
+    void bind(long id, InetSocketAddress address) {
+        try (var arena = Arena.ofConfined()) {
+            calls._bindAddr(id, socketAddress(arena, address));
+        } catch (IOException e) {
+            throw failed("rdma_bind_addr(%s)".formatted(address), e);
+        }
+    }
+
+    void listen(long id, int backlog) {
+        try {
+            calls._listen(id, backlog);
+        } catch (IOException e) {
+            throw failed("rdma_listen", e);
+        }
+    }
+
+    /** Where an id is bound. */
+    InetSocketAddress localAddress(long id) {
+        try (var arena = Arena.ofConfined()) {
+            long address = arena.allocate(SOCKET_ADDRESS_BYTES, Long.BYTES).address();
+            if (calls._getSrcAddr(id, address) != 0) {
+                throw new VerbsException("rdma_get_local_addr failed", null);
+            }
+            byte[] host = new byte[Integer.BYTES];
+            for (int i = 0; i < host.length; i++) {
+                host[i] = RawMemory.getByte(address + ADDRESS + i);
+            }
+            int port = (Byte.toUnsignedInt(RawMemory.getByte(address + PORT)) << Byte.SIZE)
+                    | Byte.toUnsignedInt(RawMemory.getByte(address + PORT + 1));
+            return new InetSocketAddress(InetAddress.getByAddress(host), port);
+        } catch (UnknownHostException e) {
+            throw new AssertionError("four bytes are an address", e);
+        }
+    }
+
+    void resolveAddress(long id, InetAddress from, InetSocketAddress to, int timeoutMs) {
+        try (var arena = Arena.ofConfined()) {
+            long source = socketAddress(arena, new InetSocketAddress(from, 0));
+            calls._resolveAddr(id, source, socketAddress(arena, to), timeoutMs);
+        } catch (IOException e) {
+            throw failed("rdma_resolve_addr(%s)".formatted(to), e);
+        }
+    }
+
+    void resolveRoute(long id, int timeoutMs) {
+        try {
+            calls._resolveRoute(id, timeoutMs);
+        } catch (IOException e) {
+            throw failed("rdma_resolve_route", e);
+        }
+    }
+
+    void connect(long id) {
+        try {
+            calls._connect(id, RETRIES, RETRIES, 0, (byte) 0);
+        } catch (IOException e) {
+            throw failed("rdma_connect", e);
+        }
+    }
+
+    void accept(long id) {
+        try {
+            calls._accept(id, RETRIES, RETRIES);
+        } catch (IOException e) {
+            throw failed("rdma_accept", e);
+        }
+    }
+
+    /** Moves the queue pair to its error state, so that nothing more of it goes out, and tells the peer. */
+    void disconnect(long id) {
+        calls._disconnect(id);
+    }
+
+    /**
+     * Takes an event if there is one. Never blocks.
+     *
+     * @param ids where the listening id and the event's own go, 8 bytes each
+     * @return its type, or a negative number for none
+     */
+    int takeEvent(long channel, long ids) {
+        return calls._getCmEvent(channel, ids, ids + Long.BYTES, 0);
+    }
+
+    /** The device's context that an id belongs to. */
+    long context(long id) {
+        try {
+            return require("the device of a connection manager's id", calls._getContext(id));
+        } catch (IOException e) {
+            throw failed("the device of a connection manager's id", e);
+        }
+    }
+
+    private static long socketAddress(Arena arena, InetSocketAddress address) {
+        if (!(address.getAddress() instanceof Inet4Address host)) {
+            throw new VerbsException(
+                    "RDMA connections are made by IPv4 addresses; '%s' is none".formatted(address), null);
+        }
+        var bytes = arena.allocate(SOCKET_ADDRESS_BYTES, Long.BYTES);
+        var buffer = bytes.asByteBuffer().order(ByteOrder.nativeOrder());
+        buffer.putShort(AF_INET);
+        buffer.order(ByteOrder.BIG_ENDIAN).putShort((short) address.getPort()).put(host.getAddress());
+        return bytes.address();
+    }
+
+    // What a device has.
+
+    long allocateProtectionDomain(long context) {
+        try {
+            return require("ibv_alloc_pd", calls._allocPd(context));
+        } catch (IOException e) {
+            throw failed("ibv_alloc_pd", e);
+        }
+    }
+
+    void freeProtectionDomain(long domain) {
+        calls._deallocPd(domain);
+    }
+
+    long createCompletionChannel(long context) {
+        try {
+            return require("ibv_create_comp_channel", calls._createCompChannel(context));
+        } catch (IOException e) {
+            throw failed("ibv_create_comp_channel", e);
+        }
+    }
+
+    /** The descriptor of a completion channel; the channel's own. */
+    static int completionChannelDescriptor(long channel) {
+        return RawMemory.getInt(channel + COMPLETION_CHANNEL_DESCRIPTOR);
+    }
+
+    void destroyCompletionChannel(long channel) {
+        calls._destroyCompChannel(channel);
+    }
+
+    long createCompletionQueue(long context, long channel, int entries) {
+        try {
+            return require("ibv_create_cq", calls._createCQ(context, channel, entries, 0));
+        } catch (IOException e) {
+            throw failed("ibv_create_cq of %d entries".formatted(entries), e);
+        }
+    }
+
+    /** All of its events must be acknowledged. */
+    void destroyCompletionQueue(long queue) {
+        calls._destroyCQ(queue);
+    }
+
+    /** One reliable connected queue pair, at its id. */
+    long createQueuePair(long id, long domain, long completions, int sends, int receives, int inlineBytes) {
+        try {
+            return require(
+                    "rdma_create_qp",
+                    calls._createQP(
+                            id, domain, completions, completions, RELIABLE_CONNECTED, sends, receives, inlineBytes));
+        } catch (IOException e) {
+            throw failed("rdma_create_qp of %d sends and %d receives".formatted(sends, receives), e);
+        }
+    }
+
+    /** From its return on, the device touches no memory for the queue pair of this id. */
+    void destroyQueuePair(long id) {
+        calls._destroyQP(id);
+    }
+
+    /**
+     * Registers and pins.
+     *
+     * @param remote whether peers that have the key may read and write
+     */
+    Region register(long domain, long address, int bytes, boolean remote) {
+        try (var arena = Arena.ofConfined()) {
+            long keys = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
+            int access = remote ? ACCESS_LOCAL_WRITE | ACCESS_REMOTE : ACCESS_LOCAL_WRITE;
+            long handle = calls._regMr(domain, address, bytes, access, keys, keys + 4, keys + 8);
+            require("ibv_reg_mr of %d bytes".formatted(bytes), handle);
+            return new Region(handle, RawMemory.getInt(keys), RawMemory.getInt(keys + 4));
+        } catch (IOException e) {
+            throw failed("ibv_reg_mr of %d bytes".formatted(bytes), e);
+        }
+    }
+
+    void deregister(Region region) {
+        try {
+            calls._deregMr(region.handle());
+        } catch (IOException e) {
+            throw failed("ibv_dereg_mr", e);
+        }
+    }
+
+    // The data path.
+
+    /** Posts a chain of requests; see {@link WorkRequest}. */
+    void postSend(long queuePair, long request) {
+        try {
+            calls._postSend(queuePair, request);
+        } catch (IOException e) {
+            throw failed("ibv_post_send", e);
+        }
+    }
+
+    /** Posts a chain of receives; see {@link WorkRequest}. */
+    void postReceive(long queuePair, long request) {
+        try {
+            calls._postRecv(queuePair, request);
+        } catch (IOException e) {
+            throw failed("ibv_post_recv", e);
+        }
+    }
+
+    /** Takes at most so many completions; how many it took. See {@link Completion}. */
+    int poll(long queue, int count, long completions) {
+        int taken;
+        try {
+            taken = calls._pollCQ(queue, count, completions);
+        } catch (IOException e) {
+            throw failed("ibv_poll_cq", e);
+        }
+        if (taken < 0) {
+            throw new VerbsException("ibv_poll_cq failed with " + taken, null);
+        }
+        return taken;
+    }
+
+    /** The next completion makes the queue's channel readable, once. */
+    void requestNotification(long queue) {
+        try {
+            calls._reqNotifyCQ(queue, 0);
+        } catch (IOException e) {
+            throw failed("ibv_req_notify_cq", e);
+        }
+    }
+
+    /** Takes an event of a completion channel, if there is one. Never blocks. */
+    boolean takeNotification(long channel) {
+        try {
+            return calls._getCqEvent(channel, 0) >= 0;
+        } catch (IOException e) {
+            throw failed("ibv_get_cq_event", e);
+        }
+    }
+
+    /** Says that so many events were taken. */
+    void acknowledge(long queue, int notifications) {
+        calls._ackCqEvent(queue, notifications);
+    }
+}

@@ -1,0 +1,96 @@
+package dev.lite.fabric.rdma;
+
+import dev.lite.os.RawMemory;
+
+/**
+ * The requests that the verbs take, written by address: {@code struct ibv_send_wr} and {@code struct ibv_recv_wr}, each followed
+ * by its one {@code struct ibv_sge}. The layouts are the ABI of libibverbs; a test holds them against the compiler's.
+ */
+final class WorkRequest {
+    // enum ibv_wr_opcode
+    static final int WRITE = 0;
+    static final int WRITE_WITH_IMMEDIATE = 1;
+    static final int SEND = 2;
+    static final int READ = 4;
+
+    /** What a send request takes with its scatter entry, in bytes. */
+    static final int SEND_BYTES = 144;
+    /** What a receive takes with its scatter entry, in bytes. */
+    static final int RECEIVE_BYTES = 48;
+
+    // struct ibv_send_wr
+    private static final int ID = 0;
+    private static final int NEXT = 8;
+    private static final int SCATTER = 16;
+    private static final int SCATTER_COUNT = 24;
+    private static final int OPCODE = 28;
+    private static final int FLAGS = 32;
+    private static final int IMMEDIATE = 36;
+    private static final int REMOTE_ADDRESS = 40;
+    private static final int REMOTE_KEY = 48;
+    private static final int SEND_SCATTER = 128;
+    // struct ibv_recv_wr is the same up to here
+    private static final int RECEIVE_SCATTER = 32;
+    // struct ibv_sge
+    private static final int SCATTER_ADDRESS = 0;
+    private static final int SCATTER_LENGTH = 8;
+    private static final int SCATTER_KEY = 12;
+    // enum ibv_send_flags
+    private static final int SIGNALED = 2;
+    private static final int SOLICITED = 4;
+    private static final int INLINE = 8;
+
+    private WorkRequest() {}
+
+    /** Writes what never changes; the memory holds zeroes. */
+    static void prepareSend(long request) {
+        RawMemory.putLong(request + SCATTER, request + SEND_SCATTER);
+    }
+
+    /**
+     * Writes a send request.
+     *
+     * @param local what is sent, or where what is read goes; not looked at when the length is 0
+     * @param length bytes
+     * @param copied whether the bytes are copied when it is posted; then the key is not looked at
+     */
+    static void send(
+            long request,
+            int opcode,
+            long id,
+            long local,
+            int length,
+            int localKey,
+            boolean copied,
+            long remote,
+            int remoteKey,
+            int immediate) {
+        RawMemory.putLong(request + ID, id);
+        RawMemory.putInt(request + SCATTER_COUNT, length == 0 ? 0 : 1);
+        RawMemory.putInt(request + OPCODE, opcode);
+        RawMemory.putInt(request + FLAGS, copied ? SIGNALED | SOLICITED | INLINE : SIGNALED | SOLICITED);
+        RawMemory.putInt(request + IMMEDIATE, immediate);
+        RawMemory.putLong(request + REMOTE_ADDRESS, remote);
+        RawMemory.putInt(request + REMOTE_KEY, remoteKey);
+        RawMemory.putLong(request + SEND_SCATTER + SCATTER_ADDRESS, local);
+        RawMemory.putInt(request + SEND_SCATTER + SCATTER_LENGTH, length);
+        RawMemory.putInt(request + SEND_SCATTER + SCATTER_KEY, localKey);
+    }
+
+    /** Writes a receive of one buffer. */
+    static void receive(long request, long id, long local, int length, int localKey, long next) {
+        RawMemory.putLong(request + ID, id);
+        RawMemory.putLong(request + NEXT, next);
+        RawMemory.putLong(request + SCATTER, request + RECEIVE_SCATTER);
+        RawMemory.putInt(request + SCATTER_COUNT, 1);
+        RawMemory.putLong(request + RECEIVE_SCATTER + SCATTER_ADDRESS, local);
+        RawMemory.putInt(request + RECEIVE_SCATTER + SCATTER_LENGTH, length);
+        RawMemory.putInt(request + RECEIVE_SCATTER + SCATTER_KEY, localKey);
+    }
+
+    /** Changes what is new when a receive is posted again. */
+    static void receiveAgain(long request, long id, long next) {
+        RawMemory.putLong(request + ID, id);
+        RawMemory.putLong(request + NEXT, next);
+    }
+}

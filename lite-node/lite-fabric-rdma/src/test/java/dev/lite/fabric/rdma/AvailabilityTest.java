@@ -1,0 +1,75 @@
+package dev.lite.fabric.rdma;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is said when something is missing. */
+class AvailabilityTest {
+    private static final List<String> UNPRIVILEGED = List.of("Name:\tjava", "CapEff:\t0000000000000000");
+    private static final List<String> MAY_LOCK = List.of("CapEff:\t0000000000004000");
+
+    private static List<String> limit(String soft) {
+        return List.of(
+                "Limit                     Soft Limit           Hard Limit           Units",
+                "Max locked memory         %s              %s              bytes".formatted(soft, soft));
+    }
+
+    @Test
+    void tooLittleLockableMemoryIsNamedWithBothNumbersAndWhatToDo() {
+        assertThat(MemoryLock.missing(1 << 30, limit("65536"), UNPRIVILEGED))
+                .get()
+                .asString()
+                .contains("65536", Integer.toString(1 << 30), "LimitMEMLOCK", "CAP_IPC_LOCK");
+    }
+
+    @Test
+    void enoughLockableMemoryOrThePrivilegeIsNoObjection() {
+        assertThat(MemoryLock.missing(1 << 30, limit("unlimited"), UNPRIVILEGED))
+                .isEmpty();
+        assertThat(MemoryLock.missing(65_536, limit("65536"), UNPRIVILEGED)).isEmpty();
+        assertThat(MemoryLock.missing(1 << 30, limit("65536"), MAY_LOCK)).isEmpty();
+    }
+
+    @Test
+    void aHostWithoutADeviceIsToldWhatToLoad() {
+        assertThat(Device.missing(List.of())).get().asString().contains("no RDMA device", "rdma_rxe");
+    }
+
+    @Test
+    void devicesAreFoundWithTheAddressesOfTheirNetworkInterfaces(@TempDir Path root) throws IOException {
+        var networks = Files.createDirectories(root.resolve("rxe0/ports/1/gid_attrs/ndevs"));
+        Files.writeString(networks.resolve("0"), "eth7\n");
+        Files.writeString(networks.resolve("1"), "eth7\n");
+        Files.createDirectories(root.resolve("mlx5_0/ports/1"));
+        var address = InetAddress.getByName("10.9.0.1");
+
+        var devices = Device.all(root, network -> network.equals("eth7") ? List.of(address) : List.of());
+
+        assertThat(devices).containsExactly(new Device("mlx5_0", List.of()), new Device("rxe0", List.of(address)));
+    }
+
+    @Test
+    void theAddressIsTheFirstThatFitsOrARefusalThatNamesThoseThereAre() throws UnknownHostException {
+        var first = InetAddress.getByName("10.9.0.1");
+        var second = InetAddress.getByName("10.9.1.1");
+        var devices =
+                List.of(new Device("a", List.of()), new Device("b", List.of(first)), new Device("c", List.of(second)));
+
+        assertThat(Device.address(devices, null, null)).isEqualTo(first);
+        assertThat(Device.address(devices, "c", null)).isEqualTo(second);
+        assertThat(Device.address(devices, null, "10.9.1.1")).isEqualTo(second);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> Device.address(devices, "a", null))
+                .withMessageContaining("device=a")
+                .withMessageContaining("10.9.0.1");
+    }
+}

@@ -1,0 +1,32 @@
+package dev.lite.fabric.rdma;
+
+import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.FabricProvider;
+import dev.lite.fabric.conformance.FabricConformanceTest;
+import java.lang.foreign.Arena;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeAll;
+
+/** The RDMA driver keeps the SPI's promises. */
+class RdmaFabricConformanceTest extends FabricConformanceTest {
+    @BeforeAll
+    static void needADevice() {
+        Devices.assumeOne();
+    }
+
+    @Override
+    protected FabricProvider provider() {
+        return new RdmaFabricProvider();
+    }
+
+    @Override
+    protected Map<String, String> options() {
+        // So few connections that soft devices, too, have queues of that length, several times in one process.
+        return Map.of(RdmaOptions.SECRET, Devices.SECRET, RdmaOptions.CONNECTIONS_MAX, "16");
+    }
+
+    @Override
+    protected FabricMemory memory(long bytes) {
+        return new FabricMemory(Arena.ofAuto().allocate(bytes, 4096), FabricMemory.NO_DESCRIPTOR);
+    }
+}

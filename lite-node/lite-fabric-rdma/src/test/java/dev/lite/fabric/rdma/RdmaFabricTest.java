@@ -1,0 +1,210 @@
+package dev.lite.fabric.rdma;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.management.ThreadMXBean;
+import dev.lite.fabric.Fabric;
+import dev.lite.fabric.FabricConfig;
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.Post;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What the conformance suite does not ask: who is let in, and what an operation costs. */
+class RdmaFabricTest {
+    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
+    private static final long LIMIT_NS = (long) (20e9 * TIME_SCALE);
+    private static final int MEMORY_BYTES = 1 << 20;
+
+    @TempDir
+    Path directory;
+
+    private final List<Node> nodes = new ArrayList<>();
+
+    @BeforeAll
+    static void needADevice() {
+        Devices.assumeOne();
+    }
+
+    /** A fabric and what it said. */
+    private static final class Node implements FabricHandler {
+        final MemorySegment memory = Arena.ofAuto().allocate(MEMORY_BYTES, 4096);
+        final Fabric fabric;
+
+        @Nullable
+        FabricEndpoint connected;
+
+        String reason = "";
+        long completed;
+        long failed;
+        long immediates;
+
+        Node(Path directory, String secret, long protocol) {
+            var config = new FabricConfig("n", "hello".getBytes(StandardCharsets.UTF_8), directory, Map.of());
+            var options = RdmaOptions.of(Map.of(RdmaOptions.SECRET, secret, RdmaOptions.CONNECTIONS_MAX, "4"));
+            fabric = new RdmaFabric(config, options, this, protocol);
+            fabric.register(new FabricMemory(memory, FabricMemory.NO_DESCRIPTOR));
+        }
+
+        FabricEndpoint endpoint() {
+            return Objects.requireNonNull(connected);
+        }
+
+        @Override
+        public void completed(FabricEndpoint endpoint, long context) {
+            completed++;
+        }
+
+        @Override
+        public void failed(FabricEndpoint endpoint, long context, FabricError error) {
+            failed++;
+        }
+
+        @Override
+        public void immediate(FabricEndpoint endpoint, int immediate) {
+            immediates++;
+        }
+
+        @Override
+        public void connected(FabricEndpoint endpoint, boolean accepted) {
+            connected = endpoint;
+        }
+
+        @Override
+        public void disconnected(FabricEndpoint endpoint, String why) {
+            reason = why;
+        }
+    }
+
+    private Node open(String secret, long protocol) {
+        var node = new Node(directory, secret, protocol);
+        nodes.add(node);
+        return node;
+    }
+
+    @AfterEach
+    void close() {
+        nodes.forEach(node -> node.fabric.close());
+    }
+
+    private void until(String what, BooleanSupplier condition) {
+        long end = System.nanoTime() + LIMIT_NS;
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime() - end)
+                    .as("waited too long for " + what)
+                    .isNegative();
+            for (var node : nodes) {
+                if (node.fabric.poll(64) == 0) {
+                    node.fabric.await(200_000);
+                }
+            }
+        }
+    }
+
+    private Node[] pair() {
+        var from = open(Devices.SECRET, RdmaFabric.PROTOCOL);
+        var to = open(Devices.SECRET, RdmaFabric.PROTOCOL);
+        var unused = from.fabric.connect(to.fabric.localAddress());
+        until("a connection", () -> from.connected != null && to.connected != null);
+        return new Node[] {from, to};
+    }
+
+    @Test
+    void aPeerWithAnotherSecretIsRefusedAndToldSo() {
+        var stranger = open("another secret of another cluster", RdmaFabric.PROTOCOL);
+        var node = open(Devices.SECRET, RdmaFabric.PROTOCOL);
+
+        var endpoint = stranger.fabric.connect(node.fabric.localAddress());
+        until("the refusal", () -> !stranger.reason.isEmpty());
+
+        assertThat(stranger.reason).contains("the cluster secret differs");
+        assertThat(stranger.reason).doesNotContain(Devices.SECRET);
+        assertThat(node.connected).isNull();
+        assertThat(endpoint.remoteSize()).isZero();
+        assertThat(endpoint.write(0, stranger.memory.address(), 8, 1)).isEqualTo(Post.CLOSED);
+    }
+
+    @Test
+    void aStrangerThatSpeaksNonsenseIsDroppedAndNobodyIsDisturbed() {
+        var both = pair();
+        var stranger = open(Devices.SECRET, 0x4E4F4E53454E5345L);
+
+        for (int i = 0; i < 3; i++) {
+            stranger.reason = "";
+            var unused = stranger.fabric.connect(both[1].fabric.localAddress());
+            until("the end of it", () -> !stranger.reason.isEmpty());
+        }
+
+        assertThat(stranger.connected).isNull();
+        assertThat(both[1].reason).isEmpty();
+        assertThat(both[0].endpoint().writeImm(0, 0, 0, 5, 1)).isEqualTo(Post.ACCEPTED);
+        until("an immediate of the peer's", () -> both[1].immediates == 1);
+    }
+
+    @Test
+    void anOperationAllocatesNothing() {
+        var both = pair();
+        var from = both[0];
+        var bean = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long thread = Thread.currentThread().threadId();
+        run(both, 20_000);
+
+        long before = bean.getThreadAllocatedBytes(thread);
+        int count = 100_000;
+        run(both, count);
+        long allocated = bean.getThreadAllocatedBytes(thread) - before;
+
+        assertThat(from.failed).isZero();
+        // The measuring itself, and a heartbeat or two.
+        assertThat(allocated).as("bytes for %d operations", 2 * count).isLessThan(20_000);
+    }
+
+    /** Writes, and every eighth time an immediate or an atomic step, one after the other. */
+    private static void run(Node[] both, int count) {
+        var from = both[0];
+        long local = from.memory.address() + MEMORY_BYTES / 2;
+        long end = from.completed;
+        for (int i = 0; i < count; i++) {
+            end++;
+            post(from, i, local);
+            while (from.completed + from.failed < end) {
+                from.fabric.poll(16);
+                both[1].fabric.poll(16);
+            }
+        }
+    }
+
+    private static void post(Node from, int i, long local) {
+        while (true) {
+            var answer = switch (i & 7) {
+                case 0 -> from.endpoint().writeImm(0, local, 64, i, i);
+                case 1 -> from.endpoint().fetchAdd(8, 1, local + 128, i);
+                case 2 -> from.endpoint().read(0, local + 256, 4096, i);
+                default -> from.endpoint().write(0, local, 64, i);
+            };
+            if (answer == Post.ACCEPTED) {
+                return;
+            }
+            if (answer != Post.BUSY) {
+                throw new AssertionError(answer);
+            }
+            from.fabric.poll(16);
+        }
+    }
+}
