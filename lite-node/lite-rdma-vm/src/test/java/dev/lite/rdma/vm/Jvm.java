@@ -10,11 +10,12 @@ final class Jvm {
     private Jvm() {}
 
     /**
-     * A script that becomes a JVM with this one's JDK and class path. A crash of the JVM leaves its report in the directory.
+     * A script that becomes a JVM with this one's JDK and class path. A crash of the JVM leaves its report in the machine's directory.
      *
-     * @param directory where the machine's files are, as this JVM sees it
+     * @param jvm arguments of the JVM
+     * @param main the name of the main class
      */
-    static String command(Path directory, List<String> jvm, Class<?> main, List<String> arguments) {
+    static String command(List<String> jvm, String main, List<String> arguments) {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
@@ -23,7 +24,7 @@ final class Jvm {
                 "-XX:ErrorFile=hs_err_pid%p.log",
                 "-Dlite.test.time-scale=" + System.getProperty("lite.test.time-scale", "1")));
         command.addAll(jvm);
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), main));
         command.addAll(arguments);
         return command.stream().map(Jvm::quoted).collect(Collectors.joining(" ", "exec ", "\n"));
     }

@@ -25,7 +25,7 @@ interface Machine extends AutoCloseable {
 
     /** Starts a Java program with this JVM's class path, and these arguments of the JVM. */
     default Running java(List<String> jvm, Class<?> main, String... arguments) {
-        return start(Jvm.command(directory(), jvm, main, List.of(arguments)));
+        return start(Jvm.command(jvm, main.getName(), List.of(arguments)));
     }
 
     /**

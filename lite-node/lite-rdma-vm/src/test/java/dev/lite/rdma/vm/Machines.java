@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /** Virtual machines or, with {@code -Drdma.here}, this one. One thread. */
 final class Machines {
     private static final Path DEVICES = Path.of("/sys/class/infiniband");
-    private static final String MEMORY = "2G";
+    private static final String MEMORY = "3G";
 
     private static @Nullable VmImage image;
 

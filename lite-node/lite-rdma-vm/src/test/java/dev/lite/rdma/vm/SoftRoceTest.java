@@ -12,8 +12,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** That the machines are what the other tests take them for: a device, a network between two of them, a JVM with JUnit. */
+@Isolated("its machines take both processors")
 class SoftRoceTest {
     private static final Duration DEADLINE = Duration.ofMinutes(1);
     private static final int ITERATIONS = 200;

@@ -14,12 +14,14 @@ import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /**
  * Two nodes in two machines, so over two kernels: they work together, and one of them fails in every way there is. The cases use the
  * same two machines one after the other; a machine is booted in seconds, a JVM is not.
  */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
+@Isolated("its machines take both processors")
 class TwoMachinesTest {
     private static final String FABRIC = System.getProperty("lite.rdma.vm.fabric", "rdma");
     private static final Duration START = Duration.ofSeconds(90);
@@ -107,6 +109,17 @@ class TwoMachinesTest {
 
     @Test
     @Order(2)
+    void aNodeWithAnotherSecretIsRefusedWithAReason() {
+        Running stranger =
+                node(Objects.requireNonNull(machines).b(), NodeProgram.STRANGER, "another secret of the same length");
+        stranger.awaitLine("said", START);
+        assertThat(stranger.output())
+                .contains("trouble with server over none: ", "trouble with caller over none: ")
+                .contains("the cluster secret differs");
+    }
+
+    @Test
+    @Order(3)
     void aKilledProcessIsNoticedAndItsMemoryIsThereAgainWhenItIsBack() {
         Objects.requireNonNull(server).kill();
         assertCutWithin(KILLED_MS_MAX);
@@ -116,7 +129,7 @@ class TwoMachinesTest {
     }
 
     @Test
-    @Order(3)
+    @Order(4)
     void aLinkThatIsDownFailsOperationsAndAfterItIsUpTheyGoOn() {
         assumeTrue(!Machines.here(), "-Drdma.here takes no link of this machine down");
         Machine b = Objects.requireNonNull(machines).b();
@@ -125,17 +138,6 @@ class TwoMachinesTest {
         b.run("ip link set eth0 up", START);
         assertThat(next("back", BACK)).endsWith(FABRIC);
         assertThat(next("memory", BACK)).isEqualTo("memory kept");
-    }
-
-    @Test
-    @Order(4)
-    void aNodeWithAnotherSecretIsRefusedWithAReason() {
-        Running stranger =
-                node(Objects.requireNonNull(machines).b(), NodeProgram.STRANGER, "another secret of the same length");
-        stranger.awaitLine("said", START);
-        assertThat(stranger.output())
-                .contains("trouble with server over none: ", "trouble with caller over none: ")
-                .contains("the cluster secret differs");
     }
 
     @Test
