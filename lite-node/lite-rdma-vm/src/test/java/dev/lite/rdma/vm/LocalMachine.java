@@ -14,9 +14,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** This machine, which has a device of its own. */
 final class LocalMachine implements Machine {
+    private static final long END_S = 20;
+
     private final String name;
     private final String address;
     private final Path directory;
+    private final Path memory;
     private final AtomicInteger numbers = new AtomicInteger();
     private final List<Process> processes = new CopyOnWriteArrayList<>();
 
@@ -30,6 +33,11 @@ final class LocalMachine implements Machine {
         this.address = address;
         directory = VmFiles.root().resolve(name);
         empty(directory);
+        try {
+            memory = Files.createTempDirectory(Path.of("/dev/shm"), "lite-rdma");
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot make a directory in /dev/shm", e);
+        }
     }
 
     @Override
@@ -53,6 +61,11 @@ final class LocalMachine implements Machine {
     }
 
     @Override
+    public String memory() {
+        return memory.toString();
+    }
+
+    @Override
     public Running start(String script) {
         Path log = directory.resolve(numbers.incrementAndGet() + ".log");
         try {
@@ -73,7 +86,9 @@ final class LocalMachine implements Machine {
         for (Process process : processes) {
             process.descendants().forEach(ProcessHandle::destroyForcibly);
             process.destroyForcibly();
+            process.onExit().orTimeout(END_S, TimeUnit.SECONDS).join();
         }
+        delete(memory);
     }
 
     private record Program(Process process, Path log) implements Running {

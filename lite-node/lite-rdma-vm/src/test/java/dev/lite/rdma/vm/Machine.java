@@ -20,6 +20,9 @@ interface Machine extends AutoCloseable {
     /** What a file in {@link #directory} is called in the machine. */
     String inside(String file);
 
+    /** What a directory is called in the machine whose files are in memory and end with it: for arenas and sockets. */
+    String memory();
+
     /** Starts a shell script; {@code exec} in it makes the program the process that {@link Running#kill} kills. */
     Running start(String script);
 

@@ -43,7 +43,7 @@ final class NodeProgram {
      * Runs a role.
      *
      * @param arguments the role, which is the node's name, too; the fabric; the address to listen at; that of ZooKeeper; the
-     *     cluster's secret; the directory for sockets and ZooKeeper's data
+     *     cluster's secret; the directory for arenas, sockets and ZooKeeper's data
      */
     public static void main(String[] arguments) {
         try {
@@ -69,7 +69,7 @@ final class NodeProgram {
                 new CuratorConfig("%s:%d".formatted(zooKeeper, ZOOKEEPER_PORT), CLUSTER, SESSION, SESSION));
         String host = fabric.equals("tcp") ? "bind" : "host";
         LiteNodeConfig config = LiteNodeConfig.of(CLUSTER, role, ARENA_BYTES, files.resolve("run-" + role))
-                .withArena(Path.of("/dev/shm/lite"), true)
+                .withArena(files.resolve("arenas"), true)
                 .withDeadline(DEADLINE)
                 .withFabricOptions(
                         fabric, Map.of(host, arguments[2], "secret", arguments[4], "peer-timeout-ms", "3000"));

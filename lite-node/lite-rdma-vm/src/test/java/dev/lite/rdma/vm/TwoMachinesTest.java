@@ -73,7 +73,7 @@ class TwoMachinesTest {
                 machine.address(),
                 Objects.requireNonNull(machines).a().address(),
                 secret,
-                "/tmp");
+                machine.memory());
     }
 
     /** The caller's next line that begins so, after those that were returned before. */
