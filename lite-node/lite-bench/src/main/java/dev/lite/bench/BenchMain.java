@@ -11,6 +11,7 @@ public final class BenchMain {
             "lock", new LockBench(),
             "memory-ops", new MemoryOpsBench(),
             "one-sided", new OneSidedBench(),
+            "rdma", new RdmaBench(),
             "rpc-cpu", new RpcCpuBench(),
             "rpc-latency", new RpcLatencyBench(),
             "rpc-memory", new RpcMemoryBench(),

@@ -1,0 +1,129 @@
+package dev.lite.bench;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.OptionalDouble;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * The native programs of the Debian package {@code perftest} between two processes on this machine's RDMA device, when they are
+ * installed. One thread.
+ */
+final class Perftest {
+    private static final int PORT = 18_515;
+    private static final Duration DEADLINE = Duration.ofSeconds(60);
+    private static final long PAUSE_NS = 20_000_000;
+    private static final int TYPICAL_US = 4; // columns of the table that the programs print
+    private static final int AVERAGE_MIB_PER_S = 3;
+    private static final int MILLIONS_PER_S = 4;
+    private static final double MIB_TO_MB = 1.048576;
+
+    private static String trouble = "";
+
+    private Perftest() {}
+
+    /** Why the last one gave no figure. */
+    static String trouble() {
+        return trouble;
+    }
+
+    /** A write at a time, from the post to its completion: ib_write_bw whose queue holds one. In nanoseconds. */
+    static OptionalDouble writeNs(int bytes, int iterations) {
+        OptionalDouble millions = column(MILLIONS_PER_S, bytes, "ib_write_bw", "-t", "1", "-n", "" + iterations);
+        return millions.isPresent() ? OptionalDouble.of(1e3 / millions.getAsDouble()) : millions;
+    }
+
+    /** The typical time of a read, in nanoseconds. */
+    static OptionalDouble readNs(int bytes, int iterations) {
+        OptionalDouble us = column(TYPICAL_US, bytes, "ib_read_lat", "-n", "" + iterations);
+        return us.isPresent() ? OptionalDouble.of(us.getAsDouble() * 1e3) : us;
+    }
+
+    /** With its 128 writes under way. */
+    static OptionalDouble writeMegabytesPerSecond(int bytes, int iterations) {
+        OptionalDouble mib = column(AVERAGE_MIB_PER_S, bytes, "ib_write_bw", "-n", "" + iterations);
+        return mib.isPresent() ? OptionalDouble.of(mib.getAsDouble() * MIB_TO_MB) : mib;
+    }
+
+    private static OptionalDouble column(int column, int bytes, String... program) {
+        List<String> command = new ArrayList<>(Arrays.asList(program));
+        // -x 1: the address kind of RoCE v2 with IPv4; -F: no word about the processor's frequency
+        command.addAll(List.of("-F", "-x", "1", "-p", "" + PORT, "-s", "" + bytes));
+        Process server = null;
+        try {
+            server = start(command);
+            awaitListening(server);
+            List<String> client = new ArrayList<>(command);
+            client.add("127.0.0.1");
+            String said = output(start(client));
+            for (String line : said.lines().map(String::strip).toList()) {
+                if (line.startsWith(bytes + " ")) {
+                    return OptionalDouble.of(Double.parseDouble(line.split("\\s+", -1)[column]));
+                }
+            }
+            trouble = "%s printed no row: %s".formatted(program[0], said);
+        } catch (IOException e) {
+            trouble = "%s (Debian package perftest): %s".formatted(program[0], e.getMessage());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            trouble = "interrupted";
+        } finally {
+            if (server != null) {
+                server.destroyForcibly();
+            }
+        }
+        return OptionalDouble.empty();
+    }
+
+    private static Process start(List<String> command) throws IOException {
+        return new ProcessBuilder(command).redirectErrorStream(true).start();
+    }
+
+    /** What a program prints, which fits into a pipe, until its end. */
+    private static String output(Process process) throws IOException, InterruptedException {
+        if (!process.waitFor(DEADLINE)) {
+            process.destroyForcibly();
+            throw new IOException("not done within " + DEADLINE);
+        }
+        return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    }
+
+    /** A connection would be taken for the client's: so the kernel is asked. */
+    private static void awaitListening(Process server) throws IOException {
+        String socket = ":%04X ".formatted(PORT);
+        long endNs = System.nanoTime() + DEADLINE.toNanos();
+        while (System.nanoTime() - endNs < 0) {
+            for (String table : List.of("/proc/net/tcp", "/proc/net/tcp6")) {
+                // State 0A: listening
+                if (Files.readAllLines(Path.of(table)).stream()
+                        .anyMatch(line -> line.contains(socket) && line.contains(" 0A "))) {
+                    return;
+                }
+            }
+            if (!server.isAlive()) {
+                throw new IOException("the server ended: "
+                        + new String(server.getInputStream().readAllBytes(), StandardCharsets.UTF_8));
+            }
+            LockSupport.parkNanos(PAUSE_NS);
+        }
+        throw new IOException("the server does not listen at port " + PORT);
+    }
+
+    /** What {@code rdma resource show} says of memory regions, or why it says nothing. */
+    static String memoryRegions() {
+        try {
+            return output(start(List.of("rdma", "resource", "show"))).strip();
+        } catch (IOException e) {
+            return "unknown: " + e.getMessage();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return "unknown";
+        }
+    }
+}

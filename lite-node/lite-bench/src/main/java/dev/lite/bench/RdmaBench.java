@@ -1,0 +1,280 @@
+package dev.lite.bench;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Placement;
+import dev.lite.api.RpcClient;
+import dev.lite.fabric.FabricProvider;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.Random;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * Two node processes on one machine whose RDMA device is between them (paper Fig. 4, 6, 7 and 10); an embedded caller at one, the LMRs at the
+ * other. The raw counterparts are the driver's bare post and poll, without the tier; perftest on the same device; and the
+ * tier over TCP between the same two processes.
+ *
+ * <p>{@code -Dlite.bench.rdma.parts=} names some of {@value #LATENCY}, {@value #THROUGHPUT}, {@value #RPC}, {@value #LMRS},
+ * {@value #MANY}; all when it is not set. {@code -Dlite.bench.rdma.lmrs=} and {@code -Dlite.bench.rdma.operations=} make the
+ * last two smaller.
+ */
+final class RdmaBench implements BenchMain.Benchmark {
+    private static final String LATENCY = "latency";
+    private static final String THROUGHPUT = "throughput";
+    private static final String RPC = "rpc";
+    private static final String LMRS = "lmrs";
+    private static final String MANY = "many";
+    private static final List<String> PARTS =
+            Arrays.asList(System.getProperty("lite.bench.rdma.parts", "latency,throughput,rpc,lmrs,many")
+                    .split(",", -1));
+
+    private static final int[] BYTES = {8, 64, 512, 4096, 64 << 10};
+    private static final int[] CALL_BYTES = {8, 64, 512, 4096};
+    private static final int PERFTEST_ITERATIONS = 1000;
+    private static final int UNDER_WAY = 32;
+    private static final int LMR_COUNT = Integer.getInteger("lite.bench.rdma.lmrs", 100_000);
+    private static final int LMR_BYTES = 4096;
+    private static final int OPERATIONS = Integer.getInteger("lite.bench.rdma.operations", 1_000_000);
+    private static final int OPERATIONS_WARM_UP = OPERATIONS / 10;
+    private static final double NS_TO_MB_PER_S = 1_000;
+    private static final Duration DEADLINE = Duration.ofSeconds(20);
+
+    @Override
+    public void run(BenchReport report) {
+        FabricProvider provider = RdmaPeer.provider("rdma");
+        Optional<String> unavailable = provider.unavailable();
+        if (unavailable.isPresent()) {
+            report.note("no rows: the RDMA fabric cannot be used here: " + unavailable.get());
+            return;
+        }
+        try (RdmaPeer peer = RdmaPeer.start()) {
+            try (Lite rdma = peer.node("rdma").attach("bench");
+                    Lite tcp = peer.node("tcp").attach("bench");
+                    BarePosts bare = BarePosts.connect(provider, peer.bareAddress())) {
+                if (PARTS.contains(LATENCY)) {
+                    latency(report, rdma, tcp, bare);
+                }
+                if (PARTS.contains(THROUGHPUT)) {
+                    throughput(report, rdma, tcp);
+                }
+                if (PARTS.contains(RPC)) {
+                    rpc(report, rdma, tcp);
+                }
+            }
+            try (Lite rdma = peer.node("rdma").attach("bench")) {
+                if (PARTS.contains(LMRS)) {
+                    manyLmrs(report, rdma);
+                }
+                if (PARTS.contains(MANY)) {
+                    manyOperations(report, rdma);
+                }
+            }
+        }
+    }
+
+    private static LmrHandle window(Lite lite) {
+        return lite.memory().malloc(LmrSpec.of(1 << 20).withPlacement(Placement.on(RdmaPeer.NAME)));
+    }
+
+    private static void latency(BenchReport report, Lite rdma, Lite tcp, BarePosts bare) {
+        report.note(
+                "-bare: the driver's post and poll; -perftest: ib_write_bw with one write at a time, ib_read_lat; -tcp: the tier");
+        report.note(
+                "ib_write_lat waits for a write of the other side, and reports the half: beside a whole write it is no like for like");
+        try (Arena scope = Arena.ofConfined();
+                LmrHandle handle = window(rdma);
+                LmrHandle overTcp = window(tcp)) {
+            warmUp(handle, overTcp, bare, scope);
+            for (int bytes : BYTES) {
+                MemorySegment local = scope.allocate(bytes, 64);
+                Duel.Result write = Duel.fight(n -> write(handle, local, n), n -> bare.write(bytes, n));
+                report.add("write-bare", bytes, "ns", write.oursNs(), write.rawNs());
+                addPerftest(
+                        report, "write-perftest", bytes, write.oursNs(), Perftest.writeNs(bytes, PERFTEST_ITERATIONS));
+                Duel.Result read = Duel.fight(n -> read(handle, local, n), n -> bare.read(bytes, n));
+                report.add("read-bare", bytes, "ns", read.oursNs(), read.rawNs());
+                addPerftest(report, "read-perftest", bytes, read.oursNs(), Perftest.readNs(bytes, PERFTEST_ITERATIONS));
+                Duel.Result writes = Duel.fight(n -> write(handle, local, n), n -> write(overTcp, local, n));
+                report.add("write-tcp", bytes, "ns", writes.oursNs(), writes.rawNs());
+                Duel.Result reads = Duel.fight(n -> read(handle, local, n), n -> read(overTcp, local, n));
+                report.add("read-tcp", bytes, "ns", reads.oursNs(), reads.rawNs());
+            }
+        }
+    }
+
+    /** An emulated processor takes long until the compiler is done with all of it. */
+    private static void warmUp(LmrHandle handle, LmrHandle overTcp, BarePosts bare, Arena scope) {
+        MemorySegment local = scope.allocate(BYTES[0], 64);
+        for (int round = 0; round < 3; round++) {
+            Duel.Result unused = Duel.fight(n -> write(handle, local, n), n -> bare.write(BYTES[0], n));
+            unused = Duel.fight(n -> read(handle, local, n), n -> bare.read(BYTES[0], n));
+            unused = Duel.fight(n -> write(overTcp, local, n), n -> read(overTcp, local, n));
+        }
+    }
+
+    private static void addPerftest(BenchReport report, String name, int bytes, double oursNs, OptionalDouble rawNs) {
+        if (rawNs.isPresent()) {
+            report.add(name, bytes, "ns", oursNs, rawNs.getAsDouble());
+        } else {
+            report.note("no row \"%s\" of %d bytes: %s".formatted(name, bytes, Perftest.trouble()));
+        }
+    }
+
+    private static void write(LmrHandle handle, MemorySegment local, int n) {
+        for (int i = 0; i < n; i++) {
+            handle.write(0, local);
+        }
+    }
+
+    private static void read(LmrHandle handle, MemorySegment local, int n) {
+        for (int i = 0; i < n; i++) {
+            handle.read(0, local);
+        }
+    }
+
+    /** Writes with some of them under way at a time, which is what ib_write_bw does. */
+    private static void throughput(BenchReport report, Lite rdma, Lite tcp) {
+        try (Arena scope = Arena.ofShared();
+                LmrHandle handle = window(rdma);
+                LmrHandle overTcp = window(tcp)) {
+            for (int bytes : new int[] {4096, 64 << 10}) {
+                MemorySegment local = scope.allocate(bytes, 64);
+                Duel.Result result = Duel.fight(n -> pipelined(handle, local, n), n -> pipelined(overTcp, local, n));
+                double ours = bytes * NS_TO_MB_PER_S / result.oursNs();
+                OptionalDouble perftest = Perftest.writeMegabytesPerSecond(bytes, PERFTEST_ITERATIONS);
+                if (perftest.isPresent()) {
+                    report.add("write-throughput-perftest", bytes, "MB/s", ours, perftest.getAsDouble());
+                } else {
+                    report.note("no row \"write-throughput-perftest\": " + Perftest.trouble());
+                }
+                report.add("write-throughput-tcp", bytes, "MB/s", ours, bytes * NS_TO_MB_PER_S / result.rawNs());
+            }
+        }
+    }
+
+    private static void pipelined(LmrHandle handle, MemorySegment local, int n) {
+        ArrayDeque<Future<?>> underWay = new ArrayDeque<>();
+        for (int i = 0; i < n; i++) {
+            if (underWay.size() == UNDER_WAY) {
+                await(underWay.remove());
+            }
+            underWay.add(handle.writeAsync(0, local));
+        }
+        underWay.forEach(RdmaBench::await);
+    }
+
+    private static void await(Future<?> future) {
+        try {
+            future.get(DEADLINE.toSeconds(), TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted", e);
+        } catch (ExecutionException | TimeoutException e) {
+            throw new IllegalStateException("an asynchronous write failed", e);
+        }
+    }
+
+    /** By the reply's size, beside two writes of as many bytes, and beside the same over TCP (paper Fig. 10). */
+    private static void rpc(BenchReport report, Lite rdma, Lite tcp) {
+        RpcClient client = rdma.rpc().bind(RdmaPeer.NAME, RdmaPeer.FUNCTION);
+        RpcClient overTcp = tcp.rpc().bind(RdmaPeer.NAME, RdmaPeer.FUNCTION);
+        try (Arena scope = Arena.ofConfined();
+                LmrHandle handle = window(rdma)) {
+            for (int bytes : CALL_BYTES) {
+                MemorySegment request = scope.allocate(8, 8);
+                request.set(ValueLayout.JAVA_INT, 0, bytes);
+                MemorySegment reply = scope.allocate(bytes, 64);
+                Duel.Result writes = Duel.fight(n -> call(client, request, reply, n), n -> write(handle, reply, 2 * n));
+                report.add("rpc-two-writes", bytes, "ns", writes.oursNs(), writes.rawNs());
+                Duel.Result calls =
+                        Duel.fight(n -> call(client, request, reply, n), n -> call(overTcp, request, reply, n));
+                report.add("rpc-tcp", bytes, "ns", calls.oursNs(), calls.rawNs());
+            }
+        }
+    }
+
+    private static void call(RpcClient client, MemorySegment request, MemorySegment reply, int n) {
+        for (int i = 0; i < n; i++) {
+            client.call(request, reply, DEADLINE);
+        }
+    }
+
+    /** Writes to random ones of many LMRs beside writes to one; what the device says of its memory regions before and after. */
+    private static void manyLmrs(BenchReport report, Lite rdma) {
+        report.note("memory regions of the device with 1 LMR:\n" + Perftest.memoryRegions());
+        LmrSpec spec = LmrSpec.of(LMR_BYTES).withPlacement(Placement.on(RdmaPeer.NAME));
+        LmrHandle[] handles = new LmrHandle[LMR_COUNT];
+        long beginNs = System.nanoTime();
+        for (int index = 0; index < LMR_COUNT; index++) {
+            handles[index] = rdma.memory().malloc(spec);
+        }
+        report.note("%d LMRs made in %d ms".formatted(LMR_COUNT, (System.nanoTime() - beginNs) / 1_000_000));
+        report.note("memory regions of the device with %d LMRs:%n%s".formatted(LMR_COUNT, Perftest.memoryRegions()));
+        int[] order = new Random(1).ints(1 << 16, 0, LMR_COUNT).toArray();
+        try (Arena scope = Arena.ofConfined()) {
+            MemorySegment local = scope.allocate(64, 64);
+            Duel.Result result = Duel.fight(
+                    n -> {
+                        for (int i = 0; i < n; i++) {
+                            handles[order[i & 0xffff]].write(0, local);
+                        }
+                    },
+                    n -> write(handles[0], local, n));
+            report.add("write-%d-lmrs-one-lmr".formatted(LMR_COUNT), 64, "ns", result.oursNs(), result.rawNs());
+        }
+        // The session's end frees them.
+    }
+
+    /** The process's resident size before and after many operations, all of them after a warm-up of a tenth. */
+    private static void manyOperations(BenchReport report, Lite rdma) {
+        try (Arena scope = Arena.ofConfined();
+                LmrHandle handle = window(rdma)) {
+            MemorySegment local = scope.allocate(64, 64);
+            readAndWrite(handle, local, OPERATIONS_WARM_UP);
+            System.gc();
+            double before = residentKib();
+            readAndWrite(handle, local, OPERATIONS);
+            System.gc();
+            double after = residentKib();
+            report.note("raw: the resident size before, ours: after %d operations".formatted(OPERATIONS));
+            report.add("resident-size", OPERATIONS, "KiB", after, before);
+        }
+    }
+
+    private static void readAndWrite(LmrHandle handle, MemorySegment local, int operations) {
+        for (int i = 0; i < operations; i += 2) {
+            handle.write(0, local);
+            handle.read(0, local);
+        }
+    }
+
+    private static double residentKib() {
+        try (BufferedReader status = Files.newBufferedReader(Path.of("/proc/self/status"), StandardCharsets.UTF_8)) {
+            return status.lines()
+                    .filter(line -> line.startsWith("VmRSS:"))
+                    .mapToDouble(line -> Double.parseDouble(line.replaceAll("\\D", "")))
+                    .findFirst()
+                    .orElseThrow();
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read /proc/self/status", e);
+        }
+    }
+}

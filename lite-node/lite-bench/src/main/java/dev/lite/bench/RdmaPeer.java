@@ -1,0 +1,256 @@
+package dev.lite.bench;
+
+import dev.lite.api.Lite;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcServer;
+import dev.lite.api.SessionLostException;
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.cluster.NodeAdvert;
+import dev.lite.fabric.FabricProvider;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.LiteNodeConfig;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceLoader;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Two processes on this machine with two nodes each: one pair has RDMA between them, the other TCP. The other process serves calls
+ * and bare posts, too. Each node has a directory of its own in which the other one is entered by hand, so that no ZooKeeper is needed.
+ */
+final class RdmaPeer implements AutoCloseable {
+    /** The nodes of the other process. */
+    static final String NAME = "node-1";
+
+    /** What they serve: the request's first four bytes say how long the reply is, at most {@value #REPLY_BYTES_MAX}. */
+    static final String FUNCTION = "bench/reply";
+
+    private static final int REPLY_BYTES_MAX = 4096;
+    private static final String OWN_NAME = "node-0";
+    private static final List<String> FABRICS = List.of("rdma", "tcp");
+    private static final long OWN_ARENA_BYTES = 16L << 20;
+    /** For 100,000 LMRs. */
+    private static final long ARENA_BYTES = Long.getLong("lite.bench.rdma.arena-mb", 448) << 20;
+
+    private static final Duration DEADLINE = Duration.ofSeconds(60);
+    private static final Duration FOR_EVER = Duration.ofDays(365);
+    /**
+     * Over RDMA; also on one processor, where nodes do not look at all before they sleep unless they are told to: the bare driver
+     * and perftest look all the time, too.
+     */
+    private static final int POLL_SPINS = Integer.getInteger("lite.bench.rdma.spins", 200);
+
+    private static final long PAUSE_NS = 5_000_000;
+
+    private final Path arenas;
+    private final Path sockets;
+    private final Map<String, LiteNode> nodes = new HashMap<>();
+    private final Map<String, InMemoryDirectory.Store> stores = new HashMap<>();
+    private Process process;
+    private String bareAddress = "";
+
+    private RdmaPeer() throws IOException {
+        arenas = BenchNodes.makeTemporary(Path.of("/dev/shm"));
+        sockets = BenchNodes.makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
+        for (String fabric : FABRICS) {
+            InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+            stores.put(fabric, store);
+            nodes.put(fabric, node(fabric, OWN_NAME, OWN_ARENA_BYTES, store, arenas, sockets));
+        }
+        process = new ProcessBuilder(command())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+    }
+
+    /** Starts the own nodes, and the other process with its nodes, and waits until both pairs are connected. */
+    static RdmaPeer start() {
+        RdmaPeer peer;
+        try {
+            peer = new RdmaPeer();
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot start the other process", e);
+        }
+        try {
+            peer.connect();
+            return peer;
+        } catch (IOException e) {
+            peer.close();
+            throw new UncheckedIOException("cannot hear the other process", e);
+        } catch (RuntimeException e) {
+            peer.close();
+            throw e;
+        }
+    }
+
+    private List<String> command() {
+        return List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+                "-Xms128m",
+                "-Xmx128m",
+                "-XX:+UseSerialGC",
+                "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+                "-classpath",
+                System.getProperty("java.class.path"),
+                RdmaPeer.class.getName(),
+                arenas.toString(),
+                sockets.toString(),
+                address("rdma"),
+                address("tcp"));
+    }
+
+    private String address(String fabric) {
+        String address = node(fabric).self().fabrics().get(fabric);
+        if (address == null) {
+            throw new IllegalStateException("the own node has no address over " + fabric);
+        }
+        return address;
+    }
+
+    private void connect() throws IOException {
+        String line = process.inputReader(StandardCharsets.UTF_8).readLine();
+        if (line == null) {
+            throw new IOException("it ended before it was ready");
+        }
+        String[] words = line.split(" ", -1);
+        bareAddress = words[2];
+        for (int index = 0; index < FABRICS.size(); index++) {
+            String fabric = FABRICS.get(index);
+            enter(stores.getOrDefault(fabric, new InMemoryDirectory.Store()), fabric, NAME, words[index]);
+            awaitConnected(node(fabric));
+        }
+    }
+
+    private static void awaitConnected(LiteNode node) {
+        long endNs = System.nanoTime() + DEADLINE.toNanos();
+        while (node.nodes().size() < 2
+                || node.nodes().stream().map(NodeInfo::fabric).anyMatch("none"::equals)) {
+            if (System.nanoTime() - endNs > 0) {
+                throw new IllegalStateException("not connected: " + node.nodes() + node.trouble(1));
+            }
+            LockSupport.parkNanos(PAUSE_NS);
+        }
+    }
+
+    /** The own node over this fabric. */
+    LiteNode node(String fabric) {
+        LiteNode node = nodes.get(fabric);
+        if (node == null) {
+            throw new IllegalArgumentException("no node over " + fabric);
+        }
+        return node;
+    }
+
+    /** Where the other process takes bare posts. */
+    String bareAddress() {
+        return bareAddress;
+    }
+
+    static FabricProvider provider(String name) {
+        return ServiceLoader.load(FabricProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .filter(provider -> provider.name().equals(name))
+                .findFirst()
+                .orElseThrow(() -> new IllegalStateException("no driver \"%s\" on the class path".formatted(name)));
+    }
+
+    private static LiteNode node(
+            String fabric, String name, long arenaBytes, InMemoryDirectory.Store store, Path arenas, Path sockets) {
+        LiteNodeConfig usual = LiteNodeConfig.of(
+                        "bench-" + fabric, name, arenaBytes, sockets.resolve(fabric + "-" + name))
+                .withArena(arenas, false);
+        LiteNodeConfig config = new LiteNodeConfig(
+                usual.cluster(),
+                name,
+                usual.arenaRoot(),
+                arenaBytes,
+                false,
+                usual.runDirectory(),
+                usual.limits(),
+                usual.deadline(),
+                fabric.equals("rdma") ? POLL_SPINS : usual.pollSpins(),
+                Map.of(fabric, options()));
+        return LiteNode.start(config, store.open(), List.of(provider(fabric)));
+    }
+
+    /** RDMA has no loopback address: it wants a secret. */
+    static Map<String, String> options() {
+        return Map.of("secret", "the benchmark's secret");
+    }
+
+    private static void enter(InMemoryDirectory.Store store, String fabric, String name, String address) {
+        InMemoryDirectory directory = store.open();
+        int id = directory.claimId(name, NodeAdvert.NO_ID, DEADLINE);
+        directory.register(
+                new NodeAdvert(name, id, "a host of its own/" + name, ARENA_BYTES, Map.of(fabric, address)), DEADLINE);
+    }
+
+    /**
+     * The other process. Lives until its standard input ends.
+     *
+     * @param arguments the directory of arenas, that of sockets, the addresses of the first nodes over RDMA and TCP
+     */
+    public static void main(String[] arguments) throws IOException {
+        Path arenas = Path.of(arguments[0]);
+        Path sockets = Path.of(arguments[1]);
+        StringBuilder addresses = new StringBuilder();
+        for (String fabric : FABRICS) {
+            InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+            enter(store, fabric, OWN_NAME, arguments[2 + FABRICS.indexOf(fabric)]);
+            long arenaBytes = fabric.equals("rdma") ? ARENA_BYTES : OWN_ARENA_BYTES;
+            LiteNode node = node(fabric, NAME, arenaBytes, store, arenas, sockets);
+            Lite lite = node.attach("bench");
+            RpcServer server = lite.rpc().serve(FUNCTION);
+            Thread.ofPlatform().daemon().name("bench-server-" + fabric).start(() -> answer(server));
+            addresses.append(node.self().fabrics().get(fabric)).append(' ');
+        }
+        BarePosts bare = BarePosts.serve(provider("rdma"));
+        System.out.println(addresses + bare.address());
+        int end = System.in.read();
+        assert end < 0;
+        System.exit(0);
+    }
+
+    /** Answers calls until the server is closed. */
+    private static void answer(RpcServer server) {
+        MemorySegment replies = MemorySegment.ofArray(new byte[REPLY_BYTES_MAX]);
+        try {
+            RpcCall call = server.receive(FOR_EVER);
+            while (true) {
+                int bytes = call.request().get(ValueLayout.JAVA_INT_UNALIGNED, 0);
+                call = server.replyAndReceive(call, replies.asSlice(0, bytes), FOR_EVER);
+            }
+        } catch (SessionLostException e) {
+            return; // the process ends
+        }
+    }
+
+    /** Ends the other process in good order, by the end of its input, and then the own nodes. */
+    @Override
+    public void close() {
+        try {
+            process.getOutputStream().close();
+            if (!process.waitFor(DEADLINE)) {
+                process.destroyForcibly();
+            }
+        } catch (IOException e) {
+            process.destroyForcibly();
+        } catch (InterruptedException e) {
+            process.destroyForcibly();
+            Thread.currentThread().interrupt();
+        }
+        nodes.values().forEach(LiteNode::close);
+        BenchNodes.delete(arenas);
+        BenchNodes.delete(sockets);
+    }
+}

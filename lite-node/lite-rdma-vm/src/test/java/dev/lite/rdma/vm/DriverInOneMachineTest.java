@@ -1,0 +1,24 @@
+package dev.lite.rdma.vm;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.DynamicNode;
+import org.junit.jupiter.api.TestFactory;
+
+/** The RDMA driver keeps the SPI's promises on a device. */
+class DriverInOneMachineTest {
+    @AutoClose
+    private final Machine machine = Machines.one("driver");
+
+    @TestFactory
+    Stream<DynamicNode> theConformanceSuiteAndTheDriversOwnTestsPass() {
+        return GuestSuite.run(
+                machine,
+                "driver",
+                List.of("dev.lite.fabric.rdma.RdmaFabricConformanceTest", "dev.lite.fabric.rdma.RdmaFabricTest"),
+                List.of("-Xmx256m"),
+                Duration.ofMinutes(8));
+    }
+}

@@ -1,0 +1,37 @@
+package dev.lite.rdma.vm;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.DynamicNode;
+import org.junit.jupiter.api.TestFactory;
+
+/** The classes that {@code -Dlite.rdma.vm.select=} names, in one machine; {@code -Dlite.rdma.vm.args=} are arguments of its JVM. */
+class SelectedInMachine {
+    private static @Nullable Machine machine;
+
+    @AfterAll
+    static void close() {
+        if (machine != null) {
+            machine.close();
+        }
+    }
+
+    @TestFactory
+    Stream<DynamicNode> selected() {
+        machine = Machines.one("selected");
+        List<String> jvm = Arrays.stream(
+                        System.getProperty("lite.rdma.vm.args", "").split(" ", -1))
+                .filter(argument -> !argument.isEmpty())
+                .toList();
+        return GuestSuite.run(
+                machine,
+                "selected",
+                List.of(System.getProperty("lite.rdma.vm.select", "").split(",", -1)),
+                jvm,
+                Duration.ofMinutes(10));
+    }
+}

@@ -1,0 +1,69 @@
+package dev.lite.rdma.vm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DynamicNode;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.parallel.Isolated;
+
+/** That the machines are what the other tests take them for: a device, a network between two of them, a JVM with JUnit. */
+@Isolated("its machines take both processors")
+class SoftRoceTest {
+    private static final Duration DEADLINE = Duration.ofMinutes(1);
+    private static final int ITERATIONS = 200;
+
+    private static Machines.@Nullable Pair machines;
+
+    @BeforeAll
+    static void boot() {
+        machines = Machines.two("soft-roce");
+    }
+
+    @AfterAll
+    static void close() {
+        if (machines != null) {
+            machines.close();
+        }
+    }
+
+    private static Machines.Pair machines() {
+        return Objects.requireNonNull(machines);
+    }
+
+    @Test
+    void eachMachineHasADeviceThatIsActive() {
+        for (Machine machine : List.of(machines().a(), machines().b())) {
+            assertThat(machine.run("ibv_devinfo", DEADLINE)).contains("PORT_ACTIVE");
+        }
+    }
+
+    @Test
+    void perftestWritesBetweenTwoProcessesOfOneMachine() {
+        assertThat(Perftest.latencyUs("ib_write_lat", machines().a(), machines().a(), 64, ITERATIONS))
+                .isPositive();
+    }
+
+    @Test
+    void perftestWritesBetweenTwoMachines() {
+        assertThat(Perftest.latencyUs("ib_write_lat", machines().a(), machines().b(), 64, ITERATIONS))
+                .isPositive();
+    }
+
+    @TestFactory
+    Stream<DynamicNode> aJUnitLaunchRunsInAMachine() {
+        return GuestSuite.run(
+                machines().a(),
+                "simulated",
+                List.of("dev.lite.fabric.simulated.SimulatedNetworkTest"),
+                List.of("-Xmx256m", "-XX:TieredStopAtLevel=1"),
+                Duration.ofMinutes(2));
+    }
+}
