@@ -344,6 +344,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return rpc.memoryBytes();
     }
 
+    /** How often a thread that stands by had to poll because nobody waited when something came, for metrics. */
+    public long takenByStandBy() {
+        return links.takenByStandBy();
+    }
+
     /** What happened to contended locks, for metrics. */
     public SyncStats syncStats() {
         return sync.stats();

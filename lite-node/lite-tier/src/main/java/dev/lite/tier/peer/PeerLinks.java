@@ -131,6 +131,15 @@ public final class PeerLinks implements AutoCloseable {
         return pollRoles.isEmpty() ? null : pollRoles.values().iterator().next();
     }
 
+    /** {@link PollRole#takenByStandBy}, of all fabrics together. */
+    public long takenByStandBy() {
+        long taken = 0;
+        for (PollRole role : pollRoles.values()) {
+            taken += role.takenByStandBy();
+        }
+        return taken;
+    }
+
     /** The connection to a node, or null. */
     public @Nullable Peer peer(int node) {
         return node >= 0 && node < peers.length() ? peers.get(node) : null;

@@ -22,10 +22,12 @@ import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.Waits;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -43,6 +45,10 @@ import org.junit.jupiter.api.io.TempDir;
 abstract class RpcContract {
     private static final Duration GENEROUS = Waits.seconds(15);
     private static final Duration SHORT = Duration.ofMillis(50);
+    /** Around every boundary: of slots, of what travels in the ring, of pages, and of messages. */
+    private static final int[] LENGTHS = {
+        0, 1, 7, 8, 32, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 8191, 8192, 8193, 65535, 65536
+    };
 
     @TempDir(factory = InDevShm.class)
     private Path root;
@@ -117,8 +123,7 @@ abstract class RpcContract {
         echo(caller.rpc().serve("echo"));
         echo(remote.rpc().serve("echo"));
         Seeds.forEach(1, random -> {
-            for (int length :
-                    new int[] {0, 1, 7, 8, 32, 1023, 1024, 1025, 2047, 2048, 2049, 8192, 8193, 65535, 65536}) {
+            for (int length : LENGTHS) {
                 byte[] request = random(random, length);
                 for (String node : List.of("n0", "n1")) {
                     assertThat(caller.rpc().call(node, "echo", request, GENEROUS))
@@ -131,6 +136,64 @@ abstract class RpcContract {
                 assertThat(caller.rpc().call("n1", "echo", request, GENEROUS)).isEqualTo(request);
             }
         });
+    }
+
+    /** Answers with as many bytes as the request begins with, each of them the request's length in its low 8 bits. */
+    private static MemorySegment ofAskedLength(RpcCall call) {
+        MemorySegment request = call.request();
+        byte[] reply = new byte[request.get(ValueLayout.JAVA_INT_UNALIGNED, 0)];
+        Arrays.fill(reply, (byte) request.byteSize());
+        return MemorySegment.ofArray(reply);
+    }
+
+    @Test
+    void requestAndReplyMayHaveDifferentLengths() {
+        for (Lite at : List.of(caller, remote)) {
+            RpcServer server = at.rpc().register("length", 1, RpcContract::ofAskedLength);
+            RpcClient client = caller.rpc().bind(at.nodeName(), "length");
+            MemorySegment reply = MemorySegment.ofArray(new byte[LtRpc.MESSAGE_BYTES_MAX]);
+            for (int length : LENGTHS) {
+                assertReply(client, Integer.BYTES, length, reply.asSlice(0, length)); // just enough room
+                assertReply(client, Math.max(Integer.BYTES, length), Integer.BYTES, reply);
+                assertReply(client, Math.max(Integer.BYTES, length), length, reply);
+            }
+            server.close();
+        }
+    }
+
+    private static void assertReply(RpcClient client, int requestBytes, int replyBytes, MemorySegment reply) {
+        String what = "%d bytes for %d to %s".formatted(replyBytes, requestBytes, client.node());
+        MemorySegment request = MemorySegment.ofArray(new byte[requestBytes]);
+        request.set(ValueLayout.JAVA_INT_UNALIGNED, 0, replyBytes);
+        reply.fill((byte) ~requestBytes);
+        assertThat(client.call(request, reply, GENEROUS)).as(what).isEqualTo(replyBytes);
+        byte[] expected = new byte[(int) reply.byteSize()];
+        Arrays.fill(expected, 0, replyBytes, (byte) requestBytes);
+        Arrays.fill(expected, replyBytes, expected.length, (byte) ~requestBytes); // nothing behind the reply is touched
+        assertThat(reply.toArray(ValueLayout.JAVA_BYTE)).as(what).isEqualTo(expected);
+    }
+
+    @Test
+    void aMessageOfMoreThan64KiBIsRefusedWithTheLimitInWords() {
+        int tooLong = LtRpc.MESSAGE_BYTES_MAX + 1;
+        for (Lite at : List.of(caller, remote)) {
+            RpcServer server = at.rpc().register("length", 1, RpcContract::ofAskedLength);
+            RpcClient client = caller.rpc().bind(at.nodeName(), "length");
+            byte[] asksTooMuch = new byte[Integer.BYTES];
+            MemorySegment.ofArray(asksTooMuch).set(ValueLayout.JAVA_INT_UNALIGNED, 0, tooLong);
+            assertThatThrownBy(() -> client.call(new byte[tooLong], GENEROUS))
+                    .as("as a request to %s", at.nodeName())
+                    .isInstanceOf(LimitExceededException.class)
+                    .hasMessageContaining("the request has 65537 bytes; the limit is 65536");
+            assertThatThrownBy(() -> client.call(asksTooMuch, GENEROUS))
+                    .as("as a reply of a handler at %s", at.nodeName())
+                    .isInstanceOf(RpcFailedException.class)
+                    .hasMessageContaining("the reply has 65537 bytes; the caller takes at most 65536");
+            assertThat(client.call(new byte[Integer.BYTES], GENEROUS))
+                    .as("afterwards")
+                    .isEmpty();
+            server.close();
+        }
     }
 
     @Test

@@ -16,6 +16,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -24,6 +25,8 @@ import org.junit.jupiter.api.Test;
 /** The role passes on, is held by one, and nothing that comes is left lying. */
 class PollRoleTest {
     private static final long FOREVER_NS = Waits.seconds(15).toNanos();
+    /** A follower that nobody wakes polls at its deadline: that must not be what the test waits for. */
+    private static final long PAST_EVERY_WAIT_NS = Waits.seconds(120).toNanos();
 
     private final QueueFabric fabric = new QueueFabric();
     private final PollRole role = new PollRole(fabric, 50);
@@ -191,6 +194,11 @@ class PollRoleTest {
             signal();
         }
 
+        /** Comes true, and leaves the signal for later. */
+        void comeQuietly() {
+            over = true;
+        }
+
         void reset() {
             over = false;
         }
@@ -208,8 +216,7 @@ class PollRoleTest {
     @Test
     void aWaitEndsAtItsDeadline() {
         // The fabric of this test sleeps for ever, so somebody must have the role already.
-        role.start();
-        assertThat(role.take()).isTrue();
+        takeFirst();
         AtomicReference<@Nullable Boolean> outcome = new AtomicReference<>();
         Thread follower = Thread.ofPlatform()
                 .start(() -> outcome.set(role.await(new Flag(), System.nanoTime() + 20_000_000, false)));
@@ -220,8 +227,7 @@ class PollRoleTest {
 
     @Test
     void anHeirThatGaveUpPassesTheRoleOn() {
-        role.start();
-        assertThat(role.take()).isTrue();
+        takeFirst();
         Flag first = new Flag();
         Flag second = new Flag();
         List<Thread> threads = new ArrayList<>();
@@ -233,6 +239,76 @@ class PollRoleTest {
         role.release();
         fabric.put(second);
         threads.forEach(Waits::join);
+    }
+
+    /** Takes the role before the thread that stands by can; that sleeps from then on until the fabric is armed. */
+    private void takeFirst() {
+        assertThat(role.take()).isTrue();
+        role.start();
+    }
+
+    /** A thread that waits and is parked: the last of the followers. */
+    private Thread follower(Flag flag, AtomicInteger came) {
+        Thread thread = Thread.ofPlatform().daemon().start(() -> {
+            if (role.await(flag, System.nanoTime() + PAST_EVERY_WAIT_NS, false)) {
+                came.incrementAndGet();
+            }
+        });
+        Waits.until("it is parked", () -> LockSupport.getBlocker(thread) == role);
+        return thread;
+    }
+
+    @Test
+    void theHeirIsWokenAndPolls() {
+        takeFirst();
+        AtomicInteger came = new AtomicInteger();
+        Flag flag = new Flag();
+        Thread heir = follower(flag, came);
+        int polls = fabric.polls.get();
+        role.release();
+        // Nothing is armed and nothing came: only a thread that was woken polls.
+        Waits.until("the heir polls", () -> fabric.polls.get() > polls);
+        fabric.put(flag);
+        Waits.join(heir);
+        assertThat(came).hasValue(1);
+    }
+
+    @Test
+    void anHeirThatNeedsTheRoleNoMorePassesItToTheNext() {
+        takeFirst();
+        AtomicInteger came = new AtomicInteger();
+        Flag first = new Flag();
+        Flag second = new Flag();
+        List<Thread> threads = List.of(follower(first, came), follower(second, came));
+        first.comeQuietly(); // so it is parked when it is made the heir, and finds that it waits for nothing any more
+        int polls = fabric.polls.get();
+        role.release();
+        Waits.join(threads.getFirst());
+        Waits.until("the next polls", () -> fabric.polls.get() > polls);
+        fabric.put(second);
+        Waits.join(threads.getLast());
+        assertThat(came).hasValue(2);
+    }
+
+    @Test
+    void theLastHeirThatNeedsTheRoleNoMoreLeavesItToWhoStandsBy() {
+        takeFirst();
+        AtomicInteger came = new AtomicInteger();
+        Flag first = new Flag();
+        Thread heir = follower(first, came);
+        Flag ofVirtual = new Flag();
+        Thread virtual = Thread.ofVirtual().start(() -> {
+            if (role.await(ofVirtual, System.nanoTime() + PAST_EVERY_WAIT_NS, false)) {
+                came.incrementAndGet();
+            }
+        });
+        first.comeQuietly();
+        role.release();
+        Waits.join(heir);
+        fabric.put(ofVirtual); // whoever waits for it cannot poll, so the fabric must be armed
+        Waits.join(virtual);
+        assertThat(came).hasValue(2);
+        assertThat(role.takenByStandBy()).isEqualTo(1);
     }
 
     @Test

@@ -1,0 +1,120 @@
+package dev.lite.tier.peer;
+
+import dev.lite.fabric.Fabric;
+import dev.lite.fabric.FabricCapabilities;
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricMemory;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Arbiter;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.II_Result;
+
+/**
+ * One thread leaves the poll role while another, which found it held, is about to park. Nobody stands by and nothing comes
+ * by itself, so what the second waits for comes true only when it polls: it must have seen that the role is free, or have
+ * been woken as the heir. The first result says whether it polled, the other whether the role was free afterwards.
+ */
+@JCStressTest
+@Outcome(
+        id = "1, 1",
+        expect = Expect.ACCEPTABLE,
+        desc = "It polled: it took the free role, or was made the heir, and left the role free.")
+@Outcome(
+        expect = Expect.FORBIDDEN,
+        desc = "It slept until its deadline while the role was free (0, 1), or the role stayed held (the second is 0).")
+@State
+public class PollRoleStress {
+    private static final long DEADLINE_NS = 2_000_000_000;
+
+    private final Waiter waiter = new Waiter();
+    private final PollRole role = new PollRole(new PolledFabric(waiter), 0);
+
+    /** The role is held when the two begin. */
+    public PollRoleStress() {
+        role.take();
+    }
+
+    /** Leaves the role. */
+    @Actor
+    public void release() {
+        role.release();
+    }
+
+    /** Waits for what only a poll of its own brings. */
+    @Actor
+    public void follow(II_Result result) {
+        result.r1 = role.await(waiter, System.nanoTime() + DEADLINE_NS, false) ? 1 : 0;
+    }
+
+    /** Nobody has it any more. */
+    @Arbiter
+    public void look(II_Result result) {
+        result.r2 = role.take() ? 1 : 0;
+    }
+
+    private static final class Waiter extends PollWaiter {
+        private volatile boolean over;
+
+        @Override
+        protected boolean isOver() {
+            return over;
+        }
+    }
+
+    /** Says that nothing is there when it is armed, so that who leaves the role does not poll. */
+    private record PolledFabric(Waiter waiter) implements Fabric {
+        @Override
+        public int poll(int limit) {
+            waiter.over = true;
+            return 1;
+        }
+
+        @Override
+        public boolean arm() {
+            return true;
+        }
+
+        @Override
+        public void disarm() {}
+
+        @Override
+        public void await(long timeoutNs) {}
+
+        @Override
+        public void standBy(long timeoutNs) {}
+
+        @Override
+        public void wakeup() {}
+
+        @Override
+        public void close() {}
+
+        @Override
+        public String name() {
+            return "polled";
+        }
+
+        @Override
+        public String localAddress() {
+            return "";
+        }
+
+        @Override
+        public FabricCapabilities capabilities() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void register(FabricMemory memory) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public FabricEndpoint connect(String address) {
+            throw new UnsupportedOperationException();
+        }
+    }
+}

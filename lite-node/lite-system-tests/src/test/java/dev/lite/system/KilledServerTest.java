@@ -1,0 +1,195 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import dev.lite.api.Lite;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcClient;
+import dev.lite.api.RpcServer;
+import dev.lite.api.SessionLostException;
+import dev.lite.embedded.EmbeddedNode;
+import dev.lite.embedded.EmbeddedNodeConfig;
+import dev.lite.local.LocalCluster;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What SIGKILL of a server's node does to the calls that are under way, and to nobody else. Real processes. */
+class KilledServerTest {
+    private static final byte[] REQUEST = "hello".getBytes(StandardCharsets.UTF_8);
+    /** Of the calls that the kill ends: so long that a call which only its deadline ended fails the test. */
+    private static final Duration OF_CALL = Clusters.seconds(120);
+    /** How soon they end at the latest. A broken connection is noticed at once; the rest is for a busy machine. */
+    private static final Duration SOON = Clusters.seconds(10);
+
+    private static final long POLL_NS = 2_000_000;
+
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "tcp"})
+    void aServerThatIsKilledInACallFailsThatCallAtOnceAndNoOther(String fabric) {
+        try (LocalCluster cluster = Clusters.builder("KilledServerTest-" + fabric)
+                .nodes(3)
+                .fabrics(fabric)
+                .build()) {
+            cluster.startManager();
+            cluster.startNodes();
+            EmbeddedNodeConfig config = EmbeddedNodeConfig.alone()
+                    .withArenaBytes(16 << 20)
+                    .joining(cluster.zookeeper(), cluster.name(), "embedded");
+            try (EmbeddedNode node = EmbeddedNode.start(config);
+                    Lite embedded = node.attach("embedded");
+                    Lite attached = Clusters.attach(cluster, 1)) {
+                awaitConnected(embedded, fabric, "node-2", "node-3");
+                awaitConnected(attached, fabric, "node-2", "node-3");
+                killInACall(cluster, List.of(embedded, attached));
+                answersAgain(cluster, List.of(embedded, attached));
+            }
+        }
+    }
+
+    private static void killInACall(LocalCluster cluster, List<Lite> callers) {
+        AtomicBoolean stop = new AtomicBoolean();
+        try (Lite killed = Clusters.attach(cluster, 2);
+                Lite other = Clusters.attach(cluster, 3)) {
+            RpcServer held = killed.rpc().serve("held");
+            other.rpc().register("echo", 2, KilledServerTest::echo);
+            List<Bystander> bystanders = callers.stream()
+                    .map(caller -> new Bystander(caller.rpc().bind("node-3", "echo"), stop))
+                    .toList();
+            List<CompletableFuture<Throwable>> calls = callers.stream()
+                    .map(caller -> onThread(() -> caller.rpc().call("node-2", "held", REQUEST, OF_CALL)))
+                    .toList();
+            List<RpcCall> received = new ArrayList<>();
+            for (int i = 0; i < callers.size(); i++) {
+                received.add(held.receive(SOON)); // so the calls are in the middle
+            }
+            until("the others call", () -> bystanders.stream().allMatch(one -> one.calls.get() > 10));
+
+            long killNs = System.nanoTime();
+            cluster.kill(2);
+
+            for (CompletableFuture<Throwable> call : calls) {
+                assertThat(soon(call))
+                        .isInstanceOf(NodeUnreachableException.class)
+                        .hasMessageContaining("held")
+                        .hasMessageContaining("node-2");
+            }
+            System.out.printf("calls failed %d ms after the kill%n", (System.nanoTime() - killNs) / 1_000_000);
+            // A call begun now fails at once as well: it does not wait for its deadline either.
+            for (Lite caller : callers) {
+                assertThat(soon(onThread(() -> caller.rpc().call("node-2", "held", REQUEST, OF_CALL))))
+                        .isInstanceOf(NodeUnreachableException.class);
+            }
+            assertThatThrownBy(() -> received.getFirst().reply(REQUEST)).isInstanceOf(SessionLostException.class);
+
+            for (Bystander bystander : bystanders) {
+                long before = bystander.calls.get();
+                until("the others go on", () -> bystander.failed() || bystander.calls.get() > before + 10);
+            }
+            stop.set(true);
+            bystanders.forEach(Bystander::join);
+        } finally {
+            stop.set(true);
+        }
+    }
+
+    private static void answersAgain(LocalCluster cluster, List<Lite> callers) {
+        cluster.startNode(2);
+        try (Lite again = Clusters.attach(cluster, 2)) {
+            again.rpc().register("held", 1, KilledServerTest::echo);
+            for (Lite caller : callers) {
+                until("the node is connected again", () -> isConnected(caller, "node-2"));
+                assertThat(caller.rpc().call("node-2", "held", REQUEST, SOON)).isEqualTo(REQUEST);
+            }
+        }
+    }
+
+    private static MemorySegment echo(RpcCall call) {
+        return call.request();
+    }
+
+    /** Calls a node that lives, again and again; no call of it may fail. */
+    private static final class Bystander {
+        final AtomicLong calls = new AtomicLong();
+        private final CompletableFuture<Throwable> end;
+
+        Bystander(RpcClient client, AtomicBoolean stop) {
+            end = onThread(() -> {
+                while (!stop.get()) {
+                    assertThat(client.call(REQUEST, SOON)).isEqualTo(REQUEST);
+                    calls.incrementAndGet();
+                }
+            });
+        }
+
+        boolean failed() {
+            return end.isDone();
+        }
+
+        void join() {
+            assertThat(soon(end)).as("a call to a node that lives").isNull();
+        }
+    }
+
+    /** What the body threw, or null. */
+    private static CompletableFuture<Throwable> onThread(Runnable body) {
+        CompletableFuture<Throwable> thrown = new CompletableFuture<>();
+        Thread.ofPlatform().daemon().start(() -> thrown.complete(catchThrowable(body::run)));
+        return thrown;
+    }
+
+    private static @Nullable Throwable soon(CompletableFuture<Throwable> thrown) {
+        try {
+            return thrown.get(SOON.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            throw new AssertionError("it did not end within " + SOON, e);
+        } catch (ExecutionException e) {
+            throw new AssertionError(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted", e);
+        }
+    }
+
+    private static void awaitConnected(Lite lite, String fabric, String... nodes) {
+        for (String node : nodes) {
+            until(lite.nodeName() + " is connected to " + node, () -> isConnected(lite, node));
+            assertThat(lite.nodes())
+                    .filteredOn(one -> one.name().equals(node))
+                    .extracting(NodeInfo::fabric)
+                    .containsExactly(fabric);
+        }
+    }
+
+    private static boolean isConnected(Lite lite, String node) {
+        return lite.nodes().stream()
+                .anyMatch(one -> one.name().equals(node) && !one.fabric().equals("none"));
+    }
+
+    private static void until(String what, BooleanSupplier condition) {
+        long endNs = System.nanoTime() + Clusters.seconds(30).toNanos();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - endNs > 0) {
+                throw new AssertionError("not within the time: " + what);
+            }
+            LockSupport.parkNanos(POLL_NS);
+        }
+    }
+}
