@@ -27,10 +27,14 @@ import org.openjdk.jcstress.infra.results.II_Result;
         desc = "It slept until its deadline while the role was free (0, 1), or the role stayed held (the second is 0).")
 @State
 public class PollRoleStress {
-    private static final long DEADLINE_NS = 2_000_000_000;
+    private static final long DEADLINE_NS = 1_000_000_000;
+    /** Looks by which the release is late: the two meet at another place each time. A power of two. */
+    private static final int LATE_MAX = 64;
+
+    private static int count; // lost updates do not matter
 
     private final Waiter waiter = new Waiter();
-    private final PollRole role = new PollRole(new PolledFabric(waiter), 0);
+    private final PollRole role = new PollRole(new PolledFabric(waiter, count++ & (LATE_MAX - 1)), 0);
 
     /** The role is held when the two begin. */
     public PollRoleStress() {
@@ -46,7 +50,10 @@ public class PollRoleStress {
     /** Waits for what only a poll of its own brings. */
     @Actor
     public void follow(II_Result result) {
-        result.r1 = role.await(waiter, System.nanoTime() + DEADLINE_NS, false) ? 1 : 0;
+        long deadlineNs = System.nanoTime() + DEADLINE_NS;
+        boolean polled = role.await(waiter, deadlineNs, false);
+        // Who is woken by its deadline polls, too: that is too late.
+        result.r1 = polled && deadlineNs - System.nanoTime() > 0 ? 1 : 0;
     }
 
     /** Nobody has it any more. */
@@ -65,7 +72,7 @@ public class PollRoleStress {
     }
 
     /** Says that nothing is there when it is armed, so that who leaves the role does not poll. */
-    private record PolledFabric(Waiter waiter) implements Fabric {
+    private record PolledFabric(Waiter waiter, int late) implements Fabric {
         @Override
         public int poll(int limit) {
             waiter.over = true;
@@ -74,6 +81,9 @@ public class PollRoleStress {
 
         @Override
         public boolean arm() {
+            for (int looks = 0; looks < late; looks++) {
+                Thread.onSpinWait();
+            }
             return true;
         }
 
