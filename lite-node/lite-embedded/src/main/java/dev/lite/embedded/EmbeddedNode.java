@@ -8,20 +8,28 @@ import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.peer.FabricSelection;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * A node in this JVM. It serves the code that starts it, over every fabric on the class path that works here, and has no
+ * A node in this JVM. It serves the code that starts it, over the fabrics on the class path that work here, and has no
  * socket for other applications. Any thread.
  */
 public final class EmbeddedNode implements AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(EmbeddedNode.class);
     private final ClusterDirectory directory;
     private final LiteNode node;
     private final Path runDirectory;
@@ -47,7 +55,11 @@ public final class EmbeddedNode implements AutoCloseable {
             LiteNodeConfig nodeConfig = LiteNodeConfig.of(
                             config.cluster(), config.name(), config.arenaBytes(), runDirectory)
                     .withArena(config.arenaDirectory(), false);
-            LiteNode node = LiteNode.start(nodeConfig.withDeadline(config.deadline()), directory, fabrics());
+            List<FabricProvider> fabrics = fabrics(config);
+            for (FabricProvider fabric : fabrics) {
+                nodeConfig = nodeConfig.withFabricOptions(fabric.name(), options(fabric.name(), config.secret()));
+            }
+            LiteNode node = LiteNode.start(nodeConfig.withDeadline(config.deadline()), directory, fabrics);
             started = true;
             return new EmbeddedNode(directory, node, runDirectory);
         } finally {
@@ -67,12 +79,37 @@ public final class EmbeddedNode implements AutoCloseable {
                 : CuratorDirectory.open(CuratorConfig.of(zookeeper, config.cluster()));
     }
 
-    private static List<FabricProvider> fabrics() {
-        return ServiceLoader.load(FabricProvider.class).stream()
-                .map(ServiceLoader.Provider::get)
-                .filter(provider -> provider.unavailable().isEmpty())
-                .sorted(Comparator.comparing(FabricProvider::name))
-                .toList();
+    private static List<FabricProvider> fabrics(EmbeddedNodeConfig config) {
+        Map<String, FabricProvider> known = new HashMap<>();
+        ServiceLoader.load(FabricProvider.class).forEach(provider -> known.put(provider.name(), provider));
+        FabricSelection chosen =
+                FabricSelection.of(config.fabric(), null, List.of(), name -> unusable(name, known, config.secret()));
+        log.info("fabrics {}", chosen.describe());
+        return chosen.names().stream().map(name -> named(name, known)).toList();
+    }
+
+    private static Optional<String> unusable(String name, Map<String, FabricProvider> known, @Nullable String secret) {
+        FabricProvider driver = known.get(name);
+        if (driver == null) {
+            return Optional.of("its driver is not on the class path");
+        }
+        return name.equals("rdma") && secret == null
+                ? Optional.of("it needs the cluster's secret")
+                : driver.unavailable();
+    }
+
+    private static FabricProvider named(String name, Map<String, FabricProvider> known) {
+        FabricProvider driver = known.get(name);
+        if (driver == null) {
+            throw new IllegalArgumentException(
+                    "the driver of fabric %s is not on the class path; there are %s".formatted(name, known.keySet()));
+        }
+        return driver;
+    }
+
+    /** Shared memory needs no secret: the peer's credentials are known. */
+    private static Map<String, String> options(String fabric, @Nullable String secret) {
+        return secret == null || fabric.equals("shm") ? Map.of() : Map.of("secret", secret);
     }
 
     private static Path makeRunDirectory() {

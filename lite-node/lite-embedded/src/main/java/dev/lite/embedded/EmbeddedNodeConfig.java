@@ -1,5 +1,6 @@
 package dev.lite.embedded;
 
+import dev.lite.tier.peer.FabricSelection;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +14,9 @@ import org.jspecify.annotations.Nullable;
  * @param arenaDirectory the directory of all arenas, on a memory file system
  * @param arenaBytes the memory it contributes; it is gone when the node is closed
  * @param deadline how long an operation may wait when its call says nothing
+ * @param fabric what carries data to other nodes, of the drivers on the class path: {@code auto} (shm on the same host, else rdma,
+ *     else tcp, of those that work here), or {@code shm}, {@code rdma} or {@code tcp} alone
+ * @param secret what all nodes of the cluster know, for rdma and tcp, or null; rdma asks for one
  */
 public record EmbeddedNodeConfig(
         String cluster,
@@ -20,7 +24,9 @@ public record EmbeddedNodeConfig(
         @Nullable String zookeeper,
         Path arenaDirectory,
         long arenaBytes,
-        Duration deadline) {
+        Duration deadline,
+        String fabric,
+        @Nullable String secret) {
     private static final long ARENA_BYTES_DEFAULT = 64 << 20;
     private static final Duration DEADLINE_DEFAULT = Duration.ofSeconds(10);
 
@@ -32,16 +38,39 @@ public record EmbeddedNodeConfig(
                 null,
                 Path.of("/dev/shm/lite"),
                 ARENA_BYTES_DEFAULT,
-                DEADLINE_DEFAULT);
+                DEADLINE_DEFAULT,
+                FabricSelection.AUTO,
+                null);
     }
 
     /** With so much memory. */
     public EmbeddedNodeConfig withArenaBytes(long bytes) {
-        return new EmbeddedNodeConfig(cluster, name, zookeeper, arenaDirectory, bytes, deadline);
+        return new EmbeddedNodeConfig(cluster, name, zookeeper, arenaDirectory, bytes, deadline, fabric, secret);
     }
 
     /** As a node of this name of that cluster. */
     public EmbeddedNodeConfig joining(String zookeeperOfCluster, String newCluster, String newName) {
-        return new EmbeddedNodeConfig(newCluster, newName, zookeeperOfCluster, arenaDirectory, arenaBytes, deadline);
+        return new EmbeddedNodeConfig(
+                newCluster, newName, zookeeperOfCluster, arenaDirectory, arenaBytes, deadline, fabric, secret);
+    }
+
+    /** Over this fabric, or {@code auto}; with the cluster's secret, or null. */
+    public EmbeddedNodeConfig withFabric(String newFabric, @Nullable String newSecret) {
+        return new EmbeddedNodeConfig(
+                cluster, name, zookeeper, arenaDirectory, arenaBytes, deadline, newFabric, newSecret);
+    }
+
+    /** Without the value of the secret. */
+    @Override
+    public String toString() {
+        return "EmbeddedNodeConfig[cluster=%s, name=%s, zookeeper=%s, arenaDirectory=%s, arenaBytes=%d, fabric=%s, secret=%s]"
+                .formatted(
+                        cluster,
+                        name,
+                        zookeeper,
+                        arenaDirectory,
+                        arenaBytes,
+                        fabric,
+                        secret == null ? "none" : "given");
     }
 }

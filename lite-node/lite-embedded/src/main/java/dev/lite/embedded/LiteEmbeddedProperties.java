@@ -18,6 +18,9 @@ import org.springframework.util.unit.DataSize;
  * @param arenaSize Memory that the node contributes; it is gone when the application ends.
  * @param principal Who the application is in permissions. Default: the value of spring.application.name.
  * @param deadline How long an operation may wait when the call itself names no deadline.
+ * @param fabric What carries data to other nodes, of the drivers on the class path: auto is shm on the same host, else rdma, else tcp, of
+ *     those that work here; or shm, rdma or tcp alone.
+ * @param secret What all nodes of the cluster know, for rdma and tcp, at least 16 bytes. Default: none, and no rdma.
  */
 @ConfigurationProperties("lite.embedded")
 record LiteEmbeddedProperties(
@@ -28,7 +31,14 @@ record LiteEmbeddedProperties(
         @DefaultValue("/dev/shm/lite") Path arenaDirectory,
         @DefaultValue("64MB") DataSize arenaSize,
         @Nullable String principal,
-        @DefaultValue("10s") Duration deadline) {
+        @DefaultValue("10s") Duration deadline,
+        @DefaultValue("auto") String fabric,
+        @Nullable String secret) {
+
+    @Override
+    public String toString() {
+        return toConfig().toString();
+    }
 
     EmbeddedNodeConfig toConfig() {
         return new EmbeddedNodeConfig(
@@ -37,6 +47,8 @@ record LiteEmbeddedProperties(
                 zookeeper,
                 arenaDirectory,
                 arenaSize.toBytes(),
-                deadline);
+                deadline,
+                fabric,
+                secret);
     }
 }

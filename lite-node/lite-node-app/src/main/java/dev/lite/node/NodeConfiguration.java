@@ -8,6 +8,8 @@ import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.peer.FabricSelection;
 import dev.lite.tier.session.SessionServer;
 import dev.lite.tier.session.SessionServerConfig;
 import java.io.IOException;
@@ -15,19 +17,24 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.TreeMap;
 import javax.net.ssl.SSLContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.ssl.NoSuchSslBundleException;
 import org.springframework.boot.ssl.SslBundles;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.Environment;
 
 /** The node's parts. Spring closes them in the reverse order: the sessions, the tier, the directory. */
 @Configuration(proxyBeanMethods = false)
 class NodeConfiguration {
+    private static final Logger log = LoggerFactory.getLogger(NodeConfiguration.class);
 
     @Bean
     CuratorDirectory clusterDirectory(ClusterProperties cluster) {
@@ -39,16 +46,46 @@ class NodeConfiguration {
             NodeProperties node,
             ClusterProperties cluster,
             ClusterDirectory directory,
+            FabricSelection fabrics,
             ObjectProvider<SslBundles> sslBundles) {
         makeDirectory(node.runDirectory(), "lite.node.run-directory");
         makeDirectory(node.arena().directory(), "lite.node.arena.directory");
-        return LiteNode.start(node.toConfig(cluster.name()), directory, providers(node, sslBundles));
+        LiteNodeConfig config = node.toConfig(cluster.name(), fabrics.names());
+        return LiteNode.start(config, directory, providers(fabrics.names(), node, sslBundles));
     }
 
-    private static List<FabricProvider> providers(NodeProperties node, ObjectProvider<SslBundles> sslBundles) {
-        List<String> names = node.fabrics();
+    @Bean
+    FabricSelection fabricSelection(NodeProperties node, Environment environment) {
+        Map<String, FabricProvider> known = drivers();
+        FabricSelection chosen = FabricSelection.of(
+                environment.getProperty("lite.fabric"),
+                environment.getProperty("lite.fabric.require"),
+                node.fabrics(),
+                name -> unusable(name, known, node));
+        log.info("fabrics {}", chosen.describe());
+        return chosen;
+    }
+
+    private static Optional<String> unusable(String name, Map<String, FabricProvider> known, NodeProperties node) {
+        FabricProvider driver = known.get(name);
+        if (driver == null) {
+            return Optional.of("its driver is not on the class path");
+        }
+        if (name.equals("rdma") && node.rdmaSecret() == null) {
+            return Optional.of("it needs the cluster's secret: set lite.node.rdma.secret-file, or that of tcp");
+        }
+        return driver.unavailable();
+    }
+
+    private static Map<String, FabricProvider> drivers() {
         TreeMap<String, FabricProvider> known = new TreeMap<>();
         ServiceLoader.load(FabricProvider.class).forEach(provider -> known.put(provider.name(), provider));
+        return known;
+    }
+
+    private static List<FabricProvider> providers(
+            List<String> names, NodeProperties node, ObjectProvider<SslBundles> sslBundles) {
+        Map<String, FabricProvider> known = drivers();
         String bundle = node.tcp().sslBundle();
         if (bundle != null) {
             known.computeIfPresent("tcp", (name, tcp) -> new TlsFabric(tcp, tls(bundle, sslBundles)));

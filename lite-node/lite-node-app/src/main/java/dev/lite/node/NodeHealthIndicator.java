@@ -3,6 +3,7 @@ package dev.lite.node;
 import dev.lite.api.NodeInfo;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.peer.FabricSelection;
 import dev.lite.tier.session.SessionServer;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -20,13 +21,20 @@ class NodeHealthIndicator extends AbstractHealthIndicator {
     private final SessionServer sessions;
     private final ClusterDirectory directory;
     private final ClusterProperties cluster;
+    private final FabricSelection selection;
 
-    NodeHealthIndicator(LiteNode node, SessionServer sessions, ClusterDirectory directory, ClusterProperties cluster) {
+    NodeHealthIndicator(
+            LiteNode node,
+            SessionServer sessions,
+            ClusterDirectory directory,
+            ClusterProperties cluster,
+            FabricSelection selection) {
         super("the node's health could not be read");
         this.node = node;
         this.sessions = sessions;
         this.directory = directory;
         this.cluster = cluster;
+        this.selection = selection;
     }
 
     @Override
@@ -39,6 +47,7 @@ class NodeHealthIndicator extends AbstractHealthIndicator {
                 .withDetail("id", node.self().id())
                 .withDetail("socket", sessions.socket().toString())
                 .withDetail("sessions", sessions.sessions().size())
+                .withDetail("offered", selection.describe())
                 .withDetail("fabrics", fabrics())
                 .withDetail("memory", node.usage());
     }

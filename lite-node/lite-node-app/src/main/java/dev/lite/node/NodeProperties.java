@@ -26,8 +26,9 @@ import org.springframework.util.unit.DataSize;
  * @param runDirectory Directory of the sockets; made if it is missing. The path of a socket has at most 106 bytes.
  * @param socket Unix socket that applications attach to. Default: node.sock in the run directory.
  * @param socketMode Permission bits of that socket, octal; who may write it may ask to attach.
- * @param fabrics What carries data to other nodes, the preferred one first: shm, tcp.
+ * @param fabrics What carries data to other nodes, the preferred one first: shm, rdma, tcp. Does not count where lite.fabric is set.
  * @param tcp Data to nodes of other hosts.
+ * @param rdma Data to nodes of other hosts whose cards speak RDMA.
  * @param limits What applications may take.
  * @param principals Who may attach, and as whom. Default: everybody who may open the socket, as uid:<user id>.
  * @param deadline How long an operation may wait when its call says nothing; also how long a start may wait for the cluster.
@@ -42,6 +43,7 @@ record NodeProperties(
         @DefaultValue("660") String socketMode,
         @DefaultValue("shm") List<String> fabrics,
         @DefaultValue Tcp tcp,
+        @DefaultValue Rdma rdma,
         @DefaultValue Limits limits,
         @DefaultValue List<Principal> principals,
         @DefaultValue("10s") Duration deadline,
@@ -135,26 +137,15 @@ record NodeProperties(
             if (advertisedHost != null) {
                 options.put("advertised-host", advertisedHost);
             }
-            String known = readSecret();
+            String known = knownSecret();
             if (known != null) {
                 options.put("secret", known);
             }
             return options;
         }
 
-        private @Nullable String readSecret() {
-            if (secretFile == null) {
-                return secret;
-            }
-            if (secret != null) {
-                throw new IllegalArgumentException(
-                        "lite.node.tcp.secret and lite.node.tcp.secret-file are both set; one is enough");
-            }
-            try {
-                return Files.readString(secretFile).stripTrailing();
-            } catch (IOException e) {
-                throw new UncheckedIOException("lite.node.tcp.secret-file %s cannot be read".formatted(secretFile), e);
-            }
+        private @Nullable String knownSecret() {
+            return readSecret("lite.node.tcp", secret, secretFile);
         }
 
         @Override
@@ -165,11 +156,96 @@ record NodeProperties(
         }
     }
 
+    /**
+     * The fabric rdma.
+     *
+     * @param device RDMA device, as in /sys/class/infiniband. Default: the first one with an IPv4 address.
+     * @param host IPv4 address of the device to listen at, which other nodes connect to. Default: the device's first.
+     * @param port Port to listen at; 0 is any free one.
+     * @param lanes How many queue pairs to another node, 1 to 4; the smaller number of the two counts.
+     * @param queueDepth How many requests may be under way in a queue pair, a power of two from 64 to 4096.
+     * @param connectionsMax How many other nodes may be connected. Times lanes and queue depth it gives the length of the
+     *     completion queue, which devices limit.
+     * @param secret What all nodes of the cluster know and nobody else, at least 16 bytes. Default: that of tcp.
+     * @param secretFile File that holds the secret, instead of the property; line ends after it do not count.
+     * @param peerTimeout How long nothing may come back from another node until it counts as gone.
+     */
+    record Rdma(
+            @Nullable String device,
+            @Nullable String host,
+            @DefaultValue("0") int port,
+            @DefaultValue("2") int lanes,
+            @DefaultValue("128") int queueDepth,
+            @DefaultValue("48") int connectionsMax,
+            @Nullable String secret,
+            @Nullable Path secretFile,
+            @DefaultValue("3s") Duration peerTimeout) {
+
+        private Map<String, String> toOptions(@Nullable String knownSecret) {
+            Map<String, String> options = new HashMap<>();
+            options.put("port", Integer.toString(port));
+            options.put("lanes", Integer.toString(lanes));
+            options.put("queue-depth", Integer.toString(queueDepth));
+            options.put("connections-max", Integer.toString(connectionsMax));
+            options.put("peer-timeout-ms", Long.toString(peerTimeout.toMillis()));
+            putIfSet(options, "device", device);
+            putIfSet(options, "host", host);
+            putIfSet(options, "secret", knownSecret);
+            return options;
+        }
+
+        private static void putIfSet(Map<String, String> options, String name, @Nullable String value) {
+            if (value != null) {
+                options.put(name, value);
+            }
+        }
+
+        @Override
+        public String toString() {
+            return "Rdma[device=%s, host=%s, port=%d, lanes=%d, secret=%s]"
+                    .formatted(device, host, port, lanes, secret == null && secretFile == null ? "none" : "given");
+        }
+    }
+
+    private static @Nullable String readSecret(String prefix, @Nullable String secret, @Nullable Path file) {
+        if (file == null) {
+            return secret;
+        }
+        if (secret != null) {
+            throw new IllegalArgumentException(
+                    "%s.secret and %s.secret-file are both set; one is enough".formatted(prefix, prefix));
+        }
+        try {
+            return Files.readString(file).stripTrailing();
+        } catch (IOException e) {
+            throw new UncheckedIOException("%s.secret-file %s cannot be read".formatted(prefix, file), e);
+        }
+    }
+
+    /** What nodes over RDMA know: one secret of the cluster is enough for both fabrics. */
+    @Nullable
+    String rdmaSecret() {
+        String own = readSecret("lite.node.rdma", rdma.secret(), rdma.secretFile());
+        return own == null ? tcp.knownSecret() : own;
+    }
+
     String nodeName() {
         return name == null ? HostName.get() : name;
     }
 
     LiteNodeConfig toConfig(String cluster) {
+        return toConfig(cluster, fabrics);
+    }
+
+    /** With these fabrics instead of the listed ones. */
+    LiteNodeConfig toConfig(String cluster, List<String> chosen) {
+        Map<String, Map<String, String>> options = new HashMap<>();
+        if (chosen.contains("tcp")) {
+            options.put("tcp", tcp.toOptions());
+        }
+        if (chosen.contains("rdma")) {
+            options.put("rdma", rdma.toOptions(rdmaSecret()));
+        }
         long lmrBytesMax =
                 limits.lmrSize() == null ? Long.MAX_VALUE : limits.lmrSize().toBytes();
         return new LiteNodeConfig(
@@ -182,7 +258,7 @@ record NodeProperties(
                 new LiteNodeConfig.Limits(lmrBytesMax, limits.handlesPerSession(), arena.extents(), limits.nodes()),
                 deadline,
                 spins.poll() == null ? LiteNodeConfig.pollSpinsDefault() : spins.poll(),
-                fabrics.contains("tcp") ? Map.of("tcp", tcp.toOptions()) : Map.of());
+                options);
     }
 
     SessionServerConfig toSessionConfig() {

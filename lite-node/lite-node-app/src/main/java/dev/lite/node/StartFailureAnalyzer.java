@@ -36,7 +36,8 @@ final class StartFailureAnalyzer implements FailureAnalyzer {
                 "Give this node another lite.node.name, or stop the other one; an arena of another cluster or name has to be removed or moved.";
             case LimitExceededException limit -> "Raise the limit, or take less.";
             case ArenaException arena -> "Correct lite.node.arena.*, or remove the arena if its content may be lost.";
-            case FabricException fabric -> "Correct lite.node.fabrics, or what the message names.";
+            case FabricException fabric ->
+                "Correct lite.fabric, lite.fabric.require or lite.node.fabrics, or what the message names.";
             case OsException os ->
                 os.errno() == Errno.EADDRINUSE
                         ? "Another process listens there: give this node another lite.node.socket or lite.node.run-directory."

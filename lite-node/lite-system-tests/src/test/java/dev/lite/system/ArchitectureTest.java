@@ -40,6 +40,7 @@ class ArchitectureTest {
             "fabric",
             "fabric.shm",
             "fabric.tcp",
+            "fabric.rdma",
             "tier",
             "embedded",
             "node",

@@ -90,6 +90,15 @@ final class Lane {
     void open(long domain, long completions) {
         queuePair = verbs.createQueuePair(
                 id.handle(), domain, completions, depth, HANDSHAKE_RECEIVES + Mailbox.RECEIVES, INLINE_BYTES);
+        try {
+            postHandshakeReceives();
+        } catch (VerbsException e) {
+            verbs.destroyQueuePair(id.handle());
+            throw e;
+        }
+    }
+
+    private void postHandshakeReceives() {
         for (int i = 0; i < HANDSHAKE_RECEIVES; i++) {
             WorkRequest.receive(
                     memory.request(),

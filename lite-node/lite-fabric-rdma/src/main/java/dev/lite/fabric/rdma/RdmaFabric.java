@@ -170,6 +170,10 @@ final class RdmaFabric implements Fabric {
             var bound = opened.manager().address();
             address = "%s:%d".formatted(bound.getAddress().getHostAddress(), bound.getPort());
         } catch (VerbsException | OsException e) {
+            resources = null;
+            completions = null;
+            connections = null;
+            opened.giveUp();
             throw new FabricException(
                     "node %s cannot listen for peers at %s: %s"
                             .formatted(config.node(), host.getHostAddress(), e.getMessage()),

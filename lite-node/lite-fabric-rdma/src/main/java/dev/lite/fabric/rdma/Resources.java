@@ -74,7 +74,8 @@ final class Resources implements AutoCloseable {
         }
     }
 
-    private void giveUp() {
+    /** With no lane made yet. */
+    void giveUp() {
         manager.stop();
         close();
     }

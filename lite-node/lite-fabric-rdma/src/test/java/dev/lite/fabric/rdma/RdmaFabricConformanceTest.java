@@ -22,7 +22,14 @@ class RdmaFabricConformanceTest extends FabricConformanceTest {
     @Override
     protected Map<String, String> options() {
         // So few connections that soft devices, too, have queues of that length, several times in one process.
-        return Map.of(RdmaOptions.SECRET, Devices.SECRET, RdmaOptions.CONNECTIONS_MAX, "16");
+        // And no heartbeat that would hide a wake-up that is missing.
+        return Map.of(
+                RdmaOptions.SECRET,
+                Devices.SECRET,
+                RdmaOptions.CONNECTIONS_MAX,
+                "16",
+                RdmaOptions.PEER_TIMEOUT_MS,
+                "600000");
     }
 
     @Override
