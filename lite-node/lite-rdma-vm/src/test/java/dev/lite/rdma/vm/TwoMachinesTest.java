@@ -128,14 +128,21 @@ class TwoMachinesTest {
         assertThat(next("memory", BACK)).isEqualTo("memory kept");
     }
 
+    /**
+     * The second machine sends to nobody for a while. Its link is not set down here: a connection manager's message that soft RoCE (Linux 6.1)
+     * is to send meanwhile ends its queue pair for such messages, and no program of that machine connects again, rping neither,
+     * until the device is made anew.
+     */
     @Test
     @Order(4)
-    void aLinkThatIsDownFailsOperationsAndAfterItIsUpTheyGoOn() {
-        assumeTrue(!Machines.here(), "-Drdma.here takes no link of this machine down");
+    void aCutCableFailsOperationsAndAfterItIsMendedTheyGoOn() {
+        assumeTrue(!Machines.here(), "-Drdma.here cuts no cable of this machine");
         Machine b = Objects.requireNonNull(machines).b();
-        b.run("ip link set eth0 down", START);
+        String neighbour = "ip neigh replace %s dev eth0 lladdr 52:54:00:00:00:%s nud %s";
+        String address = Objects.requireNonNull(machines).a().address();
+        b.run(neighbour.formatted(address, "99", "permanent"), START);
         assertCutWithin(SILENT_MS_MAX);
-        b.run("ip link set eth0 up", START);
+        b.run(neighbour.formatted(address, "01", "reachable"), START);
         assertThat(next("back", BACK)).endsWith(FABRIC);
         assertThat(next("memory", BACK)).isEqualTo("memory kept");
     }
@@ -152,5 +159,14 @@ class TwoMachinesTest {
         server = node(both.b(), NodeProgram.SERVER, NodeProgram.SECRET);
         assertThat(next("back", BACK)).endsWith(FABRIC);
         assertThat(next("memory", BACK)).as("memory was lost with the machine").isNotEqualTo("memory kept");
+    }
+
+    /** The last one, since soft RoCE does not recover from it; see the cut cable. */
+    @Test
+    @Order(6)
+    void aLinkThatIsDownFailsOperations() {
+        assumeTrue(!Machines.here(), "-Drdma.here takes no link of this machine down");
+        Objects.requireNonNull(machines).b().run("ip link set eth0 down", START);
+        assertCutWithin(SILENT_MS_MAX);
     }
 }
