@@ -34,6 +34,7 @@ final class RdmaPeer implements AutoCloseable {
     /** What they serve: the request's first four bytes say how long the reply is, at most {@value #REPLY_BYTES_MAX}. */
     static final String FUNCTION = "bench/reply";
 
+    private static final String ADDRESSES = "addresses ";
     private static final int REPLY_BYTES_MAX = 4096;
     private static final String OWN_NAME = "node-0";
     private static final List<String> FABRICS = List.of("rdma", "tcp");
@@ -118,11 +119,13 @@ final class RdmaPeer implements AutoCloseable {
     }
 
     private void connect() throws IOException {
-        String line = process.inputReader(StandardCharsets.UTF_8).readLine();
-        if (line == null) {
-            throw new IOException("it ended before it was ready");
-        }
-        String[] words = line.split(" ", -1);
+        // A library may have said something of its own before.
+        String line = process.inputReader(StandardCharsets.UTF_8)
+                .lines()
+                .filter(said -> said.startsWith(ADDRESSES))
+                .findFirst()
+                .orElseThrow(() -> new IOException("it ended before it was ready"));
+        String[] words = line.substring(ADDRESSES.length()).split(" ", -1);
         bareAddress = words[2];
         for (int index = 0; index < FABRICS.size(); index++) {
             String fabric = FABRICS.get(index);
@@ -215,7 +218,7 @@ final class RdmaPeer implements AutoCloseable {
             addresses.append(node.self().fabrics().get(fabric)).append(' ');
         }
         BarePosts bare = BarePosts.serve(provider("rdma"));
-        System.out.println(addresses + bare.address());
+        System.out.println(ADDRESSES + addresses + bare.address());
         int end = System.in.read();
         assert end < 0;
         System.exit(0);
