@@ -3,6 +3,7 @@ package dev.lite.tier.rpc;
 import dev.lite.os.RawMemory;
 import dev.lite.tier.peer.Peer;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 
 /** The caller's side of a ring at a server's node. Good as long as the connection. Any thread. */
 final class RpcBinding {
@@ -15,6 +16,8 @@ final class RpcBinding {
     private final long headAddress;
     private final long generation;
     private final AtomicLong tail = new AtomicLong();
+    /** Held by the caller that looks for room while there is none. */
+    final ReentrantLock room = new ReentrantLock(true);
 
     /**
      * @param headOffset a word of this node's arena that the server writes its head to

@@ -14,6 +14,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -201,25 +202,46 @@ final class RpcCaller {
         finish(target, slot, over, deadline);
     }
 
+    /**
+     * Waits for room. Of all who wait for it, one looks at the head, which the server writes without telling anybody; the others
+     * wait for that one, the oldest first.
+     */
     private long reserve(
             FunctionClient target, RpcBinding binding, RpcSlot slot, int bytes, Duration deadline, long deadlineNs) {
-        while (true) {
-            long start = binding.tryReserve(bytes);
-            if (start >= 0) {
-                return start;
-            }
-            boolean gone = !target.isCurrent(binding);
-            boolean interrupted = Thread.currentThread().isInterrupted();
-            if (gone || interrupted || deadlineNs - System.nanoTime() <= 0) {
-                slots.giveBack(slot);
-                if (gone || interrupted) {
-                    throw new NodeUnreachableException("%s: %s while it waited for room in the ring of its function"
-                            .formatted(target, gone ? "the node was lost" : "interrupted"));
+        boolean mine = false;
+        try {
+            mine = binding.room.tryLock(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+            while (true) {
+                long start = mine ? binding.tryReserve(bytes) : -1;
+                if (start >= 0) {
+                    return start;
                 }
-                throw timeout(target, deadline, "its server is behind, and the ring is full");
+                if (!target.isCurrent(binding)) {
+                    throw noRoom(target, slot, "the node was lost");
+                }
+                if (!mine || deadlineNs - System.nanoTime() <= 0) {
+                    slots.giveBack(slot);
+                    throw timeout(target, deadline, "its server is behind, and the ring is full");
+                }
+                if (Thread.interrupted()) {
+                    throw new InterruptedException();
+                }
+                LockSupport.parkNanos(PAUSE_NS);
             }
-            LockSupport.parkNanos(PAUSE_NS); // the server writes its head, and tells nobody
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw noRoom(target, slot, "interrupted");
+        } finally {
+            if (mine) {
+                binding.room.unlock();
+            }
         }
+    }
+
+    private NodeUnreachableException noRoom(FunctionClient target, RpcSlot slot, String why) {
+        slots.giveBack(slot);
+        return new NodeUnreachableException(
+                "%s: %s while it waited for room in the ring of its function".formatted(target, why));
     }
 
     private static void putCall(RpcSlot slot, MemorySegment request, boolean remote, int paddingUnits) {

@@ -115,10 +115,15 @@ class EveryOperationTest {
         }
     }
 
-    static Stream<Arguments> combinations() {
+    /** Those that tests are to run over. */
+    static Stream<OverFabric> fabrics() {
         return Stream.of(OverFabric.values())
                 .filter(fabric ->
-                        NamedFabric.isWanted(fabric.name().toLowerCase(Locale.ROOT), fabric != OverFabric.RDMA))
+                        NamedFabric.isWanted(fabric.name().toLowerCase(Locale.ROOT), fabric != OverFabric.RDMA));
+    }
+
+    static Stream<Arguments> combinations() {
+        return fabrics()
                 .flatMap(fabric -> Stream.of(Caller.values())
                         .flatMap(caller ->
                                 Stream.of(Layout.values()).map(layout -> Arguments.of(fabric, caller, layout))));

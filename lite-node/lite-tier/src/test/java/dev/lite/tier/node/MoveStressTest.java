@@ -29,7 +29,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * The reclamation rule under load (architecture §6): an LMR moves from node to node while every node and an attached
@@ -67,7 +67,7 @@ class MoveStressTest {
     }
 
     @ParameterizedTest
-    @EnumSource
+    @MethodSource("dev.lite.tier.node.EveryOperationTest#fabrics")
     void noByteIsLostOrForeignWhileAnLmrMoves(OverFabric fabric) {
         try (TestCluster cluster = new TestCluster(root, fabric.open(), Waits.seconds(20)).start(3);
                 SessionServer server =

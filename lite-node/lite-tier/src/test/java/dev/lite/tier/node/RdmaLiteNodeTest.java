@@ -2,16 +2,14 @@ package dev.lite.tier.node;
 
 import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.testing.NamedFabric;
-import org.junit.jupiter.api.Assumptions;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** A node over RDMA, where there is a device. */
+@EnabledIfSystemProperty(
+        named = NamedFabric.PROPERTY,
+        matches = "(.*,)?rdma(,.*)?",
+        disabledReason = "it needs a device, and runs where lite.test.fabrics names rdma")
 class RdmaLiteNodeTest extends LiteNodeContract {
-    @BeforeAll
-    static void needADevice() {
-        Assumptions.assumeTrue(NamedFabric.isWanted("rdma", false), () -> NamedFabric.PROPERTY + " does not name rdma");
-    }
-
     @Override
     FabricProvider provider() {
         return NamedFabric.load("rdma");
