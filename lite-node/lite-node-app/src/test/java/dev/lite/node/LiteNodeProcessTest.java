@@ -200,7 +200,7 @@ class LiteNodeProcessTest {
             assertThat(node.awaitExit(NodeProcess.START)).isEqualTo(1);
             assertThat(node.log())
                     .contains("APPLICATION FAILED TO START")
-                    .contains("there is no fabric \"carrier-pigeon\"; there are [shm, tcp]")
+                    .contains("there is no fabric \"carrier-pigeon\"; there are [rdma, shm, tcp]")
                     .contains("lite.node.fabrics")
                     .doesNotContain("\tat ");
         }

@@ -265,6 +265,8 @@ final class MappedLmr {
                 }
                 done += piece;
             }
+        } catch (LmrUnavailableException e) {
+            throw named(e);
         } finally {
             posted.decrementAndGet();
         }
@@ -293,6 +295,8 @@ final class MappedLmr {
                 }
                 done += piece;
             }
+        } catch (LmrUnavailableException e) {
+            throw named(e);
         } finally {
             posted.decrementAndGet();
         }
@@ -304,6 +308,8 @@ final class MappedLmr {
             MappedPlaces where = placed;
             return owner.remoteMemory()
                     .fetchAdd(Layout.nodeOf(place), where.arenaOf(place), Layout.offsetOf(place), delta, deadline());
+        } catch (LmrUnavailableException e) {
+            throw named(e);
         } finally {
             posted.decrementAndGet();
         }
@@ -321,9 +327,16 @@ final class MappedLmr {
                             expected,
                             value,
                             deadline());
+        } catch (LmrUnavailableException e) {
+            throw named(e);
         } finally {
             posted.decrementAndGet();
         }
+    }
+
+    /** The same, saying which LMR it was: the fabric knows of none. */
+    private LmrUnavailableException named(LmrUnavailableException e) {
+        return new LmrUnavailableException("%s: %s".formatted(this, e.getMessage()), e);
     }
 
     Deadline deadline() {
