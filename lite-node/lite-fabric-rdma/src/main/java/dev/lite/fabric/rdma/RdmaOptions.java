@@ -1,9 +1,9 @@
 package dev.lite.fabric.rdma;
 
+import dev.lite.fabric.FabricOptions;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,8 +53,8 @@ public record RdmaOptions(
     static final int SECRET_BYTES_MIN = 16;
     private static final int SECRET_BYTES_LIMIT = 1024;
 
-    private static final TreeSet<String> NAMES = new TreeSet<>(Set.of(
-            DEVICE, HOST, PORT, LANES, QUEUE_DEPTH, SECRET, CONNECTIONS_MAX, HANDSHAKE_TIMEOUT_MS, PEER_TIMEOUT_MS));
+    private static final Set<String> NAMES = Set.of(
+            DEVICE, HOST, PORT, LANES, QUEUE_DEPTH, SECRET, CONNECTIONS_MAX, HANDSHAKE_TIMEOUT_MS, PEER_TIMEOUT_MS);
     private static final int PORT_LIMIT = 65_535;
     private static final int CONNECTIONS_LIMIT = 1024;
     private static final int HANDSHAKE_TIMEOUT_MS_LIMIT = 60_000;
@@ -63,15 +63,15 @@ public record RdmaOptions(
 
     /** Checks the ranges. */
     public RdmaOptions {
-        requireRange(PORT, port, 0, PORT_LIMIT);
-        requireRange(LANES, lanes, 1, LANES_MAX);
-        requireRange(QUEUE_DEPTH, queueDepth, QUEUE_DEPTH_MIN, QUEUE_DEPTH_LIMIT);
+        FabricOptions.requireRange(PORT, port, 0, PORT_LIMIT);
+        FabricOptions.requireRange(LANES, lanes, 1, LANES_MAX);
+        FabricOptions.requireRange(QUEUE_DEPTH, queueDepth, QUEUE_DEPTH_MIN, QUEUE_DEPTH_LIMIT);
         if (Integer.bitCount(queueDepth) != 1) {
             throw new IllegalArgumentException("%s must be a power of two, not %d".formatted(QUEUE_DEPTH, queueDepth));
         }
-        requireRange(CONNECTIONS_MAX, connectionsMax, 1, CONNECTIONS_LIMIT);
-        requireRange(HANDSHAKE_TIMEOUT_MS, handshakeTimeoutMs, 1, HANDSHAKE_TIMEOUT_MS_LIMIT);
-        requireRange(PEER_TIMEOUT_MS, peerTimeoutMs, PEER_TIMEOUT_MS_MIN, PEER_TIMEOUT_MS_LIMIT);
+        FabricOptions.requireRange(CONNECTIONS_MAX, connectionsMax, 1, CONNECTIONS_LIMIT);
+        FabricOptions.requireRange(HANDSHAKE_TIMEOUT_MS, handshakeTimeoutMs, 1, HANDSHAKE_TIMEOUT_MS_LIMIT);
+        FabricOptions.requireRange(PEER_TIMEOUT_MS, peerTimeoutMs, PEER_TIMEOUT_MS_MIN, PEER_TIMEOUT_MS_LIMIT);
         if (secret != null) {
             int bytes = secret.getBytes(StandardCharsets.UTF_8).length;
             if (bytes < SECRET_BYTES_MIN || bytes > SECRET_BYTES_LIMIT) {
@@ -87,40 +87,17 @@ public record RdmaOptions(
      * @throws IllegalArgumentException when one is unknown, not a number or out of its range
      */
     static RdmaOptions of(Map<String, String> options) {
-        for (var name : options.keySet()) {
-            if (!NAMES.contains(name)) {
-                throw new IllegalArgumentException(
-                        "the RDMA fabric has no option '%s'; it has %s".formatted(name, NAMES));
-            }
-        }
+        var given = FabricOptions.of("RDMA", options, NAMES);
         return new RdmaOptions(
-                options.get(DEVICE),
-                options.get(HOST),
-                number(options, PORT, 0),
-                number(options, LANES, 2),
-                number(options, QUEUE_DEPTH, 128),
-                options.get(SECRET),
-                number(options, CONNECTIONS_MAX, 48),
-                number(options, HANDSHAKE_TIMEOUT_MS, 5_000),
-                number(options, PEER_TIMEOUT_MS, 3_000));
-    }
-
-    private static int number(Map<String, String> options, String name, int otherwise) {
-        var text = options.get(name);
-        if (text == null) {
-            return otherwise;
-        }
-        try {
-            return Integer.parseInt(text);
-        } catch (NumberFormatException e) {
-            throw new IllegalArgumentException("%s must be a number, not '%s'".formatted(name, text), e);
-        }
-    }
-
-    private static void requireRange(String name, int value, int min, int max) {
-        if (value < min || value > max) {
-            throw new IllegalArgumentException("%s must be %d to %d, not %d".formatted(name, min, max, value));
-        }
+                given.text(DEVICE),
+                given.text(HOST),
+                given.number(PORT, 0),
+                given.number(LANES, 2),
+                given.number(QUEUE_DEPTH, 128),
+                given.text(SECRET),
+                given.number(CONNECTIONS_MAX, 48),
+                given.number(HANDSHAKE_TIMEOUT_MS, 5_000),
+                given.number(PEER_TIMEOUT_MS, 3_000));
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.lite.fabric.shm;
 
+import dev.lite.fabric.FabricOptions;
 import java.util.Map;
 import java.util.Set;
 
@@ -25,9 +26,9 @@ public record ShmOptions(int ringEntries, int connectionsMax, int handshakeTimeo
 
     /** Checks the ranges. */
     public ShmOptions {
-        requireRange(RING_ENTRIES, ringEntries, 2, RING_ENTRIES_LIMIT);
-        requireRange(CONNECTIONS_MAX, connectionsMax, 1, CONNECTIONS_LIMIT);
-        requireRange(HANDSHAKE_TIMEOUT_MS, handshakeTimeoutMs, 1, HANDSHAKE_TIMEOUT_MS_LIMIT);
+        FabricOptions.requireRange(RING_ENTRIES, ringEntries, 2, RING_ENTRIES_LIMIT);
+        FabricOptions.requireRange(CONNECTIONS_MAX, connectionsMax, 1, CONNECTIONS_LIMIT);
+        FabricOptions.requireRange(HANDSHAKE_TIMEOUT_MS, handshakeTimeoutMs, 1, HANDSHAKE_TIMEOUT_MS_LIMIT);
         if (Integer.bitCount(ringEntries) != 1) {
             throw new IllegalArgumentException(
                     "%s must be a power of two, not %d".formatted(RING_ENTRIES, ringEntries));
@@ -40,33 +41,10 @@ public record ShmOptions(int ringEntries, int connectionsMax, int handshakeTimeo
      * @throws IllegalArgumentException when one is unknown, not a number or out of its range
      */
     static ShmOptions of(Map<String, String> options) {
-        for (var name : options.keySet()) {
-            if (!NAMES.contains(name)) {
-                throw new IllegalArgumentException(
-                        "the shared-memory fabric has no option '%s'; it has %s".formatted(name, NAMES));
-            }
-        }
+        var given = FabricOptions.of("shared-memory", options, NAMES);
         return new ShmOptions(
-                number(options, RING_ENTRIES, 1024),
-                number(options, CONNECTIONS_MAX, 256),
-                number(options, HANDSHAKE_TIMEOUT_MS, 5_000));
-    }
-
-    private static int number(Map<String, String> options, String name, int otherwise) {
-        var text = options.get(name);
-        if (text == null) {
-            return otherwise;
-        }
-        try {
-            return Integer.parseInt(text);
-        } catch (NumberFormatException e) {
-            throw new IllegalArgumentException("%s must be a number, not '%s'".formatted(name, text), e);
-        }
-    }
-
-    private static void requireRange(String name, int value, int min, int max) {
-        if (value < min || value > max) {
-            throw new IllegalArgumentException("%s must be %d to %d, not %d".formatted(name, min, max, value));
-        }
+                given.number(RING_ENTRIES, 1024),
+                given.number(CONNECTIONS_MAX, 256),
+                given.number(HANDSHAKE_TIMEOUT_MS, 5_000));
     }
 }

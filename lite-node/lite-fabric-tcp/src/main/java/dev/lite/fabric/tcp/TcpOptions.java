@@ -1,10 +1,11 @@
 package dev.lite.fabric.tcp;
 
+import dev.lite.fabric.FabricOptions;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
-import java.util.TreeSet;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,8 +49,8 @@ public record TcpOptions(
     static final int SECRET_BYTES_MIN = 16;
     private static final int SECRET_BYTES_LIMIT = 1024;
 
-    private static final TreeSet<String> NAMES = new TreeSet<>(java.util.Set.of(
-            BIND, PORT, ADVERTISED_HOST, LANES, SECRET, CONNECTIONS_MAX, HANDSHAKE_TIMEOUT_MS, PEER_TIMEOUT_MS));
+    private static final Set<String> NAMES =
+            Set.of(BIND, PORT, ADVERTISED_HOST, LANES, SECRET, CONNECTIONS_MAX, HANDSHAKE_TIMEOUT_MS, PEER_TIMEOUT_MS);
     private static final int PORT_LIMIT = 65_535;
     private static final int CONNECTIONS_LIMIT = 4096;
     private static final int HANDSHAKE_TIMEOUT_MS_LIMIT = 60_000;
@@ -58,11 +59,11 @@ public record TcpOptions(
 
     /** Checks the ranges. */
     public TcpOptions {
-        requireRange(PORT, port, 0, PORT_LIMIT);
-        requireRange(LANES, lanes, 1, LANES_MAX);
-        requireRange(CONNECTIONS_MAX, connectionsMax, 1, CONNECTIONS_LIMIT);
-        requireRange(HANDSHAKE_TIMEOUT_MS, handshakeTimeoutMs, 1, HANDSHAKE_TIMEOUT_MS_LIMIT);
-        requireRange(PEER_TIMEOUT_MS, peerTimeoutMs, PEER_TIMEOUT_MS_MIN, PEER_TIMEOUT_MS_LIMIT);
+        FabricOptions.requireRange(PORT, port, 0, PORT_LIMIT);
+        FabricOptions.requireRange(LANES, lanes, 1, LANES_MAX);
+        FabricOptions.requireRange(CONNECTIONS_MAX, connectionsMax, 1, CONNECTIONS_LIMIT);
+        FabricOptions.requireRange(HANDSHAKE_TIMEOUT_MS, handshakeTimeoutMs, 1, HANDSHAKE_TIMEOUT_MS_LIMIT);
+        FabricOptions.requireRange(PEER_TIMEOUT_MS, peerTimeoutMs, PEER_TIMEOUT_MS_MIN, PEER_TIMEOUT_MS_LIMIT);
         if (secret != null) {
             int bytes = secret.getBytes(StandardCharsets.UTF_8).length;
             if (bytes < SECRET_BYTES_MIN || bytes > SECRET_BYTES_LIMIT) {
@@ -83,21 +84,16 @@ public record TcpOptions(
      * @throws IllegalArgumentException when one is unknown, not a number or out of its range, or names no address
      */
     static TcpOptions of(Map<String, String> options) {
-        for (var name : options.keySet()) {
-            if (!NAMES.contains(name)) {
-                throw new IllegalArgumentException(
-                        "the TCP fabric has no option '%s'; it has %s".formatted(name, NAMES));
-            }
-        }
+        var given = FabricOptions.of("TCP", options, NAMES);
         return new TcpOptions(
-                address(options.getOrDefault(BIND, "127.0.0.1")),
-                number(options, PORT, 0),
-                options.get(ADVERTISED_HOST),
-                number(options, LANES, 2),
-                options.get(SECRET),
-                number(options, CONNECTIONS_MAX, 256),
-                number(options, HANDSHAKE_TIMEOUT_MS, 5_000),
-                number(options, PEER_TIMEOUT_MS, 15_000));
+                address(given.text(BIND, "127.0.0.1")),
+                given.number(PORT, 0),
+                given.text(ADVERTISED_HOST),
+                given.number(LANES, 2),
+                given.text(SECRET),
+                given.number(CONNECTIONS_MAX, 256),
+                given.number(HANDSHAKE_TIMEOUT_MS, 5_000),
+                given.number(PEER_TIMEOUT_MS, 15_000));
     }
 
     private static InetAddress address(String text) {
@@ -109,24 +105,6 @@ public record TcpOptions(
         } catch (UnknownHostException e) {
             throw new IllegalArgumentException(
                     "%s is '%s', which is no address: %s".formatted(BIND, text, e.getMessage()), e);
-        }
-    }
-
-    private static int number(Map<String, String> options, String name, int otherwise) {
-        var text = options.get(name);
-        if (text == null) {
-            return otherwise;
-        }
-        try {
-            return Integer.parseInt(text);
-        } catch (NumberFormatException e) {
-            throw new IllegalArgumentException("%s must be a number, not '%s'".formatted(name, text), e);
-        }
-    }
-
-    private static void requireRange(String name, int value, int min, int max) {
-        if (value < min || value > max) {
-            throw new IllegalArgumentException("%s must be %d to %d, not %d".formatted(name, min, max, value));
         }
     }
 
