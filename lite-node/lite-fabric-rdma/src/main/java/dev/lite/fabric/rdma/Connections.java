@@ -3,17 +3,15 @@ package dev.lite.fabric.rdma;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.handshake.Handshake;
 import dev.lite.fabric.handshake.HandshakeException;
+import dev.lite.fabric.handshake.LaneAssemblies;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -55,47 +53,13 @@ final class Connections {
     private final Predicate<Event> events;
 
     private final Consumer<RdmaEndpoint> ended;
+    private final LaneAssemblies<Lane> assemblies = new LaneAssemblies<>();
     private final Semaphore strangers = new Semaphore(STRANGERS_MAX);
 
     // Guarded by this object, as what follows.
     private final Set<RdmaEndpoint> endpoints = new HashSet<>();
-    private final Map<Identity, Assembly> assemblies = new HashMap<>();
     private final Set<Thread> threads = new HashSet<>();
     private boolean closed;
-
-    /** The connection's number. */
-    private record Identity(long high, long low) {}
-
-    /** An accepted connection some of whose lanes are missing. */
-    private static final class Assembly {
-        final @Nullable Lane[] lanes;
-        final CountDownLatch missing;
-
-        Assembly(int lanes, Lane first) {
-            this.lanes = new @Nullable Lane[lanes];
-            this.lanes[0] = first;
-            this.missing = new CountDownLatch(lanes - 1);
-            first.watch(this::giveUp);
-        }
-
-        /** The first lane broke: nobody waits for the others. */
-        void giveUp() {
-            for (int i = 1; i < lanes.length; i++) {
-                missing.countDown();
-            }
-        }
-
-        void await(long deadlineNs) throws InterruptedException {
-            if (!missing.await(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
-                throw new HandshakeException(
-                        "%d of its %d lanes did not come in time".formatted(missing.getCount(), lanes.length));
-            }
-            var trouble = java.util.Objects.requireNonNull(lanes[0]).trouble();
-            if (trouble != null) {
-                throw new HandshakeException(trouble);
-            }
-        }
-    }
 
     Connections(
             String node,
@@ -281,7 +245,7 @@ final class Connections {
             var claim = accepted.claim();
             handed = claim.lane() == 0
                     ? acceptFirst(lane, accepted, claim, deadline)
-                    : acceptOther(lane, accepted, claim, deadline);
+                    : assemblies.add(lane, accepted, deadline);
         } catch (RuntimeException e) {
             // The handler never hears of it.
             LOG.warn("{}: a peer could not be accepted: {}", node, e.getMessage());
@@ -304,87 +268,31 @@ final class Connections {
             throw new HandshakeException(limitReached());
         }
         int count = Math.min(claim.lanes(), options.lanes());
-        var number = new Identity(claim.high(), claim.low());
-        var assembly = new Assembly(count, first);
+        LaneAssemblies<Lane>.@Nullable Assembly assembly = null;
         boolean handed = false;
         try {
-            begin(number, assembly);
+            assembly = assemblies.begin(claim, count, first);
+            first.watch(assembly::giveUp);
             accepted.welcome(count, deadline);
-            awaitOthers(assembly, deadline);
+            var made = assembly.awaitOthers(deadline);
+            var trouble = first.trouble();
+            if (made == null || trouble != null) {
+                throw new HandshakeException(String.valueOf(trouble));
+            }
             var messages = new LaneMessages(first);
             var remote = RemoteMemory.decode(messages.receive(RemoteMemory.ENCODED_BYTES, deadline), claim.bytes());
             var mailbox = first.openMailbox(resources.memory());
             messages.send(mailbox.describe().encode(), deadline);
             handed = true;
-            hand(endpoint, link(endpoint, claim.hello(), remote, all(assembly), mailbox, "accepted"));
+            hand(endpoint, link(endpoint, claim.hello(), remote, made, mailbox, "accepted"));
             return true;
         } finally {
-            abandon(number, assembly, handed);
+            var others = assembly == null ? List.<Lane>of() : assembly.end();
             if (!handed) {
+                others.forEach(this::discard);
                 remove(endpoint);
             }
         }
-    }
-
-    private synchronized void begin(Identity number, Assembly assembly) {
-        if (assemblies.putIfAbsent(number, assembly) != null) {
-            throw new HandshakeException("its connection has the number of another one");
-        }
-    }
-
-    private static void awaitOthers(Assembly assembly, long deadlineNs) {
-        try {
-            assembly.await(deadlineNs);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new HandshakeException("interrupted", e);
-        }
-    }
-
-    private synchronized List<Lane> all(Assembly assembly) {
-        var made = new ArrayList<Lane>();
-        for (var lane : assembly.lanes) {
-            made.add(java.util.Objects.requireNonNull(lane));
-        }
-        return made;
-    }
-
-    /** Takes no more lanes; those that came are given up unless they were handed on. */
-    private void abandon(Identity number, Assembly assembly, boolean handed) {
-        synchronized (this) {
-            assemblies.remove(number, assembly);
-        }
-        for (int i = 1; i < assembly.lanes.length; i++) {
-            var lane = assembly.lanes[i];
-            if (lane != null && !handed) {
-                discard(lane);
-            }
-        }
-    }
-
-    /** A further lane; its end is its assembly's from now on. */
-    private boolean acceptOther(Lane lane, Handshake.Accepted accepted, Handshake.Claim claim, long deadline) {
-        var number = new Identity(claim.high(), claim.low());
-        Assembly assembly;
-        synchronized (this) {
-            assembly = assemblies.get(number);
-            if (assembly == null || claim.lane() >= assembly.lanes.length || assembly.lanes[claim.lane()] != null) {
-                assembly = null;
-            }
-        }
-        if (assembly == null) {
-            accepted.refuse("nobody waits for this lane", deadline);
-            throw new HandshakeException("nobody waits for its lane %d".formatted(claim.lane()));
-        }
-        accepted.welcome(assembly.lanes.length, deadline);
-        synchronized (this) {
-            if (assemblies.get(number) != assembly || assembly.lanes[claim.lane()] != null) {
-                return false;
-            }
-            assembly.lanes[claim.lane()] = lane;
-        }
-        assembly.missing.countDown();
-        return true;
     }
 
     private Link link(

@@ -2,6 +2,7 @@ package dev.lite.fabric.tcp;
 
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.handshake.Handshake;
+import dev.lite.fabric.handshake.LaneAssemblies;
 import dev.lite.os.Epoll;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
@@ -11,10 +12,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
@@ -54,36 +53,22 @@ final class Connections implements AutoCloseable {
 
     private final Consumer<TcpEndpoint> ended;
     private final TcpServerSocket server;
+    private final LaneAssemblies<Made> assemblies = new LaneAssemblies<>();
     private final Semaphore strangers = new Semaphore(STRANGERS_MAX);
     private final CountDownLatch closing = new CountDownLatch(1);
 
     // Guarded by this object, as what follows.
     private final Set<TcpEndpoint> endpoints = new HashSet<>();
-    private final Map<Identity, Assembly> assemblies = new HashMap<>();
     private final Set<Thread> threads = new HashSet<>();
     /** What a closing fabric ends, so that no handshake keeps it waiting. */
     private final Set<Wire> handshaking = new HashSet<>();
 
     private boolean closed;
 
-    /** The connection's number. */
-    private record Identity(long high, long low) {}
-
     /** A lane whose handshake is done. */
     private record Made(Wire wire, TcpSocket socket) {
         WireMessages messages() {
             return new WireMessages(wire);
-        }
-    }
-
-    /** An accepted connection some of whose lanes are missing. */
-    private static final class Assembly {
-        final @Nullable Made[] lanes;
-        final CountDownLatch missing;
-
-        Assembly(int lanes) {
-            this.lanes = new @Nullable Made[lanes];
-            this.missing = new CountDownLatch(lanes - 1);
         }
     }
 
@@ -289,7 +274,7 @@ final class Connections implements AutoCloseable {
             var claim = accepted.claim();
             handed = claim.lane() == 0
                     ? acceptFirst(made, accepted, claim, peer, deadline)
-                    : acceptOther(made, accepted, claim, deadline);
+                    : assemblies.add(made, accepted, deadline);
         } catch (RuntimeException e) {
             // The handler never hears of it.
             LOG.warn("{}: peer {} could not be accepted: {}", node, peer, e.getMessage());
@@ -313,92 +298,28 @@ final class Connections implements AutoCloseable {
             throw new WireException(limitReached());
         }
         int count = Math.min(claim.lanes(), options.lanes());
-        var number = new Identity(claim.high(), claim.low());
-        var assembly = new Assembly(count);
-        assembly.lanes[0] = first;
-        boolean complete = false;
+        LaneAssemblies<Made>.@Nullable Assembly assembly = null;
         boolean handed = false;
         try {
-            begin(number, assembly);
+            assembly = assemblies.begin(claim, count, first);
             accepted.welcome(count, deadline);
-            awaitOthers(assembly, deadline);
-            complete = true;
+            var made = assembly.awaitOthers(deadline);
+            if (made == null) {
+                throw new WireException("it was given up");
+            }
             Handshake.sayReady(first.messages(), deadline);
-            var link = link(endpoint, claim.hello(), claim.bytes(), List.of(all(assembly)), peer);
+            var link = link(endpoint, claim.hello(), claim.bytes(), made, peer);
             handed = true;
             hand(endpoint, link);
             return true;
         } finally {
-            abandon(number, assembly, handed);
+            for (var other : assembly == null ? List.<Made>of() : assembly.end()) {
+                settle(other, handed);
+            }
             if (!handed) {
                 remove(endpoint);
-                LOG.debug("{}: peer {} was given up, all lanes there: {}", node, peer, complete);
             }
         }
-    }
-
-    private synchronized void begin(Identity number, Assembly assembly) {
-        if (assemblies.putIfAbsent(number, assembly) != null) {
-            throw new WireException("its connection has the number of another one");
-        }
-    }
-
-    private static void awaitOthers(Assembly assembly, long deadlineNs) {
-        try {
-            if (!assembly.missing.await(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
-                throw new WireException("%d of its %d lanes did not come in time"
-                        .formatted(assembly.missing.getCount(), assembly.lanes.length));
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new WireException("interrupted", e);
-        }
-    }
-
-    private synchronized Made[] all(Assembly assembly) {
-        var made = new Made[assembly.lanes.length];
-        for (int i = 0; i < made.length; i++) {
-            made[i] = java.util.Objects.requireNonNull(assembly.lanes[i]);
-        }
-        return made;
-    }
-
-    /** Takes no more lanes; those that came are given up unless they were handed on. */
-    private void abandon(Identity number, Assembly assembly, boolean handed) {
-        synchronized (this) {
-            assemblies.remove(number, assembly);
-        }
-        for (int i = 1; i < assembly.lanes.length; i++) {
-            var made = assembly.lanes[i];
-            if (made != null) {
-                settle(made, handed);
-            }
-        }
-    }
-
-    /** A further lane; its end is its assembly's from now on. */
-    private boolean acceptOther(Made made, Handshake.Accepted accepted, Handshake.Claim claim, long deadline) {
-        var number = new Identity(claim.high(), claim.low());
-        Assembly assembly;
-        synchronized (this) {
-            assembly = assemblies.get(number);
-            if (assembly == null || claim.lane() >= assembly.lanes.length || assembly.lanes[claim.lane()] != null) {
-                assembly = null;
-            }
-        }
-        if (assembly == null) {
-            accepted.refuse("nobody waits for this lane", deadline);
-            throw new WireException("nobody waits for its lane %d".formatted(claim.lane()));
-        }
-        accepted.welcome(assembly.lanes.length, deadline);
-        synchronized (this) {
-            if (assemblies.get(number) != assembly || assembly.lanes[claim.lane()] != null) {
-                return false;
-            }
-            assembly.lanes[claim.lane()] = made;
-        }
-        assembly.missing.countDown();
-        return true;
     }
 
     private Link link(TcpEndpoint endpoint, byte[] hello, long bytes, List<Made> made, String peer) {

@@ -1,0 +1,141 @@
+package dev.lite.fabric.handshake;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Accepted connections some of whose lanes are missing: each lane makes its own handshake, and says by the connection's
+ * number which one it belongs to. Any thread.
+ *
+ * <p>Bound: as many as there are threads in {@link Assembly#awaitOthers}, each with the lanes that were agreed on.
+ *
+ * @param <L> a lane
+ */
+public final class LaneAssemblies<L> {
+    private final Map<Identity, Assembly> assemblies = new HashMap<>(); // guarded by this
+
+    /** The connection's number. */
+    private record Identity(long high, long low) {
+        static Identity of(Handshake.Claim claim) {
+            return new Identity(claim.high(), claim.low());
+        }
+    }
+
+    /** One of them. It ends by {@link #end}, whatever became of it. */
+    public final class Assembly {
+        private final Identity number;
+        private final @Nullable Object[] lanes; // guarded by the assemblies
+        private final CountDownLatch missing;
+
+        private Assembly(Identity number, int count, L first) {
+            this.number = number;
+            lanes = new @Nullable Object[count];
+            lanes[0] = first;
+            missing = new CountDownLatch(count - 1);
+        }
+
+        /**
+         * Waits for the other lanes.
+         *
+         * @param deadlineNs of {@link System#nanoTime}
+         * @return all lanes, in order; null when {@link #giveUp} ended the wait
+         * @throws HandshakeException when one is missing still, or the thread was interrupted
+         */
+        public @Nullable List<L> awaitOthers(long deadlineNs) {
+            try {
+                if (!missing.await(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                    throw new HandshakeException(
+                            "%d of its %d lanes did not come in time".formatted(missing.getCount(), lanes.length));
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new HandshakeException("interrupted", e);
+            }
+            List<L> all = present(0);
+            return all.size() == lanes.length ? all : null;
+        }
+
+        /** Ends the wait: the first lane broke, so nobody needs the others. */
+        public void giveUp() {
+            for (int i = 1; i < lanes.length; i++) {
+                missing.countDown();
+            }
+        }
+
+        /** Takes no more lanes. Answers those that came after the first, for who gives them up. */
+        public List<L> end() {
+            synchronized (LaneAssemblies.this) {
+                assemblies.remove(number, this);
+                return present(1);
+            }
+        }
+
+        private List<L> present(int from) {
+            synchronized (LaneAssemblies.this) {
+                List<L> present = new ArrayList<>();
+                for (int i = from; i < lanes.length; i++) {
+                    if (lanes[i] != null) {
+                        @SuppressWarnings("unchecked") // only lanes are put in
+                        L lane = (L) Objects.requireNonNull(lanes[i]);
+                        present.add(lane);
+                    }
+                }
+                return present;
+            }
+        }
+    }
+
+    /**
+     * Begins with the first lane.
+     *
+     * @param lanes how many it will have
+     * @throws HandshakeException when another connection under way has this number
+     */
+    public Assembly begin(Handshake.Claim claim, int lanes, L first) {
+        Assembly assembly = new Assembly(Identity.of(claim), lanes, first);
+        synchronized (this) {
+            if (assemblies.putIfAbsent(assembly.number, assembly) != null) {
+                throw new HandshakeException("its connection has the number of another one");
+            }
+        }
+        return assembly;
+    }
+
+    /**
+     * Welcomes a further lane, or refuses it. From the return on, it is its assembly's.
+     *
+     * @return false when its assembly ended meanwhile: it is still the caller's
+     * @throws HandshakeException when nobody waits for it
+     */
+    public boolean add(L lane, Handshake.Accepted accepted, long deadlineNs) {
+        Handshake.Claim claim = accepted.claim();
+        Assembly assembly = waitingFor(claim);
+        if (assembly == null) {
+            accepted.refuse("nobody waits for this lane", deadlineNs);
+            throw new HandshakeException("nobody waits for its lane %d".formatted(claim.lane()));
+        }
+        accepted.welcome(assembly.lanes.length, deadlineNs);
+        synchronized (this) {
+            // Again: saying welcome takes its time.
+            if (waitingFor(claim) != assembly) {
+                return false;
+            }
+            assembly.lanes[claim.lane()] = lane;
+        }
+        assembly.missing.countDown();
+        return true;
+    }
+
+    private synchronized @Nullable Assembly waitingFor(Handshake.Claim claim) {
+        Assembly assembly = assemblies.get(Identity.of(claim));
+        boolean waits =
+                assembly != null && claim.lane() < assembly.lanes.length && assembly.lanes[claim.lane()] == null;
+        return waits ? assembly : null;
+    }
+}
