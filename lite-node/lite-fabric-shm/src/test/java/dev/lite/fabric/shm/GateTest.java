@@ -4,21 +4,98 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongConsumer;
+import java.util.function.LongSupplier;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.MethodSource;
 
+/** What both gates promise: the one for whoever stays, and the one for posts. */
+@ParameterizedClass
+@MethodSource("gates")
 class GateTest {
-    private final Gate gate = new Gate();
+    private static final long REFUSED = 0;
+
+    private final AnyGate gate;
+
+    GateTest(Kind kind) {
+        gate = kind.make();
+    }
+
+    private interface AnyGate {
+        boolean open();
+
+        long enter();
+
+        void exit(long stamp);
+
+        void close();
+    }
+
+    enum Kind {
+        FOR_STAYING {
+            @Override
+            AnyGate make() {
+                Gate gate = new Gate();
+                return of(gate::open, gate::enter, gate::exit, gate::close);
+            }
+        },
+        FOR_POSTS {
+            @Override
+            AnyGate make() {
+                PostGate gate = new PostGate();
+                return of(gate::open, gate::enter, gate::exit, gate::close);
+            }
+        };
+
+        abstract AnyGate make();
+
+        private static AnyGate of(BooleanSupplier open, LongSupplier enter, LongConsumer exit, Runnable close) {
+            return new AnyGate() {
+                @Override
+                public boolean open() {
+                    return open.getAsBoolean();
+                }
+
+                @Override
+                public long enter() {
+                    return enter.getAsLong();
+                }
+
+                @Override
+                public void exit(long stamp) {
+                    exit.accept(stamp);
+                }
+
+                @Override
+                public void close() {
+                    close.run();
+                }
+            };
+        }
+    }
+
+    static Stream<Kind> gates() {
+        return Stream.of(Kind.values());
+    }
+
+    @Test
+    void bothRefuseByTheSameStamp() {
+        assertThat(Gate.REFUSED).isEqualTo(PostGate.REFUSED).isEqualTo(REFUSED);
+    }
 
     @Test
     void nobodyEntersBeforeItIsOpenNorAfterItIsClosed() {
-        assertThat(gate.enter()).isEqualTo(Gate.REFUSED);
+        assertThat(gate.enter()).isEqualTo(REFUSED);
         assertThat(gate.open()).isTrue();
         long stamp = gate.enter();
-        assertThat(stamp).isNotEqualTo(Gate.REFUSED);
+        assertThat(stamp).isNotEqualTo(REFUSED);
         gate.exit(stamp);
         gate.close();
         gate.close();
-        assertThat(gate.enter()).isEqualTo(Gate.REFUSED);
+        assertThat(gate.enter()).isEqualTo(REFUSED);
         assertThat(gate.open()).isFalse();
     }
 
@@ -32,7 +109,7 @@ class GateTest {
         var users = new Thread[3];
         for (int i = 0; i < users.length; i++) {
             users[i] = Thread.ofPlatform().daemon().start(() -> {
-                for (long stamp = gate.enter(); stamp != Gate.REFUSED; stamp = gate.enter()) {
+                for (long stamp = gate.enter(); stamp != REFUSED; stamp = gate.enter()) {
                     inside.incrementAndGet();
                     entered.incrementAndGet();
                     if (closed.get()) {
