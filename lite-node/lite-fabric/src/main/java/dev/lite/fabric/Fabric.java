@@ -32,8 +32,8 @@ public interface Fabric extends AutoCloseable {
     /**
      * Hands at most {@code limit} completions, immediates and connection events to the handler. Never blocks. Poll role.
      *
-     * @return how many it handed over, or 1 when there was nothing to hand over, but something to do for a peer; 0 when
-     *     there was nothing to do
+     * @return how many it handed over, or 1 when there was nothing to hand over, but something to do for a peer (see
+     *     {@link FabricCapabilities}); 0 when there was nothing to do
      */
     int poll(int limit);
 

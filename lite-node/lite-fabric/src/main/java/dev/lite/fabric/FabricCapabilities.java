@@ -6,5 +6,7 @@ package dev.lite.fabric;
  * @param operationBytesMax the longest single read or write, in bytes
  * @param registeredLocalMemory whether local memory in a post must lie in the registered memory
  * @param oneSided whether reads and writes use no CPU of the peer
+ * @param atomicsByOwner whether atomic steps are made by the owner of the word, inside its {@link Fabric#poll}
  */
-public record FabricCapabilities(long operationBytesMax, boolean registeredLocalMemory, boolean oneSided) {}
+public record FabricCapabilities(
+        long operationBytesMax, boolean registeredLocalMemory, boolean oneSided, boolean atomicsByOwner) {}

@@ -26,7 +26,8 @@ final class RdmaFabric implements Fabric {
     /** At a megabyte in a tenth of a second this still ends before the peer counts as gone. */
     static final long OPERATION_BYTES_MAX = 16 << 20;
 
-    private static final FabricCapabilities CAPABILITIES = new FabricCapabilities(OPERATION_BYTES_MAX, true, true);
+    private static final FabricCapabilities CAPABILITIES =
+            new FabricCapabilities(OPERATION_BYTES_MAX, true, true, true);
 
     /** "LITERDM" and the version of the protocol. */
     static final long PROTOCOL = 0x4C49544552444D01L;
@@ -79,6 +80,9 @@ final class RdmaFabric implements Fabric {
     private boolean queueEmpty;
 
     private boolean debts;
+    /** Poll role: whether this poll did something for a peer. */
+    private boolean served;
+
     private long lastPollNs = System.nanoTime();
     private long lastTickNs = lastPollNs;
 
@@ -215,6 +219,7 @@ final class RdmaFabric implements Fabric {
             }
             handed += handle(event);
         }
+        served = false;
         if (!early.isEmpty()) {
             handed += hearEarly(limit - handed);
         }
@@ -226,7 +231,8 @@ final class RdmaFabric implements Fabric {
             tick(now);
         }
         lastPollNs = now;
-        return handed;
+        // What peers asked for is work, too: whoever polls must not take it for a time in which nothing came.
+        return handed == 0 && served && limit > 0 ? 1 : handed;
     }
 
     private void lookForEndedPeers() {
@@ -384,6 +390,7 @@ final class RdmaFabric implements Fabric {
             handed = 1;
         } else {
             handed = mailbox.took(endpoint, handler, count);
+            served |= handed == 0;
         }
         debts |= mailbox.owes();
         return handed;

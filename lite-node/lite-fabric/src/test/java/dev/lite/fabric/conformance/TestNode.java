@@ -89,9 +89,11 @@ final class TestNode {
         recorder.enter();
         int handedOver = fabric.poll(limit);
         long calls = recorder.leave();
-        // Where reads and writes need the owner's processor, serving them counts as one; nowhere else.
+        // Where reads and writes, or atomic steps, need the owner's processor, serving them counts as one; nowhere
+        // else.
+        var capabilities = fabric.capabilities();
         boolean onlyForAPeer =
-                calls == 0 && handedOver == 1 && !fabric.capabilities().oneSided();
+                calls == 0 && handedOver == 1 && (!capabilities.oneSided() || capabilities.atomicsByOwner());
         if ((calls != handedOver && !onlyForAPeer) || calls > limit) {
             recorder.violation("poll(%d) answered %d and made %d calls".formatted(limit, handedOver, calls));
         }
