@@ -33,7 +33,7 @@ final class CuratorLeadership implements Leadership {
     CuratorLeadership(ZooKeeperSession session, ZooKeeperPaths paths, String participant) {
         path = paths.leader;
         latch = new LeaderLatch(session.client(), path, participant);
-        candidates = CuratorCache.build(session.client(), path);
+        candidates = session.cache(path);
         candidates
                 .listenable()
                 .addListener(CuratorCacheListener.builder()
