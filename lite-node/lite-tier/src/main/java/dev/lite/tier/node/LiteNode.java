@@ -113,7 +113,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     arena,
                     allocator,
                     posted,
-                    name -> nodeId(directory, name),
+                    this::nodeId,
                     executor,
                     config.pollSpins(),
                     (node, function, principal, head, generation, until) -> Objects.requireNonNull(later.get())
@@ -207,12 +207,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return id;
     }
 
-    private static int nodeId(ClusterDirectory directory, String name) {
+    /** A connected node is known, too: after ZooKeeper was away its registration may be missing for a moment. */
+    private int nodeId(String name) {
         return directory.nodes().stream()
                 .filter(node -> node.name().equals(name))
                 .findFirst()
-                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)))
-                .id();
+                .map(NodeRecord::id)
+                .or(() -> links.peers().stream()
+                        .filter(peer -> peer.hello().node().equals(name))
+                        .findFirst()
+                        .map(Peer::id))
+                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)));
     }
 
     private long bounceMemory() {
