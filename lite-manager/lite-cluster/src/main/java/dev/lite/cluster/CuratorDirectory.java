@@ -134,9 +134,9 @@ public final class CuratorDirectory implements ClusterDirectory {
     }
 
     @Override
-    public List<String> names(String prefix, int limit, Duration deadline) {
+    public List<String> names(String prefix, String after, int limit, Duration deadline) {
         RecordName.checkLimit(limit);
-        return records.names(prefix, limit, begin(deadline));
+        return records.names(prefix, after, limit, begin(deadline));
     }
 
     private Deadline begin(Duration duration) {

@@ -282,12 +282,14 @@ public final class InMemoryDirectory implements ClusterDirectory {
     }
 
     @Override
-    public List<String> names(String prefix, int limit, Duration deadline) {
+    public List<String> names(String prefix, String after, int limit, Duration deadline) {
         RecordName.checkLimit(limit);
         synchronized (store) {
             requireAvailable();
             List<String> names = new ArrayList<>();
-            for (String name : store.records.tailMap(prefix).keySet()) {
+            boolean skips = after.compareTo(prefix) >= 0;
+            for (String name :
+                    store.records.tailMap(skips ? after : prefix, !skips).keySet()) {
                 if (!name.startsWith(prefix) || names.size() == limit) {
                     break;
                 }

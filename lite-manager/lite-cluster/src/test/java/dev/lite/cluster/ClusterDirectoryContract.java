@@ -342,6 +342,23 @@ abstract class ClusterDirectoryContract {
         assertThat(one.names("none", 3, DEADLINE)).isEmpty();
     }
 
+    @Test
+    void aListingGoesOnAfterTheLastNameOfTheOneBefore() {
+        ClusterDirectory one = open();
+        for (String name : List.of("a", "b/1", "b/2", "b/3", "b/4", "c")) {
+            one.create(name, bytes("x"), DEADLINE);
+        }
+
+        assertThat(one.names("b/", "", 3, DEADLINE)).containsExactly("b/1", "b/2", "b/3");
+        assertThat(one.names("b/", "b/3", 3, DEADLINE)).containsExactly("b/4");
+        assertThat(one.names("b/", "b/4", 3, DEADLINE)).isEmpty();
+        assertThat(one.names("b/", "a", 1, DEADLINE)).containsExactly("b/1");
+        assertThat(one.names("b/", "c", 3, DEADLINE)).isEmpty();
+        // A name that was removed meanwhile still says where to go on.
+        assertThat(one.names("b/", "b/2 was here", 3, DEADLINE)).containsExactly("b/3", "b/4");
+        assertThat(one.names("", "b/3", 9, DEADLINE)).containsExactly("b/4", "c");
+    }
+
     // Nodes
 
     @Test

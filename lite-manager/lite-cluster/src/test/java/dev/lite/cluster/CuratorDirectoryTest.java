@@ -243,12 +243,21 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         Leadership second = other.leadership("other");
         List<Boolean> told = new CopyOnWriteArrayList<>();
         second.addListener(told::add);
+        List<List<String>> participants = new CopyOnWriteArrayList<>();
+        second.addParticipantsListener(participants::add);
+        Waits.until(
+                "both know both",
+                () -> first.participants().equals(List.of("one", "other"))
+                        && second.participants().equals(List.of("one", "other")));
 
         first.close();
 
         Waits.until("the second leads", second::isLeader);
         assertThat(first.isLeader()).isFalse();
         assertThat(told).containsExactly(true);
+        Waits.until(
+                "the second knows that it is alone", () -> second.participants().equals(List.of("other")));
+        assertThat(participants).endsWith(List.of("other"));
         second.close();
     }
 }
