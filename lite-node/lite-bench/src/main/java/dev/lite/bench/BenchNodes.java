@@ -50,7 +50,10 @@ final class BenchNodes implements AutoCloseable {
 
     private static List<ClusterDirectory> inMemory(int count) {
         InMemoryDirectory.Store store = new InMemoryDirectory.Store();
-        return Stream.generate(store::open).limit(count).map(ClusterDirectory.class::cast).toList();
+        return Stream.generate(store::open)
+                .limit(count)
+                .map(ClusterDirectory.class::cast)
+                .toList();
     }
 
     private static boolean isAlone(LiteNode node) {

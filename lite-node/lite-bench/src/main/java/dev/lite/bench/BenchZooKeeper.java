@@ -30,7 +30,8 @@ final class BenchZooKeeper implements AutoCloseable {
                             "clientPortAddress=127.0.0.1",
                             "clientPort=" + port));
             process = new ProcessBuilder(
-                            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                            Path.of(System.getProperty("java.home"), "bin", "java")
+                                    .toString(),
                             "-Xmx512m",
                             "-XX:+UseSerialGC",
                             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",

@@ -48,16 +48,14 @@ final class NamesBench implements BenchMain.Benchmark {
             each(0, ALONE, 1, i -> raw.create("warm-up/" + i, record, DEADLINE));
             double rawAlone = each(0, ALONE, 1, i -> raw.create(name(i), record, DEADLINE));
             double rawTogether = each(ALONE, RAW, CALLERS, i -> raw.create(name(i), record, DEADLINE));
-            double readAlone = each(0, ALONE, 1, i -> raw.read(name(i), DEADLINE).orElseThrow());
-            double readTogether = each(ALONE, RAW, CALLERS, i -> raw.read(name(i), DEADLINE).orElseThrow());
+            double readAlone = each(0, ALONE, 1, i -> read(raw, name(i)));
+            double readTogether = each(ALONE, RAW, CALLERS, i -> read(raw, name(i)));
             LmrHandle[] made = new LmrHandle[NAMES];
             LmrHandle[] mapped = new LmrHandle[NAMES];
             long resident = zooKeeper.residentBytes();
             long heap = heapBytes();
             IntConsumer malloc = i -> made[i] = maker.memory()
-                    .malloc(
-                            LmrSpec.of(LMR_BYTES).withName(name(i)).withDefaultPermissions(Permission.READ),
-                            DEADLINE);
+                    .malloc(LmrSpec.of(LMR_BYTES).withName(name(i)).withDefaultPermissions(Permission.READ), DEADLINE);
             report.add("malloc, 1 caller", LMR_BYTES, "us", each(0, ALONE, 1, malloc), rawAlone);
             report.add(
                     "malloc, %d callers".formatted(CALLERS),
@@ -69,7 +67,11 @@ final class NamesBench implements BenchMain.Benchmark {
             IntConsumer map = i -> mapped[i] = mapper.memory().map(name(i), Permission.READ);
             report.add("map, 1 caller", LMR_BYTES, "us", each(0, ALONE, 1, map), readAlone);
             report.add(
-                    "map, %d callers".formatted(CALLERS), LMR_BYTES, "us", each(ALONE, NAMES, CALLERS, map), readTogether);
+                    "map, %d callers".formatted(CALLERS),
+                    LMR_BYTES,
+                    "us",
+                    each(ALONE, NAMES, CALLERS, map),
+                    readTogether);
             long withMapped = heapBytes();
             report.add("heap of a handle, made", 0, "B", (double) (withMade - heap) / NAMES, RECORD_BYTES);
             report.add("heap of a handle, mapped", 0, "B", (double) (withMapped - withMade) / NAMES, RECORD_BYTES);
@@ -85,6 +87,12 @@ final class NamesBench implements BenchMain.Benchmark {
 
     private static CuratorDirectory open(BenchZooKeeper zooKeeper, String cluster) {
         return CuratorDirectory.open(CuratorConfig.of(zooKeeper.connectString(), cluster));
+    }
+
+    private static void read(ClusterDirectory directory, String name) {
+        if (directory.read(name, DEADLINE).isEmpty()) {
+            throw new IllegalStateException("there is no record of " + name);
+        }
     }
 
     private static String name(int i) {

@@ -23,15 +23,14 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import java.util.function.IntFunction;
 import java.util.zip.CRC32;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Applications that work without pause and check every answer: blocks with checksums that are written and read, counters that
- * are added to, a lock under which a plain word is counted, and calls. One worker for each node, each attached to its own
- * and attaching again when that comes back.
+ * are added to, a lock under which a plain word is counted, and calls. One worker for each node, each attached to its own.
+ * A worker whose session is lost for good attaches again.
  *
  * <p>An operation that fails with a {@link LiteException} inside the limit is allowed here, and counted; what it did is in doubt.
  * Anything else is wrong: an answer that cannot be, an effect that is lost or came twice, another exception, an answer after
@@ -41,7 +40,7 @@ final class Workload implements AutoCloseable {
     static final String FUNCTION = "workload/flip";
 
     private static final String MEMORY = "workload/memory";
-    private static final String LOCK = "workload/lock";
+    static final String LOCK = "workload/lock";
     private static final long CHUNK_BYTES = 4 << 20;
     private static final int BLOCK_BYTES = 4096;
     private static final int BLOCKS = 24;
@@ -50,6 +49,8 @@ final class Workload implements AutoCloseable {
 
     private static final long LOCKED_WORD = 64;
     private static final long PAUSE_AFTER_FAILURE_NS = 10_000_000;
+    /** Between two rounds: the processes that are started meanwhile need the machine, too. */
+    private static final long PACE_NS = 2_000_000;
     /** For the answer to come back to a thread of a machine that is busy. */
     private static final Duration SLACK = Clusters.seconds(3);
 
@@ -60,6 +61,7 @@ final class Workload implements AutoCloseable {
     private final int nodes;
     private final IntFunction<Lite> attach;
     private final Duration deadline;
+    private final boolean reattaches;
     private final List<Worker> workers = new ArrayList<>();
     private final ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
     private final Map<String, AtomicLong> failures = new ConcurrentHashMap<>();
@@ -99,6 +101,12 @@ final class Workload implements AutoCloseable {
      * @param deadline how long an operation may take; the nodes' default deadline is the same
      */
     Workload(long seed, int nodes, IntFunction<Lite> attach, Duration deadline) {
+        this(seed, nodes, attach, deadline, false);
+    }
+
+    /** @param reattaches whether a lost session comes back by itself */
+    Workload(long seed, int nodes, IntFunction<Lite> attach, Duration deadline, boolean reattaches) {
+        this.reattaches = reattaches;
         this.seed = seed;
         this.nodes = nodes;
         this.attach = attach;
@@ -111,8 +119,7 @@ final class Workload implements AutoCloseable {
                             LmrSpec.of(nodes * CHUNK_BYTES)
                                     .withName(MEMORY)
                                     .withPlacement(Placement.spread())
-                                    .withDefaultPermissions(
-                                            Permission.READ, Permission.WRITE, Permission.ATOMIC),
+                                    .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC),
                             Clusters.seconds(30));
         }
         for (int node = 1; node <= nodes; node++) {
@@ -148,25 +155,31 @@ final class Workload implements AutoCloseable {
 
     /** Until every worker has done one operation of each kind that began after this call; how long that took. */
     Duration awaitRound(Duration limit) {
-        return awaitRound(limit, () -> true);
+        return awaitRound(limit, workers);
     }
 
-    /** {@link #awaitRound(Duration)}, of the workers of some nodes. */
-    Duration awaitRoundOf(Duration limit, int... some) {
-        List<Worker> awaited =
-                Arrays.stream(some).mapToObj(node -> workers.get(node - 1)).toList();
-        return awaitRound(limit, awaited, () -> true);
+    /** Until each worker of some nodes has had the lock twice; how long that took. */
+    Duration awaitLocks(Duration limit, int... some) {
+        long startNs = System.nanoTime();
+        for (int node : some) {
+            Worker worker = workers.get(node - 1);
+            long before = worker.locks.get();
+            while (worker.locks.get() < before + 2) {
+                if (System.nanoTime() - startNs > limit.toNanos()) {
+                    throw new AssertionError("the worker at node-%d got no lock within %s; failures %s; wrong %s"
+                            .formatted(node, limit, failures, wrong));
+                }
+                LockSupport.parkNanos(2_000_000);
+            }
+        }
+        return Duration.ofNanos(System.nanoTime() - startNs);
     }
 
-    Duration awaitRound(Duration limit, BooleanSupplier also) {
-        return awaitRound(limit, workers, also);
-    }
-
-    private Duration awaitRound(Duration limit, List<Worker> awaited, BooleanSupplier also) {
+    private Duration awaitRound(Duration limit, List<Worker> awaited) {
         long startNs = System.nanoTime();
         List<Long> before = awaited.stream().map(worker -> worker.rounds.get()).toList();
         while (true) {
-            boolean all = also.getAsBoolean();
+            boolean all = true;
             for (int i = 0; i < awaited.size(); i++) {
                 // One more may have begun before.
                 all &= awaited.get(i).rounds.get() >= before.get(i) + 2;
@@ -262,6 +275,7 @@ final class Workload implements AutoCloseable {
         final int node;
         final Thread thread;
         final AtomicLong rounds = new AtomicLong();
+        final AtomicLong locks = new AtomicLong();
         private final Random random;
         /** The number that a block holds, or null when a write of it failed and was not repeated yet. */
         private final @Nullable Long[] blocks = new Long[BLOCKS];
@@ -290,6 +304,7 @@ final class Workload implements AutoCloseable {
                 if (whole) {
                     rounds.incrementAndGet();
                 }
+                LockSupport.parkNanos(PACE_NS);
             }
         }
 
@@ -320,7 +335,7 @@ final class Workload implements AutoCloseable {
 
         private void attachIfLost() {
             Lite now = session;
-            if (now == null || !now.isOpen() || memory == null) {
+            if (now == null || memory == null || !reattaches && !now.isOpen()) {
                 detach();
                 attachAgain();
             }
@@ -432,6 +447,7 @@ final class Workload implements AutoCloseable {
                 memory().write(LOCKED_WORD, next);
                 locked.certain.incrementAndGet();
                 locked.doubtful.decrementAndGet();
+                locks.incrementAndGet();
             }
         }
 

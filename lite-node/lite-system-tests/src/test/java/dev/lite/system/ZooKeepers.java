@@ -112,6 +112,8 @@ final class ZooKeepers implements AutoCloseable {
                     "-Xmx128m",
                     "-XX:+UseSerialGC",
                     "-XX:TieredStopAtLevel=1",
+                    // In KiB: its log is not to take 64 MiB of a small disk at once.
+                    "-Dzookeeper.preAllocSize=256",
                     "-cp",
                     System.getProperty("java.class.path"),
                     ZooKeeperProcess.class.getName(),

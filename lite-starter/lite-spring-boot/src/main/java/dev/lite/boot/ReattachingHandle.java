@@ -64,7 +64,7 @@ final class ReattachingHandle implements LmrHandle {
         keeper.lockUntil(mapping, deadlineNs, this::describe);
         try {
             Mapped now = mapped;
-            if (now != lost) {
+            if (now.session() != lost.session()) {
                 return now;
             }
             if (unmapped) {
@@ -74,8 +74,9 @@ final class ReattachingHandle implements LmrHandle {
             LmrHandle handle = mapAt(session, deadlineNs);
             if (handle.id() != id) {
                 handle.unmap();
-                throw new LmrFreedException("%s was freed while the session was lost; its name belongs to the LMR %d now"
-                        .formatted(describe(), handle.id()));
+                throw new LmrFreedException(
+                        "%s was freed while the session was lost; its name belongs to the LMR %d now"
+                                .formatted(describe(), handle.id()));
             }
             Mapped made = new Mapped(session, handle);
             mapped = made;
@@ -88,8 +89,8 @@ final class ReattachingHandle implements LmrHandle {
     private LmrHandle mapAt(Lite session, long deadlineNs) {
         long leftNs = deadlineNs - System.nanoTime();
         if (leftNs <= 0) {
-            throw new LiteTimeoutException("mapping %s again took longer than the deadline of %s"
-                    .formatted(describe(), keeper.deadline()));
+            throw new LiteTimeoutException(
+                    "mapping %s again took longer than the deadline of %s".formatted(describe(), keeper.deadline()));
         }
         Duration left = Duration.ofNanos(leftNs);
         try {

@@ -77,15 +77,19 @@ final class ReattachingMemory implements LtMemory {
     @Override
     public void memcpy(
             LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
-        copy(source, destination, (memory, from, to) -> memory.memcpy(
-                from, sourceOffset, to, destinationOffset, length));
+        copy(
+                source,
+                destination,
+                (memory, from, to) -> memory.memcpy(from, sourceOffset, to, destinationOffset, length));
     }
 
     @Override
     public void memmove(
             LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length) {
-        copy(source, destination, (memory, from, to) -> memory.memmove(
-                from, sourceOffset, to, destinationOffset, length));
+        copy(
+                source,
+                destination,
+                (memory, from, to) -> memory.memmove(from, sourceOffset, to, destinationOffset, length));
     }
 
     private interface Copy {
