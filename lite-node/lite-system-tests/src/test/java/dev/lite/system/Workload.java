@@ -335,7 +335,7 @@ final class Workload implements AutoCloseable {
 
         private void attachIfLost() {
             Lite now = session;
-            if (now == null || memory == null || !reattaches && !now.isOpen()) {
+            if (now == null || memory == null || (!reattaches && !now.isOpen())) {
                 detach();
                 attachAgain();
             }
