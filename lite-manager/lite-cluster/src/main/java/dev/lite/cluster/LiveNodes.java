@@ -9,15 +9,10 @@ import java.util.function.Consumer;
 import org.apache.curator.framework.recipes.cache.ChildData;
 import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
-import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.KeeperException.Code;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** The registrations: as last heard through a watch, or as they are now. Any thread. */
 final class LiveNodes implements AutoCloseable {
-    private static final Logger log = LoggerFactory.getLogger(LiveNodes.class);
-
     private final ZooKeeperSession session;
     private final ZooKeeperPaths paths;
     private final ListenerThread listeners;
@@ -40,9 +35,7 @@ final class LiveNodes implements AutoCloseable {
         this.paths = paths;
         this.listeners = listeners;
         this.onChange = onChange;
-        cache = CuratorCache.builder(session.client(), paths.live)
-                .withExceptionHandler(LiveNodes::cacheFailed)
-                .build();
+        cache = session.cache(paths.live);
         cache.listenable()
                 .addListener(CuratorCacheListener.builder()
                         .forAll((type, before, after) -> queueRefresh())
@@ -51,14 +44,6 @@ final class LiveNodes implements AutoCloseable {
                             queueRefresh();
                         })
                         .build());
-    }
-
-    private static void cacheFailed(Exception e) {
-        if (e instanceof KeeperException.NoAuthException) {
-            log.debug("the registrations may not be heard, as every call with a deadline is told", e);
-        } else {
-            log.warn("The registrations are not heard for now: {}", e.toString());
-        }
     }
 
     void start() {

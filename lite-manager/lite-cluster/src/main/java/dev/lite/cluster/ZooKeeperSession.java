@@ -15,6 +15,7 @@ import java.util.function.Consumer;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.api.ACLProvider;
+import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.BoundedExponentialBackoffRetry;
 import org.apache.zookeeper.CreateMode;
@@ -137,6 +138,16 @@ final class ZooKeeperSession implements AutoCloseable {
 
     CuratorFramework client() {
         return client;
+    }
+
+    /** What is at or below a path, kept up to date while the connection lasts; not started yet, and the caller's. */
+    CuratorCache cache(String path, CuratorCache.Options... options) {
+        return CuratorCache.builder(client, path)
+                .withOptions(options)
+                // One line: a connection that is lost was told already, and a refusal is told by whoever asks next.
+                .withExceptionHandler(e ->
+                        log.warn("ZooKeeper at {}: {} cannot be watched now: {}", connectString, path, e.getMessage()))
+                .build();
     }
 
     /** The number of the session that requests go to now. */
