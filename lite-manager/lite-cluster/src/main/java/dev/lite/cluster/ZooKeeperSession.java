@@ -78,6 +78,12 @@ final class ZooKeeperSession implements AutoCloseable {
                 .retryPolicy(new BoundedExponentialBackoffRetry(50, 1000, 10))
                 // The servers that were configured, not the addresses that they have for each other.
                 .ensembleTracker(false)
+                // Only ZooKeeper says that a session is over. By a guess of the client, after a silence as long as the
+                // time-out, every
+                // ZooKeeper that was away would come back to new sessions and registrations of everybody, for nothing:
+                // it keeps the
+                // sessions over its restarts and grants them their whole time-out again.
+                .simulatedSessionExpirationPercent(0)
                 .dontUseContainerParents()
                 .aclProvider(new OneAcl(acl));
         if (credentials != null) {
