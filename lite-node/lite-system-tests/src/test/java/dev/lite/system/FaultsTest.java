@@ -73,6 +73,7 @@ class FaultsTest {
                 .fabrics(FABRICS.split(","))
                 .nodeProperty("lite.node.deadline", DEADLINE.toMillis() + "ms")
                 .retainArenas(true)
+                .stopDeadline(Clusters.seconds(60))
                 .build();
         cluster.startManager(1);
         cluster.startManager(2);

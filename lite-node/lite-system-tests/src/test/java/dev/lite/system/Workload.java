@@ -24,6 +24,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntFunction;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import java.util.zip.CRC32;
 import org.jspecify.annotations.Nullable;
 
@@ -128,7 +130,7 @@ final class Workload implements AutoCloseable {
     }
 
     void start() {
-        workers.forEach(worker -> worker.thread.start());
+        workers.forEach(worker -> worker.threads.forEach(Thread::start));
     }
 
     /** What was counted so far. */
@@ -155,7 +157,27 @@ final class Workload implements AutoCloseable {
 
     /** Until every worker has done one operation of each kind that began after this call; how long that took. */
     Duration awaitRound(Duration limit) {
-        return awaitRound(limit, workers);
+        long startNs = System.nanoTime();
+        List<Long> before = progress();
+        while (true) {
+            List<Long> now = progress();
+            // One more of each may have begun before.
+            if (IntStream.range(0, now.size()).allMatch(i -> now.get(i) >= before.get(i) + 2)) {
+                return Duration.ofNanos(System.nanoTime() - startNs);
+            }
+            if (System.nanoTime() - startNs > limit.toNanos()) {
+                throw new AssertionError(
+                        "not every worker went on within %s: rounds and locks were %s and are %s; failures %s; wrong %s"
+                                .formatted(limit, before, now, failures, wrong));
+            }
+            LockSupport.parkNanos(5_000_000);
+        }
+    }
+
+    private List<Long> progress() {
+        return workers.stream()
+                .flatMap(worker -> Stream.of(worker.rounds.get(), worker.locks.get()))
+                .toList();
     }
 
     /** Until each worker of some nodes has had the lock twice; how long that took. */
@@ -225,19 +247,21 @@ final class Workload implements AutoCloseable {
 
     private void endWorkers() {
         stop.set(true);
+        ended = true;
+        long endNs = System.nanoTime() + deadline.multipliedBy(3).plus(SLACK).toNanos();
         for (Worker worker : workers) {
-            try {
-                worker.thread.join(deadline.multipliedBy(3).plus(SLACK).toMillis());
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new AssertionError("interrupted", e);
-            }
-            if (worker.thread.isAlive()) {
-                report("the worker at node-%d hangs:%n    %s"
-                        .formatted(worker.node, Arrays.toString(worker.thread.getStackTrace())));
+            for (Thread thread : worker.threads) {
+                try {
+                    thread.join(Duration.ofNanos(Math.max(1, endNs - System.nanoTime())));
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    throw new AssertionError("interrupted", e);
+                }
+                if (thread.isAlive()) {
+                    report("%s hangs: %s".formatted(thread.getName(), Arrays.toString(thread.getStackTrace())));
+                }
             }
         }
-        ended = true;
     }
 
     private void expect(Range range, long value, String what) {
@@ -273,7 +297,9 @@ final class Workload implements AutoCloseable {
     /** One application. Its thread works; the calls of others are answered by threads of its session. */
     private final class Worker {
         final int node;
-        final Thread thread;
+        /** For all but the lock, and for the lock: who waits for one thing still does the other. */
+        final List<Thread> threads;
+
         final AtomicLong rounds = new AtomicLong();
         final AtomicLong locks = new AtomicLong();
         private final Random random;
@@ -282,14 +308,16 @@ final class Workload implements AutoCloseable {
 
         private final Map<Long, Boolean> answered = new ConcurrentHashMap<>();
         private volatile @Nullable Lite session;
-        private @Nullable LmrHandle memory;
-        private @Nullable LtLock lock;
+        private volatile @Nullable LmrHandle memory;
+        private volatile @Nullable LtLock lock;
         private long sequence;
 
         Worker(int node) {
             this.node = node;
             this.random = new Random(seed + node);
-            this.thread = Thread.ofPlatform().name("worker-" + node).daemon().unstarted(this::run);
+            this.threads = List.of(
+                    Thread.ofPlatform().name("worker-" + node).daemon().unstarted(this::run),
+                    Thread.ofPlatform().name("locker-" + node).daemon().unstarted(this::runLocks));
             attachAgain();
         }
 
@@ -299,11 +327,17 @@ final class Workload implements AutoCloseable {
                 whole &= attempt("write", this::write);
                 whole &= attempt("read", this::read);
                 whole &= attempt("fetch-add", this::add);
-                whole &= attempt("lock", this::locked);
                 whole &= attempt("call", this::call);
                 if (whole) {
                     rounds.incrementAndGet();
                 }
+                LockSupport.parkNanos(PACE_NS);
+            }
+        }
+
+        private void runLocks() {
+            while (!stop.get()) {
+                boolean unused = attempt("lock", this::locked);
                 LockSupport.parkNanos(PACE_NS);
             }
         }
