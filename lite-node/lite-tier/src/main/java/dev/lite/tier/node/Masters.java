@@ -173,14 +173,12 @@ final class Masters {
         }
     }
 
-    /** Whether nobody carries a move out: its mover is gone, or is this node and knows nothing of it. */
+    /** Whether nobody carries a move out: its mover is fenced, or is this node and knows nothing of it. */
     private boolean isForsaken(long id, Move move, boolean own) {
-        if (move.node() == self.id() && move.incarnation() == self.incarnation()) {
+        if (move.node() == self.id() && move.incarnation() == mappers.ownIncarnation()) {
             return own || !moving.contains(id);
         }
-        return mappers.isGone(move.node())
-                || directory.nodes().stream()
-                        .anyMatch(node -> node.id() == move.node() && node.incarnation() != move.incarnation());
+        return mappers.isFenced(move.node(), move.incarnation());
     }
 
     void move(@Nullable String name, long id, String master, String nodeName, Deadline deadline) {
@@ -212,7 +210,7 @@ final class Masters {
         }
         int chunkShift = Layout.chunkShift(before.size(), 1);
         List<Share> target = allocation.allocate(id, before.size(), chunkShift, List.of(node), deadline);
-        Move move = new Move(self.id(), self.incarnation(), chunkShift, target);
+        Move move = new Move(self.id(), mappers.ownIncarnation(), chunkShift, target);
         Collection<CompletableFuture<@Nullable Void>> copies = new ConcurrentLinkedQueue<>();
         boolean begun = false;
         boolean done = false;
