@@ -99,6 +99,14 @@ public interface ClusterDirectory extends AutoCloseable {
      */
     List<String> names(String prefix, String after, int limit, Duration deadline);
 
+    /**
+     * Calls {@code changed} soon, and then whenever the record of a name may have changed, until this directory is closed;
+     * several changes may be told as one. For a handful of names.
+     *
+     * @param changed runs on the thread of the listeners; must not block
+     */
+    void watch(String name, Runnable changed);
+
     /** Ends the registration and the session. A second call does nothing. */
     @Override
     void close();

@@ -21,6 +21,7 @@ public final class CuratorDirectory implements ClusterDirectory {
     private final LiveNodes live;
     private final Registrar registrar;
     private final RecordStore records;
+    private final RecordWatches watches;
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean layoutMade;
 
@@ -30,6 +31,7 @@ public final class CuratorDirectory implements ClusterDirectory {
         session = new ZooKeeperSession(config);
         registrar = new Registrar(session, paths, listeners, "lite-registrar-" + config.cluster());
         records = new RecordStore(session, paths);
+        watches = new RecordWatches(session, listeners);
         live = new LiveNodes(session, paths, listeners, this::nodesChanged);
     }
 
@@ -133,6 +135,12 @@ public final class CuratorDirectory implements ClusterDirectory {
         return records.names(prefix, after, limit, begin(deadline));
     }
 
+    @Override
+    public void watch(String name, Runnable changed) {
+        RecordName.check(name);
+        watches.add(paths.record(name), changed);
+    }
+
     private Deadline begin(Duration duration) {
         Deadline deadline = Deadline.after(duration);
         session.requireUp(deadline);
@@ -162,6 +170,7 @@ public final class CuratorDirectory implements ClusterDirectory {
         if (closed.compareAndSet(false, true)) {
             registrar.close();
             live.close();
+            watches.close();
             session.close();
             listeners.close();
         }

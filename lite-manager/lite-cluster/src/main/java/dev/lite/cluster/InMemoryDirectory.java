@@ -28,6 +28,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
     private boolean closed;
     private List<NodeRecord> nodesHeard = List.of();
     private @Nullable NodeAdvert advert;
+    private final Map<String, List<Runnable>> watches = new HashMap<>();
 
     private InMemoryDirectory(Store store) {
         this.store = store;
@@ -65,6 +66,14 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 if (session.available) {
                     session.nodesHeard = nodes;
                     session.listeners.tell(listener -> listener.nodesChanged(nodes));
+                }
+            }
+        }
+
+        private void tellChanged(String name) {
+            for (InMemoryDirectory session : sessions) {
+                if (session.available) {
+                    session.watches.getOrDefault(name, List.of()).forEach(session.listeners::tellSafely);
                 }
             }
         }
@@ -151,6 +160,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 List<NodeRecord> nodes = store.nodes();
                 nodesHeard = nodes;
                 listeners.tell(listener -> listener.nodesChanged(nodes));
+                watches.values().forEach(ofName -> ofName.forEach(listeners::tellSafely));
                 registerAgainIfLost();
             }
         }
@@ -238,6 +248,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
     private int putRecord(String name, byte[] record) {
         int version = ++store.lastVersion;
         store.records.put(name, new VersionedRecord(record.clone(), version));
+        store.tellChanged(name);
         return version;
     }
 
@@ -277,6 +288,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 return false;
             }
             store.records.remove(name);
+            store.tellChanged(name);
             return true;
         }
     }
@@ -296,6 +308,15 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 names.add(name);
             }
             return List.copyOf(names);
+        }
+    }
+
+    @Override
+    public void watch(String name, Runnable changed) {
+        RecordName.check(name);
+        synchronized (store) {
+            watches.computeIfAbsent(name, key -> new ArrayList<>()).add(changed);
+            listeners.tellSafely(changed);
         }
     }
 
