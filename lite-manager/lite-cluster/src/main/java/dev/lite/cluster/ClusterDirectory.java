@@ -57,7 +57,30 @@ public interface ClusterDirectory extends AutoCloseable {
     /** Whether the directory can be reached, as last heard. Never blocks. */
     boolean isAvailable();
 
-    /** Adds a listener. It is told the current nodes soon. */
+    /**
+     * The cluster's epoch as last heard; {@link Epoch#NONE} before the first. Never blocks. As long as no manager leads it
+     * stays as it is, and nobody is removed.
+     */
+    Epoch epoch();
+
+    /**
+     * {@link #epoch}, but as it is now. A node asks after each registration and before it makes or accepts a connection, so
+     * that it never has one to who was removed before.
+     */
+    Epoch epochNow(Duration deadline);
+
+    /**
+     * Says that this node has cut its links to every process that an epoch, or one before it, removed. It may be said again
+     * and lasts as long as the registration.
+     *
+     * @param as the registration that says so
+     * @param epoch the number of an epoch that was heard
+     * @return false when this process's registration is another one by now: what it has cut is to be looked at again
+     * @throws IllegalStateException when this directory has not registered a node
+     */
+    boolean acknowledge(NodeRecord as, long epoch, Duration deadline);
+
+    /** Adds a listener. It is told the current nodes, and the epoch if there is one, soon. */
     void addListener(DirectoryListener listener);
 
     /**

@@ -22,6 +22,7 @@ public final class CuratorDirectory implements ClusterDirectory {
     private final Registrar registrar;
     private final RecordStore records;
     private final RecordWatches watches;
+    private final ZooKeeperEpochs epochs;
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean layoutMade;
 
@@ -33,6 +34,7 @@ public final class CuratorDirectory implements ClusterDirectory {
         records = new RecordStore(session, paths);
         watches = new RecordWatches(session, listeners);
         live = new LiveNodes(session, paths, listeners, this::nodesChanged);
+        epochs = new ZooKeeperEpochs(session, paths, live, listeners, this::begin);
     }
 
     /**
@@ -43,6 +45,7 @@ public final class CuratorDirectory implements ClusterDirectory {
         CuratorDirectory directory = new CuratorDirectory(config);
         directory.session.start(directory::availabilityChanged);
         directory.live.start();
+        directory.epochs.start();
         return directory;
     }
 
@@ -53,6 +56,15 @@ public final class CuratorDirectory implements ClusterDirectory {
      */
     public Leadership leadership(String participant) {
         return new CuratorLeadership(session, paths, participant);
+    }
+
+    /**
+     * Keeps the cluster's epochs while this process leads, on a thread of its own, until that is closed.
+     *
+     * @param leadership of this directory; is to be closed after what this returns
+     */
+    public EpochKeeping keepEpochs(Leadership leadership) {
+        return EpochKeeping.start(epochs, this, leadership);
     }
 
     private void availabilityChanged(boolean available) {
@@ -97,10 +109,28 @@ public final class CuratorDirectory implements ClusterDirectory {
     }
 
     @Override
+    public Epoch epoch() {
+        return epochs.heard();
+    }
+
+    @Override
+    public Epoch epochNow(Duration deadline) {
+        return epochs.now(begin(deadline));
+    }
+
+    @Override
+    public boolean acknowledge(NodeRecord as, long epoch, Duration deadline) {
+        return registrar.isRegistered(as) && epochs.acknowledge(as, epoch, begin(deadline));
+    }
+
+    @Override
     public void addListener(DirectoryListener listener) {
         listeners.add(listener, added -> {
             if (live.isKnown()) {
                 added.nodesChanged(live.heard());
+            }
+            if (epochs.heard().number() > 0) {
+                added.epochChanged(epochs.heard());
             }
         });
     }
@@ -171,6 +201,7 @@ public final class CuratorDirectory implements ClusterDirectory {
             registrar.close();
             live.close();
             watches.close();
+            epochs.close();
             session.close();
             listeners.close();
         }

@@ -2,8 +2,10 @@ package dev.lite.cluster;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -13,6 +15,7 @@ import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
+import org.apache.zookeeper.data.Stat;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,17 +26,19 @@ final class CuratorLeadership implements Leadership {
     /** A latch's znode ends with a number of ten digits; the lowest one leads. */
     private static final int SEQUENCE_DIGITS = 10;
 
+    private final ZooKeeperSession session;
     private final LeaderLatch latch;
     private final CuratorCache candidates;
-    private final String path;
+    private final String root;
     private final List<Consumer<List<String>>> participantsListeners = new CopyOnWriteArrayList<>();
     private volatile List<String> participants = List.of();
     private final AtomicBoolean closed = new AtomicBoolean();
 
     CuratorLeadership(ZooKeeperSession session, ZooKeeperPaths paths, String participant) {
-        path = paths.leader;
-        latch = new LeaderLatch(session.client(), path, participant);
-        candidates = CuratorCache.build(session.client(), path);
+        this.session = session;
+        root = paths.leader;
+        latch = new LeaderLatch(session.client(), root, participant);
+        candidates = CuratorCache.build(session.client(), root);
         candidates
                 .listenable()
                 .addListener(CuratorCacheListener.builder()
@@ -43,7 +48,7 @@ final class CuratorLeadership implements Leadership {
         try {
             latch.start();
         } catch (Exception e) { // declared by Curator; it only hands a task to the client
-            throw new IllegalStateException("the election at %s cannot be joined".formatted(path), e);
+            throw new IllegalStateException("the election at %s cannot be joined".formatted(root), e);
         }
         candidates.start();
     }
@@ -52,7 +57,7 @@ final class CuratorLeadership implements Leadership {
     private synchronized void refresh() {
         List<String> now;
         try (Stream<ChildData> data = candidates.stream()) {
-            now = data.filter(child -> child.getPath().length() > path.length() + SEQUENCE_DIGITS)
+            now = data.filter(child -> child.getPath().length() > root.length() + SEQUENCE_DIGITS)
                     .sorted(Comparator.comparing(CuratorLeadership::sequence))
                     .map(child -> new String(child.getData(), StandardCharsets.UTF_8))
                     .toList();
@@ -71,6 +76,22 @@ final class CuratorLeadership implements Leadership {
     @Override
     public boolean isLeader() {
         return latch.hasLeadership();
+    }
+
+    /** The latch's own word, and its znode still there and of this session: a latch hears of a lost session late. */
+    @Override
+    public boolean isLeaderNow(Duration deadline) {
+        Deadline until = Deadline.after(deadline);
+        session.requireUp(until);
+        String path = latch.getOurPath();
+        if (path == null || !latch.hasLeadership()) {
+            return false;
+        }
+        CompletableFuture<?> synced = session.sync(path);
+        CompletableFuture<Answer<Stat>> looking = session.exists(path, null);
+        session.await(synced, until, "verify the leadership");
+        Answer<Stat> mine = session.await(looking, until, "verify the leadership");
+        return mine.isOk() && mine.get().getEphemeralOwner() == session.sessionId() && latch.hasLeadership();
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.lite.cluster;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -13,6 +14,13 @@ public interface Leadership extends AutoCloseable {
 
     /** Whether this process leads, as last heard. False while the directory cannot be reached. Never blocks. */
     boolean isLeader();
+
+    /**
+     * Whether this process leads now, asked of the directory: before each act of a leader.
+     *
+     * @throws dev.lite.api.ClusterUnavailableException when the directory does not answer in time
+     */
+    boolean isLeaderNow(Duration deadline);
 
     /** Adds a listener, told {@code true} or {@code false} when that changes, on a thread of the directory; must not block. */
     void addListener(Consumer<Boolean> listener);

@@ -78,7 +78,7 @@ final class NodeIdStore {
         }
     }
 
-    private static int parse(String path, String id) {
+    static int parse(String path, String id) {
         try {
             int parsed = Integer.parseInt(id);
             if (parsed >= 0 && parsed <= ClusterDirectory.NODE_ID_MAX) {

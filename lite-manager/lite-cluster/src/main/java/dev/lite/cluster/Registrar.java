@@ -122,6 +122,16 @@ final class Registrar implements AutoCloseable {
         }
     }
 
+    /** Whether this is the present registration; waits while one is made. */
+    boolean isRegistered(NodeRecord record) {
+        lock.lock();
+        try {
+            return NodeIds.isRegistered(record, registered);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** A process that died is registered until its session times out; one that lives stays. */
     private void awaitLeave(String path, Optional<NodeRecord> other, Deadline deadline, String what) {
         long leaveMs = (long) (session.sessionTimeoutMs() * SESSION_TIMEOUT_SLACK);

@@ -89,6 +89,18 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         }
     }
 
+    @Override
+    Runnable startKeeper() {
+        CuratorDirectory manager = openSession(SESSION_TIMEOUT);
+        Leadership leadership = manager.leadership("keeper");
+        EpochKeeping keeping = manager.keepEpochs(leadership);
+        return () -> {
+            keeping.close();
+            leadership.close();
+            manager.close();
+        };
+    }
+
     private CuratorDirectory curator() {
         return (CuratorDirectory) open();
     }
@@ -232,6 +244,45 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
                     .isBetween(Duration.ofMillis(300), Waits.seconds(2));
             assertThat(one.isAvailable()).isFalse();
         }
+    }
+
+    @Test
+    void aLeaderWhosePartInTheElectionIsGoneDoesNotLeadNow() {
+        CuratorDirectory one = curator();
+        try (Leadership leadership = one.leadership("one")) {
+            Waits.until("it leads", leadership::isLeader);
+            assertThat(leadership.isLeaderNow(DEADLINE)).isTrue();
+            String latch = new ZooKeeperPaths(cluster).leader;
+            ZooKeeperSession session = ((CuratorDirectory) open()).session();
+            session.requireUp(Deadline.after(DEADLINE));
+            String part = session.await(session.children(latch), Deadline.after(DEADLINE), "test")
+                    .get()
+                    .getFirst();
+
+            session.await(
+                    session.multi(latch, List.of(Op.delete(latch + "/" + part, -1))), Deadline.after(DEADLINE), "test");
+
+            assertThat(leadership.isLeaderNow(DEADLINE)).isFalse();
+        }
+    }
+
+    @Test
+    void aSecondManagerGoesOnWithARemovalThatTheFirstBegan() {
+        CuratorDirectory one = curator();
+        ClusterDirectory two = open();
+        NodeRecord a = one.register(advert("a"), DEADLINE);
+        NodeRecord b = two.register(advert("b"), DEADLINE);
+        keepEpochs();
+        two.close();
+        Waits.until("b is removed", () -> one.epoch().isRemoved(b.id(), b.incarnation()));
+        stopKeepers();
+        long removed = one.epoch().number();
+        assertThat(one.acknowledge(a, removed, DEADLINE)).isTrue();
+
+        keepEpochs();
+
+        Waits.until("b is fenced", () -> one.epoch().isFenced(b.id(), b.incarnation()));
+        assertThat(one.epoch().number()).isEqualTo(removed);
     }
 
     @Test

@@ -45,6 +45,7 @@ class LiteManagerProcessTest {
                     CuratorDirectory node = CuratorDirectory.open(CuratorConfig.of(zookeeper, "lite"))) {
                 node.register(new NodeAdvert("node-a", NodeAdvert.NO_ID, "host", 1, Map.of()), Duration.ofSeconds(20));
                 ManagerProcess.awaitHealth(health, "\"node-a\"");
+                ManagerProcess.awaitHealth(health, "\"epoch\":1");
                 String secondHealth = second.ready().getProperty("health");
                 assertThat(ManagerProcess.awaitHealth(secondHealth, "\"node-a\""))
                         .contains("\"leader\":false")
