@@ -25,13 +25,19 @@ class ClusterController {
     private final Leadership leadership;
     private final ManagerIdentity identity;
     private final RecordReader records;
+    private final OrderWatch orders;
 
     ClusterController(
-            ClusterDirectory directory, Leadership leadership, ManagerIdentity identity, RecordReader records) {
+            ClusterDirectory directory,
+            Leadership leadership,
+            ManagerIdentity identity,
+            RecordReader records,
+            OrderWatch orders) {
         this.directory = directory;
         this.leadership = leadership;
         this.identity = identity;
         this.records = records;
+        this.orders = orders;
     }
 
     @Operation(summary = "This manager, and who leads")
@@ -44,13 +50,23 @@ class ClusterController {
                 leadership.isLeader(),
                 managers.isEmpty() ? null : managers.getFirst(),
                 managers,
-                directory.isAvailable());
+                directory.isAvailable(),
+                directory.epoch().number(),
+                orders.open());
+    }
+
+    @Operation(summary = "The membership as the leading manager numbered it, and who was removed")
+    @GetMapping("/epochs")
+    EpochView epoch() {
+        return EpochView.of(directory.epoch());
     }
 
     @Operation(summary = "The registered nodes, in the order of their numbers")
     @GetMapping("/nodes")
     List<NodeView> nodes() {
-        return directory.nodes().stream().map(NodeView::of).toList();
+        return directory.nodes().stream()
+                .map(node -> NodeView.of(node, orders.draining()))
+                .toList();
     }
 
     @Operation(summary = "A registered node")
@@ -59,7 +75,7 @@ class ClusterController {
         return directory.nodes().stream()
                 .filter(node -> node.name().equals(name))
                 .findFirst()
-                .map(NodeView::of)
+                .map(node -> NodeView.of(node, orders.draining()))
                 .orElseThrow(() -> Refusals.notFound("node", name));
     }
 

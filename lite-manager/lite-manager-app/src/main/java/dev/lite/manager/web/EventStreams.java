@@ -2,8 +2,10 @@ package dev.lite.manager.web;
 
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.DirectoryListener;
+import dev.lite.cluster.Epoch;
 import dev.lite.cluster.Leadership;
 import dev.lite.cluster.NodeRecord;
+import dev.lite.cluster.OrderBook;
 import io.swagger.v3.oas.annotations.Operation;
 import io.swagger.v3.oas.annotations.Parameter;
 import java.io.IOException;
@@ -13,6 +15,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,14 +36,16 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
     private static final int NAME_BYTES = 6;
 
     private final Leadership leadership;
+    private final OrderWatch orders;
     private final EventLog events;
     private final Duration heartbeat;
     private final Duration lifetime;
     private volatile boolean running;
     private List<NodeRecord> before = List.of(); // confined to the directory's thread
 
-    EventStreams(ClusterDirectory directory, Leadership leadership, WebProperties properties) {
+    EventStreams(ClusterDirectory directory, Leadership leadership, OrderWatch orders, WebProperties properties) {
         this.leadership = leadership;
+        this.orders = orders;
         byte[] name = new byte[NAME_BYTES];
         new SecureRandom().nextBytes(name);
         events = new EventLog(HexFormat.of().formatHex(name), properties.events());
@@ -51,12 +56,14 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
         leadership.addListener(leads -> leadershipChanged());
         leadership.addParticipantsListener(participants -> leadershipChanged());
         leadershipChanged();
+        orders.addListener(this::ordersChanged);
+        orders.start();
     }
 
     @Operation(
             summary = "Server-sent events",
             description =
-                    "Begins with an event \"state\", the latest of every kind, or with what was missed since Last-Event-ID. Then: \"nodes\", \"leadership\", \"directory\". The reader connects again when the stream ends.")
+                    "Begins with an event \"state\", the latest of every kind, or with what was missed since Last-Event-ID. Then: \"nodes\", \"epoch\", \"orders\", \"leadership\", \"directory\". The reader connects again when the stream ends.")
     @GetMapping(path = "/api/events", produces = MediaType.TEXT_EVENT_STREAM_VALUE)
     SseEmitter events(
             @Parameter(description = "The id of the last event that was received")
@@ -102,12 +109,27 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
     }
 
     /** A node that came back with a new incarnation both left and joined. */
-    private static List<NodeView> without(List<NodeRecord> nodes, List<NodeRecord> others) {
+    private List<NodeView> without(List<NodeRecord> nodes, List<NodeRecord> others) {
         return views(nodes.stream().filter(node -> !others.contains(node)).toList());
     }
 
-    private static List<NodeView> views(List<NodeRecord> nodes) {
-        return nodes.stream().map(NodeView::of).toList();
+    private List<NodeView> views(List<NodeRecord> nodes) {
+        return nodes.stream().map(node -> NodeView.of(node, orders.draining())).toList();
+    }
+
+    @Override
+    public void epochChanged(Epoch epoch) {
+        EpochView view = EpochView.of(epoch);
+        events.publish("epoch", view, view);
+    }
+
+    private void ordersChanged(@Nullable OrderBook before, OrderBook now) {
+        List<OrderView> changed = now.orders().stream()
+                .filter(order -> before == null || !before.orders().contains(order))
+                .map(OrderView::of)
+                .toList();
+        List<OrderView> open = now.open().stream().map(OrderView::of).toList();
+        events.publish("orders", new OrdersChange(changed, now.draining()), new OrdersState(open, now.draining()));
     }
 
     @Override
@@ -138,6 +160,22 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
      * @param managers who takes part in the election, the leader first
      */
     record LeadershipChange(boolean leads, List<String> managers) {}
+
+    /**
+     * Orders were submitted or changed.
+     *
+     * @param changed as they are now
+     * @param draining the names of the nodes that are drained or are to be
+     */
+    record OrdersChange(List<OrderView> changed, Set<String> draining) {}
+
+    /**
+     * The orders, in the event that a stream begins with.
+     *
+     * @param open those that are neither done nor failed
+     * @param draining the names of the nodes that are drained or are to be
+     */
+    record OrdersState(List<OrderView> open, Set<String> draining) {}
 
     /** How many streams there are. */
     int subscribers() {

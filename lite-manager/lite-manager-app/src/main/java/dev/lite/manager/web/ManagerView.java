@@ -13,6 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param leader who leads; absent when that is not known
  * @param managers who takes part in the election, the leader first
  * @param directoryAvailable whether ZooKeeper can be reached
+ * @param epoch the number of the cluster's epoch
+ * @param openOrders how many orders are neither done nor failed
  */
 record ManagerView(
         String cluster,
@@ -20,4 +22,6 @@ record ManagerView(
         boolean leads,
         @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable String leader,
         List<String> managers,
-        boolean directoryAvailable) {}
+        boolean directoryAvailable,
+        long epoch,
+        int openOrders) {}

@@ -2,6 +2,7 @@ package dev.lite.manager.web;
 
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.NodeUnreachableException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.http.HttpHeaders;
@@ -27,6 +28,11 @@ class ProblemAdvice extends ResponseEntityExceptionHandler {
     @ExceptionHandler
     ResponseEntity<ProblemDetail> full(LimitExceededException e) {
         return ResponseEntity.status(HttpStatus.CONFLICT).body(problem(HttpStatus.CONFLICT, e));
+    }
+
+    @ExceptionHandler
+    ResponseEntity<ProblemDetail> noSuchNode(NodeUnreachableException e) {
+        return ResponseEntity.status(HttpStatus.NOT_FOUND).body(problem(HttpStatus.NOT_FOUND, e));
     }
 
     @ExceptionHandler

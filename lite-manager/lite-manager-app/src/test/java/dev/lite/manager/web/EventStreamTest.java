@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -112,7 +113,7 @@ class EventStreamTest {
         }
     }
 
-    private EventReader read(String lastId) throws IOException, InterruptedException {
+    private EventReader read(@Nullable String lastId) throws IOException, InterruptedException {
         return EventReader.open(manager.uri("/api/events"), lastId);
     }
 

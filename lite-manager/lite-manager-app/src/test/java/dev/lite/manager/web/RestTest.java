@@ -9,6 +9,7 @@ import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.manager.RunningManager;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.Socket;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
@@ -245,7 +246,7 @@ class RestTest {
 
     /** For headers that the JDK's client does not let a caller set. */
     private static String raw(String request) throws IOException {
-        try (Socket socket = new Socket("127.0.0.1", manager.port())) {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), manager.port())) {
             socket.setSoTimeout((int) RunningManager.DEADLINE.toMillis());
             socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
             socket.shutdownOutput();
