@@ -38,7 +38,7 @@ final class CuratorLeadership implements Leadership {
         this.session = session;
         root = paths.leader;
         latch = new LeaderLatch(session.client(), root, participant);
-        candidates = CuratorCache.build(session.client(), root);
+        candidates = session.cache(root);
         candidates
                 .listenable()
                 .addListener(CuratorCacheListener.builder()

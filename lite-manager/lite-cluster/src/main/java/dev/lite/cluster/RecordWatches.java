@@ -18,11 +18,8 @@ final class RecordWatches implements AutoCloseable {
 
     void add(String path, Runnable changed) {
         // The cache looks again by itself when the connection comes back.
-        CuratorCache cache = CuratorCache.build(
-                session.client(),
-                path,
-                CuratorCache.Options.SINGLE_NODE_CACHE,
-                CuratorCache.Options.DO_NOT_CLEAR_ON_CLOSE);
+        CuratorCache cache =
+                session.cache(path, CuratorCache.Options.SINGLE_NODE_CACHE, CuratorCache.Options.DO_NOT_CLEAR_ON_CLOSE);
         cache.listenable()
                 .addListener(CuratorCacheListener.builder()
                         .forAll((type, before, after) -> listeners.tellSafely(changed))

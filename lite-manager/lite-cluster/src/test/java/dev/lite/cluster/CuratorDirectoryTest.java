@@ -185,7 +185,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
                             paths.live("a"),
                             List.of(
                                     Op.delete(paths.live("a"), -1),
-                                    ZooKeeperSession.createOp(
+                                    session.createOp(
                                             paths.live("a"),
                                             new LiveEntry("another process", successor).toBytes(),
                                             CreateMode.EPHEMERAL))),
