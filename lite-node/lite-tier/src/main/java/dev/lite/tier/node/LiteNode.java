@@ -38,6 +38,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
@@ -67,6 +68,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final ControlChannel channel;
     private final RpcEngine rpc;
     private final Reclaimer reclaimer;
+    private final OrderExecutor orders;
     private final SyncWords words;
     private final SyncService sync;
     private final ExecutorService executor;
@@ -124,6 +126,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.sync = new SyncService(id, words, new SyncNodeCalls(channel), new View(), executor);
             later.set(new NodeCalls(channel));
             this.reclaimer = memory.start(channel, executor);
+            this.orders = new OrderExecutor(self, directory, memory.drainMarks(), memory.operatorActs(), executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
             links.start(); // a fabric is closed by the thread that polls it
@@ -178,6 +181,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             }
         });
         links.setLive(directory.nodes());
+        orders.start();
         log.info(
                 "node started name={} id={} incarnation={} cluster={} arena={} bytes={} adopted={} lmr-extents={} fabrics={}",
                 self.name(),
@@ -359,6 +363,34 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return config.deadline();
     }
 
+    /**
+     * Moves everything that other nodes can hold away from here, and lets nothing new come, before this node is closed; it
+     * works on until then. LMRs without a name that were made here end with this process, and stay.
+     *
+     * @param timeout for how long at most
+     * @return empty when nothing is left here; otherwise why something is, in words: what stays is kept in the arena
+     */
+    public Optional<String> drain(Duration timeout) {
+        return Optional.ofNullable(orders.drainToLeave(timeout));
+    }
+
+    /** What is done, on a thread of its own, once an operator had this node drained and wants it to leave. */
+    public void onLeave(Runnable action) {
+        orders.onLeave(action);
+    }
+
+    /** Bytes of LMRs in this node's arena, without what serves the process. Looks through the whole arena. */
+    public long lmrBytes() {
+        return allocator.bytesByLmr().values().stream()
+                .mapToLong(Long::longValue)
+                .sum();
+    }
+
+    /** Whether this node takes no new memory because it is being drained, or was. */
+    public boolean isDraining() {
+        return memory.drainMarks().isClosed();
+    }
+
     /** Ends the sessions, leaves the cluster's fabrics, unmaps the arena. A second call does nothing. */
     @Override
     public void close() {
@@ -368,6 +400,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             }
             closed = true;
         }
+        orders.close();
         sessions.forEach(PrincipalSession::close);
         reclaimer.drain(Deadline.in(config.deadline()));
         reclaimer.close();
