@@ -160,6 +160,7 @@ final class RdmaFabric implements Fabric {
                 new InetSocketAddress(host, options.port()),
                 completionEntries(),
                 segment,
+                options.windows(),
                 lanes,
                 this::requested);
         try {

@@ -38,6 +38,7 @@ final class Resources implements AutoCloseable {
             InetSocketAddress address,
             int entries,
             MemorySegment segment,
+            Windows windows,
             Lanes lanes,
             Consumer<ConnectionManager.Id> requests) {
         ConnectionManager manager;
@@ -54,7 +55,7 @@ final class Resources implements AutoCloseable {
             made.channel = verbs.createCompletionChannel(context);
             made.queue = verbs.createCompletionQueue(context, made.channel, entries);
             made.completions = new Completions(verbs, made.queue, entries, lanes);
-            made.memory = OwnMemory.register(verbs, made.domain, segment);
+            made.memory = OwnMemory.register(verbs, made.domain, segment, windows);
             return made;
         } catch (VerbsException e) {
             made.giveUp();

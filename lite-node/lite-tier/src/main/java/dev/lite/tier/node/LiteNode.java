@@ -29,7 +29,6 @@ import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.sync.SyncStats;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -231,12 +230,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return arena.address() + run.offset();
     }
 
-    /** Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. */
+    /**
+     * Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. Asked of the kernel: a
+     * name service may not know this host, or not answer.
+     */
     private static String hostName() {
         try {
+            String name =
+                    Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
             String boot =
                     Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
-            return InetAddress.getLocalHost().getHostName() + "/" + boot;
+            return name + "/" + boot;
         } catch (IOException e) {
             throw new UncheckedIOException("cannot tell this host's name and boot id", e);
         }
