@@ -8,6 +8,12 @@ public interface DirectoryListener {
     /** The registered nodes changed; the list is whole and in the order of the ids. */
     default void nodesChanged(List<NodeRecord> nodes) {}
 
+    /**
+     * The cluster's epoch changed: its membership, or a removal that is fenced now. Some on the way to it may have been
+     * passed over.
+     */
+    default void epochChanged(Epoch epoch) {}
+
     /** The directory can be reached again ({@code true}) or not any more. Nothing is lost by that alone. */
     default void availabilityChanged(boolean available) {}
 

@@ -199,7 +199,7 @@ final class RecordStore {
     }
 
     /** Asks all buckets at once: {@value RecordName#BUCKETS} requests under way, each of at most 1 MiB of answer. */
-    List<String> names(String prefix, int limit, Deadline deadline) {
+    List<String> names(String prefix, String after, int limit, Deadline deadline) {
         CompletableFuture<?> synced = session.sync(paths.names);
         List<CompletableFuture<Answer<List<String>>>> buckets = new ArrayList<>(RecordName.BUCKETS);
         for (int bucket = 0; bucket < RecordName.BUCKETS; bucket++) {
@@ -214,7 +214,7 @@ final class RecordStore {
             }
             for (String child : children.get()) {
                 String name = RecordName.decode(child);
-                if (name.startsWith(prefix) && first.add(name) && first.size() > limit) {
+                if (name.startsWith(prefix) && name.compareTo(after) > 0 && first.add(name) && first.size() > limit) {
                     first.removeLast();
                 }
             }

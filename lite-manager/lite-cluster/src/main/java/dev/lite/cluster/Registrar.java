@@ -109,7 +109,7 @@ final class Registrar implements AutoCloseable {
             int before = idData.stat().getVersion();
             NodeRecord record = NodeIds.record(wanted, id, before + 1L);
             operations.add(Op.setData(paths.id(wanted.name()), idData.bytes(), before));
-            operations.add(ZooKeeperSession.createOp(
+            operations.add(session.createOp(
                     paths.live(wanted.name()), new LiveEntry(owner, record).toBytes(), CreateMode.EPHEMERAL));
             Answer<List<OpResult>> made =
                     session.await(session.multi(paths.live(wanted.name()), operations), deadline, what);
@@ -119,6 +119,16 @@ final class Registrar implements AutoCloseable {
             if (!made.is(Code.BADVERSION) && !made.is(Code.NODEEXISTS) && !made.is(Code.NONODE)) {
                 throw made.unexpected();
             }
+        }
+    }
+
+    /** Whether this is the present registration; waits while one is made. */
+    boolean isRegistered(NodeRecord record) {
+        lock.lock();
+        try {
+            return NodeIds.isRegistered(record, registered);
+        } finally {
+            lock.unlock();
         }
     }
 

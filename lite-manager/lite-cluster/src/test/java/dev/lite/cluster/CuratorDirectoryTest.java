@@ -89,6 +89,18 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         }
     }
 
+    @Override
+    Runnable startKeeper() {
+        CuratorDirectory manager = openSession(SESSION_TIMEOUT);
+        Leadership leadership = manager.leadership("keeper");
+        EpochKeeping keeping = manager.keepEpochs(leadership);
+        return () -> {
+            keeping.close();
+            leadership.close();
+            manager.close();
+        };
+    }
+
     private CuratorDirectory curator() {
         return (CuratorDirectory) open();
     }
@@ -173,7 +185,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
                             paths.live("a"),
                             List.of(
                                     Op.delete(paths.live("a"), -1),
-                                    ZooKeeperSession.createOp(
+                                    session.createOp(
                                             paths.live("a"),
                                             new LiveEntry("another process", successor).toBytes(),
                                             CreateMode.EPHEMERAL))),
@@ -235,6 +247,45 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     }
 
     @Test
+    void aLeaderWhosePartInTheElectionIsGoneDoesNotLeadNow() {
+        CuratorDirectory one = curator();
+        try (Leadership leadership = one.leadership("one")) {
+            Waits.until("it leads", leadership::isLeader);
+            assertThat(leadership.isLeaderNow(DEADLINE)).isTrue();
+            String latch = new ZooKeeperPaths(cluster).leader;
+            ZooKeeperSession session = ((CuratorDirectory) open()).session();
+            session.requireUp(Deadline.after(DEADLINE));
+            String part = session.await(session.children(latch), Deadline.after(DEADLINE), "test")
+                    .get()
+                    .getFirst();
+
+            session.await(
+                    session.multi(latch, List.of(Op.delete(latch + "/" + part, -1))), Deadline.after(DEADLINE), "test");
+
+            assertThat(leadership.isLeaderNow(DEADLINE)).isFalse();
+        }
+    }
+
+    @Test
+    void aSecondManagerGoesOnWithARemovalThatTheFirstBegan() {
+        CuratorDirectory one = curator();
+        ClusterDirectory two = open();
+        NodeRecord a = one.register(advert("a"), DEADLINE);
+        NodeRecord b = two.register(advert("b"), DEADLINE);
+        keepEpochs();
+        two.close();
+        Waits.until("b is removed", () -> one.epoch().isRemoved(b.id(), b.incarnation()));
+        stopKeepers();
+        long removed = one.epoch().number();
+        assertThat(one.acknowledge(a, removed, DEADLINE)).isTrue();
+
+        keepEpochs();
+
+        Waits.until("b is fenced", () -> one.epoch().isFenced(b.id(), b.incarnation()));
+        assertThat(one.epoch().number()).isEqualTo(removed);
+    }
+
+    @Test
     void oneOfTwoManagersLeadsAndTheOtherFollows() {
         CuratorDirectory one = curator();
         CuratorDirectory other = curator();
@@ -243,12 +294,21 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         Leadership second = other.leadership("other");
         List<Boolean> told = new CopyOnWriteArrayList<>();
         second.addListener(told::add);
+        List<List<String>> participants = new CopyOnWriteArrayList<>();
+        second.addParticipantsListener(participants::add);
+        Waits.until(
+                "both know both",
+                () -> first.participants().equals(List.of("one", "other"))
+                        && second.participants().equals(List.of("one", "other")));
 
         first.close();
 
         Waits.until("the second leads", second::isLeader);
         assertThat(first.isLeader()).isFalse();
         assertThat(told).containsExactly(true);
+        Waits.until(
+                "the second knows that it is alone", () -> second.participants().equals(List.of("other")));
+        assertThat(participants).endsWith(List.of("other"));
         second.close();
     }
 }

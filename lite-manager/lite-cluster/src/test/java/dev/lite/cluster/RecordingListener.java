@@ -8,6 +8,7 @@ final class RecordingListener implements DirectoryListener {
     final List<List<String>> nodes = new CopyOnWriteArrayList<>();
     final List<Boolean> availability = new CopyOnWriteArrayList<>();
     final List<NodeRecord> registeredAgain = new CopyOnWriteArrayList<>();
+    final List<Epoch> epochs = new CopyOnWriteArrayList<>();
     final List<String> refused = new CopyOnWriteArrayList<>();
 
     List<String> lastNodes() {
@@ -17,6 +18,11 @@ final class RecordingListener implements DirectoryListener {
     @Override
     public void nodesChanged(List<NodeRecord> changed) {
         nodes.add(changed.stream().map(NodeRecord::name).toList());
+    }
+
+    @Override
+    public void epochChanged(Epoch epoch) {
+        epochs.add(epoch);
     }
 
     @Override

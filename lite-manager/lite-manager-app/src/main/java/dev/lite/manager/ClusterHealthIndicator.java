@@ -28,6 +28,7 @@ class ClusterHealthIndicator extends AbstractHealthIndicator {
                 .withDetail("cluster", cluster.name())
                 .withDetail("directory", available ? "available" : "away")
                 .withDetail("leader", leadership.isLeader())
+                .withDetail("epoch", directory.epoch().number())
                 .withDetail(
                         "nodes",
                         directory.nodes().stream().map(NodeRecord::name).toList());

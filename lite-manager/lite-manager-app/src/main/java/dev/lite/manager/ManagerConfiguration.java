@@ -1,6 +1,7 @@
 package dev.lite.manager;
 
 import dev.lite.cluster.CuratorDirectory;
+import dev.lite.cluster.EpochKeeping;
 import dev.lite.cluster.Leadership;
 import dev.lite.cluster.process.HostName;
 import dev.lite.cluster.process.StartException;
@@ -13,7 +14,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProp
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/** The manager's parts. Spring closes them in the reverse order: the election, the directory, the ZooKeeper. */
+/** The manager's parts. Spring closes them in the reverse order: the keeping of epochs, the election, the directory, the ZooKeeper. */
 @Configuration(proxyBeanMethods = false)
 class ManagerConfiguration {
 
@@ -69,5 +70,10 @@ class ManagerConfiguration {
     @Bean
     Leadership leadership(CuratorDirectory directory, ManagerProperties manager) {
         return directory.leadership(manager.name() == null ? HostName.get() : manager.name());
+    }
+
+    @Bean
+    EpochKeeping epochKeeping(CuratorDirectory directory, Leadership leadership) {
+        return directory.keepEpochs(leadership);
     }
 }
