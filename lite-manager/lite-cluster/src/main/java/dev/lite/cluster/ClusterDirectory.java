@@ -109,7 +109,26 @@ public interface ClusterDirectory extends AutoCloseable {
     boolean delete(String name, int expectedVersion, Duration deadline);
 
     /** The names that begin with {@code prefix}, sorted, at most {@code limit} of them. */
-    List<String> names(String prefix, int limit, Duration deadline);
+    default List<String> names(String prefix, int limit, Duration deadline) {
+        return names(prefix, "", limit, deadline);
+    }
+
+    /**
+     * The names that begin with {@code prefix} and come after {@code after}, in the order of {@link String#compareTo}, at
+     * most {@code limit} of them. With the last name of one call as the next one's {@code after}, every name that is there
+     * all the time is seen exactly once, whatever is made and removed meanwhile.
+     *
+     * @param after any text; empty to begin with the first name
+     */
+    List<String> names(String prefix, String after, int limit, Duration deadline);
+
+    /**
+     * Calls {@code changed} soon, and then whenever the record of a name may have changed, until this directory is closed;
+     * several changes may be told as one. For a handful of names.
+     *
+     * @param changed runs on the thread of the listeners; must not block
+     */
+    void watch(String name, Runnable changed);
 
     /** Ends the registration and the session. A second call does nothing. */
     @Override

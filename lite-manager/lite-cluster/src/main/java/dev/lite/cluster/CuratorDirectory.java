@@ -6,6 +6,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.zookeeper.KeeperException.Code;
+import org.apache.zookeeper.ZooDefs;
+import org.apache.zookeeper.data.ACL;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The directory in ZooKeeper, reached with Curator.
@@ -15,12 +19,15 @@ import org.apache.zookeeper.KeeperException.Code;
  * registration is verified; it is made again, with a new incarnation, if it is not this session's.
  */
 public final class CuratorDirectory implements ClusterDirectory {
+    private static final Logger log = LoggerFactory.getLogger(CuratorDirectory.class);
+
     private final ZooKeeperSession session;
     private final ZooKeeperPaths paths;
     private final ListenerThread listeners;
     private final LiveNodes live;
     private final Registrar registrar;
     private final RecordStore records;
+    private final RecordWatches watches;
     private final ZooKeeperEpochs epochs;
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean layoutMade;
@@ -31,6 +38,7 @@ public final class CuratorDirectory implements ClusterDirectory {
         session = new ZooKeeperSession(config);
         registrar = new Registrar(session, paths, listeners, "lite-registrar-" + config.cluster());
         records = new RecordStore(session, paths);
+        watches = new RecordWatches(session, listeners);
         live = new LiveNodes(session, paths, listeners, this::nodesChanged);
         epochs = new ZooKeeperEpochs(session, paths, live, listeners, this::begin);
     }
@@ -158,9 +166,15 @@ public final class CuratorDirectory implements ClusterDirectory {
     }
 
     @Override
-    public List<String> names(String prefix, int limit, Duration deadline) {
+    public List<String> names(String prefix, String after, int limit, Duration deadline) {
         RecordName.checkLimit(limit);
-        return records.names(prefix, limit, begin(deadline));
+        return records.names(prefix, after, limit, begin(deadline));
+    }
+
+    @Override
+    public void watch(String name, Runnable changed) {
+        RecordName.check(name);
+        watches.add(paths.record(name), changed);
     }
 
     private Deadline begin(Duration duration) {
@@ -175,7 +189,10 @@ public final class CuratorDirectory implements ClusterDirectory {
 
     private void makeLayout(Deadline deadline) {
         for (String path : paths.layout()) {
-            Answer<?> made = session.await(session.create(path, new byte[0]), deadline, "make " + path);
+            Answer<?> made = session.await(
+                    paths.isShared(path) ? session.createShared(path) : session.create(path, new byte[0]),
+                    deadline,
+                    "make " + path);
             if (made.is(Code.NONODE)) {
                 throw new ClusterUnavailableException(
                         "ZooKeeper has no parent for %s; does the path at the end of the connect string exist?"
@@ -185,6 +202,21 @@ public final class CuratorDirectory implements ClusterDirectory {
                 throw made.unexpected();
             }
         }
+        if (session.user() != null) {
+            warnIfOpen(deadline);
+        }
+    }
+
+    /** Credentials protect what is made with them, not what was there before. */
+    private void warnIfOpen(Deadline deadline) {
+        List<ACL> granted = session.await(session.getAcl(paths.base), deadline, "look at who owns " + paths.base)
+                .get();
+        if (granted.stream().anyMatch(acl -> acl.getId().equals(ZooDefs.Ids.ANYONE_ID_UNSAFE))) {
+            log.warn(
+                    "{} was made without a user and password: anybody who reaches ZooKeeper may change what is in it. Give what is there to the user \"{}\" (setAcl -R).",
+                    paths.base,
+                    session.user());
+        }
     }
 
     @Override
@@ -192,6 +224,7 @@ public final class CuratorDirectory implements ClusterDirectory {
         if (closed.compareAndSet(false, true)) {
             registrar.close();
             live.close();
+            watches.close();
             epochs.close();
             session.close();
             listeners.close();

@@ -32,6 +32,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
     private List<NodeRecord> nodesHeard = List.of();
     private Epoch epochHeard = Epoch.NONE;
     private @Nullable NodeAdvert advert;
+    private final Map<String, List<Runnable>> watches = new HashMap<>();
     private @Nullable NodeRecord registered;
 
     private InMemoryDirectory(Store store) {
@@ -122,6 +123,14 @@ public final class InMemoryDirectory implements ClusterDirectory {
             keep();
         }
 
+        private void tellChanged(String name) {
+            for (InMemoryDirectory session : sessions) {
+                if (session.available) {
+                    session.watches.getOrDefault(name, List.of()).forEach(session.listeners::tellSafely);
+                }
+            }
+        }
+
         private int claimId(String name, int heldId) {
             Integer known = ids.get(name);
             if (known != null) {
@@ -204,6 +213,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 List<NodeRecord> nodes = store.nodes();
                 nodesHeard = nodes;
                 listeners.tell(listener -> listener.nodesChanged(nodes));
+                watches.values().forEach(ofName -> ofName.forEach(listeners::tellSafely));
                 registerAgainIfLost();
                 hear(store.epochs.epoch);
             }
@@ -364,6 +374,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
     private int putRecord(String name, byte[] record) {
         int version = ++store.lastVersion;
         store.records.put(name, new VersionedRecord(record.clone(), version));
+        store.tellChanged(name);
         return version;
     }
 
@@ -403,23 +414,35 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 return false;
             }
             store.records.remove(name);
+            store.tellChanged(name);
             return true;
         }
     }
 
     @Override
-    public List<String> names(String prefix, int limit, Duration deadline) {
+    public List<String> names(String prefix, String after, int limit, Duration deadline) {
         RecordName.checkLimit(limit);
         synchronized (store) {
             requireAvailable();
             List<String> names = new ArrayList<>();
-            for (String name : store.records.tailMap(prefix).keySet()) {
+            boolean skips = after.compareTo(prefix) >= 0;
+            for (String name :
+                    store.records.tailMap(skips ? after : prefix, !skips).keySet()) {
                 if (!name.startsWith(prefix) || names.size() == limit) {
                     break;
                 }
                 names.add(name);
             }
             return List.copyOf(names);
+        }
+    }
+
+    @Override
+    public void watch(String name, Runnable changed) {
+        RecordName.check(name);
+        synchronized (store) {
+            watches.computeIfAbsent(name, key -> new ArrayList<>()).add(changed);
+            listeners.tellSafely(changed);
         }
     }
 

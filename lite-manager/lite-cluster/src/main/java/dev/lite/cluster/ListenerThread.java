@@ -67,6 +67,17 @@ final class ListenerThread implements Executor, AutoCloseable {
         }
     }
 
+    /** Runs a callback in order with the calls; one that throws is logged. Any thread; does not block. */
+    void tellSafely(Runnable callback) {
+        execute(() -> {
+            try {
+                callback.run();
+            } catch (RuntimeException e) {
+                log.error("The callback {} failed", callback.getClass().getName(), e);
+            }
+        });
+    }
+
     /** Runs a task in order with the calls; after {@link #close} nothing happens. */
     @Override
     public void execute(Runnable task) {

@@ -39,8 +39,8 @@ final class NodeIdStore {
                     session.multi(
                             paths.byId(id),
                             List.of(
-                                    ZooKeeperSession.createOp(paths.byId(id), bytes(name), CreateMode.PERSISTENT),
-                                    ZooKeeperSession.createOp(
+                                    session.createOp(paths.byId(id), bytes(name), CreateMode.PERSISTENT),
+                                    session.createOp(
                                             paths.id(name), bytes(Integer.toString(id)), CreateMode.PERSISTENT))),
                     deadline,
                     what);

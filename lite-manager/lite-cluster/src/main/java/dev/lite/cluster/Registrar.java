@@ -109,7 +109,7 @@ final class Registrar implements AutoCloseable {
             int before = idData.stat().getVersion();
             NodeRecord record = NodeIds.record(wanted, id, before + 1L);
             operations.add(Op.setData(paths.id(wanted.name()), idData.bytes(), before));
-            operations.add(ZooKeeperSession.createOp(
+            operations.add(session.createOp(
                     paths.live(wanted.name()), new LiveEntry(owner, record).toBytes(), CreateMode.EPHEMERAL));
             Answer<List<OpResult>> made =
                     session.await(session.multi(paths.live(wanted.name()), operations), deadline, what);

@@ -47,7 +47,7 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
         this.live = live;
         this.listeners = listeners;
         this.begin = begin;
-        cache = CuratorCache.build(session.client(), paths.epoch, CuratorCache.Options.SINGLE_NODE_CACHE);
+        cache = session.cache(paths.epoch, CuratorCache.Options.SINGLE_NODE_CACHE);
         cache.listenable()
                 .addListener(CuratorCacheListener.builder()
                         .forCreatesAndChanges((before, after) -> changed(after.getData()))
@@ -149,7 +149,7 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
         Deadline deadline = begin.apply(duration);
         byte[] bytes = JSON.writeValueAsBytes(next);
         Op change = seen.version() == NOT_MADE
-                ? ZooKeeperSession.createOp(paths.epoch, bytes, CreateMode.PERSISTENT)
+                ? session.createOp(paths.epoch, bytes, CreateMode.PERSISTENT)
                 : Op.setData(paths.epoch, bytes, seen.version());
         Answer<List<OpResult>> changed =
                 session.await(session.multi(paths.epoch, List.of(change)), deadline, "change the epoch");
@@ -182,7 +182,7 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
                 }
                 operations.add(Op.delete(path, there.get().stat().getVersion())); // it would end with its own session
             }
-            operations.add(ZooKeeperSession.createOp(path, JSON.writeValueAsBytes(mine), CreateMode.EPHEMERAL));
+            operations.add(session.createOp(path, JSON.writeValueAsBytes(mine), CreateMode.EPHEMERAL));
             Answer<List<OpResult>> written = session.await(session.multi(path, operations), deadline, what);
             if (written.isOk()) {
                 return true;

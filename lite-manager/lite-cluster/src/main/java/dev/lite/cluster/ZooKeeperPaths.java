@@ -18,7 +18,7 @@ import java.util.List;
 final class ZooKeeperPaths {
     private static final String ROOT = "/lite";
 
-    private final String base;
+    final String base;
     final String ids;
     final String byId;
     final String live;
@@ -41,6 +41,11 @@ final class ZooKeeperPaths {
     /** Parents before children. */
     List<String> layout() {
         return List.of(ROOT, base, ids, byId, live, names, acks);
+    }
+
+    /** Whether clusters of different users share this path. */
+    boolean isShared(String path) {
+        return path.equals(ROOT);
     }
 
     String id(String node) {

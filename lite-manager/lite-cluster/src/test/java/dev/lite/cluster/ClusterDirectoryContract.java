@@ -14,6 +14,8 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
+import java.util.TreeSet;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -85,6 +87,37 @@ abstract class ClusterDirectoryContract {
     }
 
     // Records
+
+    @Test
+    void aListingSeesWhatEverySessionMadeAndRemovedBeforeIt() {
+        long seed = System.nanoTime();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        List<ClusterDirectory> sessions = List.of(open(), open());
+        TreeSet<String> there = new TreeSet<>();
+        for (int step = 0; step < 300; step++) {
+            ClusterDirectory one = sessions.get(random.nextInt(2));
+            String name = "%s/%d".formatted(random.nextBoolean() ? "a" : "b", random.nextInt(40));
+            if (there.remove(name)) {
+                int version = one.read(name, DEADLINE).orElseThrow().version();
+                assertThat(one.delete(name, version, DEADLINE)).isTrue();
+            } else {
+                there.add(name);
+                assertThat(one.create(name, bytes(name), DEADLINE)).isTrue();
+            }
+            if (step % 5 == 0) {
+                String prefix = List.of("", "a", "a/1", "b/", "c").get(random.nextInt(5));
+                String after = random.nextBoolean() ? "" : "a/" + random.nextInt(40);
+                int limit = 1 + random.nextInt(20);
+                assertThat(sessions.get(random.nextInt(2)).names(prefix, after, limit, DEADLINE))
+                        .as("prefix \"%s\" after \"%s\" limit %d", prefix, after, limit)
+                        .containsExactlyElementsOf(there.stream()
+                                .filter(known -> known.startsWith(prefix) && known.compareTo(after) > 0)
+                                .limit(limit)
+                                .toList());
+            }
+        }
+    }
 
     @Test
     void aRecordIsReadAsItWasCreatedByEverySession() {
@@ -359,6 +392,23 @@ abstract class ClusterDirectoryContract {
         assertThat(one.names("even/", 3, DEADLINE)).containsExactly("even/0000", "even/0002", "even/0004");
         assertThat(one.names("odd/1999", 3, DEADLINE)).containsExactly("odd/1999");
         assertThat(one.names("none", 3, DEADLINE)).isEmpty();
+    }
+
+    @Test
+    void aListingGoesOnAfterTheLastNameOfTheOneBefore() {
+        ClusterDirectory one = open();
+        for (String name : List.of("a", "b/1", "b/2", "b/3", "b/4", "c")) {
+            one.create(name, bytes("x"), DEADLINE);
+        }
+
+        assertThat(one.names("b/", "", 3, DEADLINE)).containsExactly("b/1", "b/2", "b/3");
+        assertThat(one.names("b/", "b/3", 3, DEADLINE)).containsExactly("b/4");
+        assertThat(one.names("b/", "b/4", 3, DEADLINE)).isEmpty();
+        assertThat(one.names("b/", "a", 1, DEADLINE)).containsExactly("b/1");
+        assertThat(one.names("b/", "c", 3, DEADLINE)).isEmpty();
+        // A name that was removed meanwhile still says where to go on.
+        assertThat(one.names("b/", "b/2 was here", 3, DEADLINE)).containsExactly("b/3", "b/4");
+        assertThat(one.names("", "b/3", 9, DEADLINE)).containsExactly("b/4", "c");
     }
 
     // Nodes

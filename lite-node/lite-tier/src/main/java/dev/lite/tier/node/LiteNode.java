@@ -28,7 +28,6 @@ import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.sync.SyncStats;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -37,6 +36,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
@@ -67,6 +67,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final ControlChannel channel;
     private final RpcEngine rpc;
     private final Reclaimer reclaimer;
+    private final OrderExecutor orders;
     private final SyncWords words;
     private final SyncService sync;
     private final ExecutorService executor;
@@ -116,7 +117,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     arena,
                     allocator,
                     posted,
-                    name -> nodeId(directory, name),
+                    this::nodeId,
                     executor,
                     config.pollSpins(),
                     (node, function, principal, head, generation, until) -> Objects.requireNonNull(later.get())
@@ -127,6 +128,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.sync = new SyncService(id, words, new SyncNodeCalls(channel), new View(), executor);
             later.set(new NodeCalls(channel));
             this.reclaimer = memory.start(channel, executor);
+            this.orders = new OrderExecutor(self, directory, memory.drainMarks(), memory.operatorActs(), executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
             links.start(); // a fabric is closed by the thread that polls it
@@ -175,6 +177,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         sync.start();
         cleaner.start();
         fencing.start(new Rejoining());
+        orders.start();
         log.info(
                 "node started name={} id={} incarnation={} cluster={} arena={} bytes={} adopted={} lmr-extents={} fabrics={}",
                 self.name(),
@@ -204,12 +207,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return id;
     }
 
-    private static int nodeId(ClusterDirectory directory, String name) {
+    /** A connected node is known, too: after ZooKeeper was away its registration may be missing for a moment. */
+    private int nodeId(String name) {
         return directory.nodes().stream()
                 .filter(node -> node.name().equals(name))
                 .findFirst()
-                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)))
-                .id();
+                .map(NodeRecord::id)
+                .or(() -> links.peers().stream()
+                        .filter(peer -> peer.hello().node().equals(name))
+                        .findFirst()
+                        .map(Peer::id))
+                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)));
     }
 
     private long bounceMemory() {
@@ -219,12 +227,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return arena.address() + run.offset();
     }
 
-    /** Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. */
+    /**
+     * Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. Asked of the kernel: a
+     * name service may not know this host, or not answer.
+     */
     private static String hostName() {
         try {
+            String name =
+                    Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
             String boot =
                     Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
-            return InetAddress.getLocalHost().getHostName() + "/" + boot;
+            return name + "/" + boot;
         } catch (IOException e) {
             throw new UncheckedIOException("cannot tell this host's name and boot id", e);
         }
@@ -356,6 +369,34 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return config.deadline();
     }
 
+    /**
+     * Moves everything that other nodes can hold away from here, and lets nothing new come, before this node is closed; it
+     * works on until then. LMRs without a name that were made here end with this process, and stay.
+     *
+     * @param timeout for how long at most
+     * @return empty when nothing is left here; otherwise why something is, in words: what stays is kept in the arena
+     */
+    public Optional<String> drain(Duration timeout) {
+        return Optional.ofNullable(orders.drainToLeave(timeout));
+    }
+
+    /** What is done, on a thread of its own, once an operator had this node drained and wants it to leave. */
+    public void onLeave(Runnable action) {
+        orders.onLeave(action);
+    }
+
+    /** Bytes of LMRs in this node's arena, without what serves the process. Looks through the whole arena. */
+    public long lmrBytes() {
+        return allocator.bytesByLmr().values().stream()
+                .mapToLong(Long::longValue)
+                .sum();
+    }
+
+    /** Whether this node takes no new memory because it is being drained, or was. */
+    public boolean isDraining() {
+        return memory.drainMarks().isClosed();
+    }
+
     /** Ends the sessions, leaves the cluster's fabrics, unmaps the arena. A second call does nothing. */
     @Override
     public void close() {
@@ -365,6 +406,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             }
             closed = true;
         }
+        orders.close();
         sessions.forEach(PrincipalSession::close);
         fencing.close();
         reclaimer.drain(Deadline.in(config.deadline()));

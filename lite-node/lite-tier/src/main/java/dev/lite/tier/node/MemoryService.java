@@ -9,6 +9,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
+import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
@@ -80,7 +81,10 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private final ServedWork served;
     private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
 
+    private final DrainMarks drainMarks = new DrainMarks();
+
     private @Nullable ShareAllocation allocation;
+    private @Nullable OperatorActs operatorActs;
     private @Nullable LmrCalls lmrCalls;
     private @Nullable RemoteWork remoteWork;
     private @Nullable Reclaimer reclaimer;
@@ -124,13 +128,26 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         mappers = allMappers;
         remoteWork = work;
         reclaimer = nodeReclaimer;
-        ShareAllocation shareAllocation =
-                new ShareAllocation(self, config, arena, allocator, directory, links, nodeCalls, nodeReclaimer);
+        ShareAllocation shareAllocation = new ShareAllocation(
+                self, config, arena, allocator, directory, links, nodeCalls, nodeReclaimer, drainMarks);
         allocation = shareAllocation;
-        Masters nodeMasters = new Masters(
+        Relocation relocation = new Relocation(
+                self, directory, links, nodeCalls, shareAllocation, nodeReclaimer, drainMarks, this::room);
+        Masters allMasters = new Masters(
                 self, directory, records, allMappers, calledForLmrs, work, shareAllocation, nodeReclaimer, executor);
-        masters = nodeMasters;
-        takeover = new Takeover(self.id(), directory, records, nodeMasters, nodeReclaimer, executor);
+        masters = allMasters;
+        NamedLmrs named = new NamedLmrs(directory, records, executor);
+        takeover = new Takeover(self.id(), directory, named, allMasters, nodeReclaimer, executor);
+        operatorActs = new OperatorActs(
+                self,
+                allocator,
+                records,
+                named,
+                allMasters,
+                relocation,
+                calledForLmrs,
+                executor,
+                config.deadline());
         return nodeReclaimer;
     }
 
@@ -161,18 +178,16 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 && directory.read(spec.name(), deadline.remaining()).isPresent()) {
             throw nameTaken(spec.name()); // before memory is taken for nothing
         }
-        List<Integer> nodes = allocation().nodesFor(spec.placement());
-        long id = records.id(lmrCount.incrementAndGet());
-        int chunkShift = Layout.chunkShift(spec.size(), nodes.size());
-        List<Share> shares = allocation().allocate(id, spec.size(), chunkShift, nodes, deadline);
+        long id = newId();
+        ShareAllocation.Placed placed = allocation().place(id, spec.size(), spec.placement(), deadline);
         LmrRecord lmr = new LmrRecord(
                 id,
                 LmrRecord.State.LIVE,
                 spec.size(),
-                chunkShift,
+                placed.chunkShift(),
                 Permission.toBits(spec.defaultPermissions()),
                 Map.of(principal, ALL_PERMISSIONS),
-                shares);
+                placed.shares());
         boolean kept = false;
         try {
             Mapping mapping = newMapping(lmr, spec.name(), ALL_PERMISSIONS, owner, deadline);
@@ -315,6 +330,18 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         return records.id(lmrCount.incrementAndGet());
     }
 
+    /** Memory for a word of the tier's own, at this node unless it takes nothing in. */
+    Share allocateWord(long id, long bytes, Deadline deadline) {
+        return allocation()
+                .place(id, bytes, Placement.local(), deadline)
+                .shares()
+                .getFirst();
+    }
+
+    void giveBackLater(LmrRecord lmr) {
+        reclaimer().giveBackLater(lmr);
+    }
+
     private long mappedBase(int node, Deadline deadline) {
         return node == self.id()
                 ? arena.address()
@@ -390,6 +417,25 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     @Override
     public void moveMine(long lmrId, String principal, String node, Deadline deadline) {
         masters().move(null, lmrId, principal, node, deadline);
+    }
+
+    @Override
+    public void evacuateMine(long lmrId, int node, Deadline deadline) {
+        operatorActs().evacuate(null, lmrId, node, deadline);
+    }
+
+    /** What this node does for an operator. */
+    OperatorActs operatorActs() {
+        return started(operatorActs);
+    }
+
+    DrainMarks drainMarks() {
+        return drainMarks;
+    }
+
+    @Override
+    public NodeCalls.Room room() {
+        return new NodeCalls.Room(allocator.dataBytes(), drainMarks.isClosed() ? 0 : allocator.freeBytes());
     }
 
     @Override

@@ -6,7 +6,6 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.tier.Deadline;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -23,12 +22,12 @@ final class Takeover {
     private static final Logger log = LoggerFactory.getLogger(Takeover.class);
     private static final Duration CALL = Duration.ofSeconds(5);
 
-    /** How many names are looked through: what a listing may take of the heap is about 100 bytes for each. */
-    private static final int NAMES_MAX = 500_000;
+    /** For all records: 100,000 take some seconds. */
+    private static final Duration LOOK = Duration.ofMinutes(2);
 
     private final int self;
     private final ClusterDirectory directory;
-    private final LmrRecords records;
+    private final NamedLmrs named;
     private final Masters masters;
     private final Reclaimer reclaimer;
     private final Executor executor;
@@ -37,13 +36,13 @@ final class Takeover {
     Takeover(
             int self,
             ClusterDirectory directory,
-            LmrRecords records,
+            NamedLmrs named,
             Masters masters,
             Reclaimer reclaimer,
             Executor executor) {
         this.self = self;
         this.directory = directory;
-        this.records = records;
+        this.named = named;
         this.masters = masters;
         this.reclaimer = reclaimer;
         this.executor = executor;
@@ -82,28 +81,14 @@ final class Takeover {
     }
 
     private void lookThrough() {
-        List<String> names = directory.names("", NAMES_MAX, CALL.multipliedBy(4));
-        if (names.size() == NAMES_MAX) {
-            log.warn("only the first {} names are looked through for what fenced nodes left", NAMES_MAX);
-        }
-        for (String name : names) {
-            if (!name.startsWith(ClusterDirectory.INTERNAL_PREFIX)) {
-                look(name);
+        Deadline deadline = Deadline.in(LOOK);
+        named.find(lmr -> lmr.state() != LmrRecord.State.LIVE, deadline).values().forEach(found -> {
+            LmrRecord lmr = found.lmr();
+            if (lmr.state() == LmrRecord.State.FREEING) {
+                reclaimer.takeOver(found.name(), lmr);
+            } else {
+                masters.undoIfForsaken(found.name(), lmr.id(), deadline);
             }
-        }
-    }
-
-    private void look(String name) {
-        try {
-            records.find(name, Deadline.in(CALL)).map(LmrRecords.Found::lmr).ifPresent(lmr -> {
-                if (lmr.state() == LmrRecord.State.FREEING) {
-                    reclaimer.takeOver(name, lmr);
-                } else if (lmr.state() == LmrRecord.State.MOVING) {
-                    masters.undoIfForsaken(name, lmr.id(), Deadline.in(CALL));
-                }
-            });
-        } catch (IllegalArgumentException e) {
-            log.warn("the record of \"{}\" is passed over: {}", name, e.getMessage());
-        }
+        });
     }
 }
