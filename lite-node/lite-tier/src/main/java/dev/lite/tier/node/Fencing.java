@@ -69,6 +69,9 @@ final class Fencing implements DirectoryListener, AutoCloseable {
             public void resume() {}
 
             @Override
+            public void quiesce(int node, Deadline deadline) {}
+
+            @Override
             public void fenced() {}
         };
 
@@ -80,6 +83,9 @@ final class Fencing implements DirectoryListener, AutoCloseable {
 
         /** Goes on under the new registration; links are made from now on. Must not block for long. */
         void resume();
+
+        /** Waits until this node has done all that another one asked it to do before its connection was cut. */
+        void quiesce(int node, Deadline deadline);
 
         /** Somebody is fenced who was not before. Must not block for long. */
         void fenced();
@@ -268,7 +274,11 @@ final class Fencing implements DirectoryListener, AutoCloseable {
         if (now.pending().isEmpty() || now.number() <= acknowledgedNow()) {
             return true;
         }
-        if (!links.isCut(now) || !directory.acknowledge(as, now.number(), CALL)) {
+        if (!links.isCut(now)) {
+            return false;
+        }
+        now.pending().forEach(removal -> rejoin.quiesce(removal.id(), Deadline.in(CALL)));
+        if (!directory.acknowledge(as, now.number(), CALL)) {
             return false;
         }
         lock.lock();

@@ -458,6 +458,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
 
         @Override
+        public void quiesce(int node, Deadline deadline) {
+            memory.quiesce(node, deadline);
+        }
+
+        @Override
         public void fenced() {
             memory.takeOver();
         }

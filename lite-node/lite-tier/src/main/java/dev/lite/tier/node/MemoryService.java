@@ -496,7 +496,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
      * under the next registration.
      */
     void pauseAll(Deadline deadline) {
-        List<Mapping> all = mappings.find(mapping -> !(mapping.owner() instanceof SyncWords));
+        List<Mapping> all = mappings.changeAll(mapping -> !(mapping.owner() instanceof SyncWords));
         all.forEach(Mapping::pause);
         if (!all.isEmpty() && !Mapping.awaitEnd(all, deadline)) {
             throw deadline.exception(

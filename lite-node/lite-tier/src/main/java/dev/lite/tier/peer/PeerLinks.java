@@ -193,6 +193,7 @@ public final class PeerLinks implements AutoCloseable {
             suspended = true;
             linked.forEach(peer -> peer.endpoint().close());
             connecting.values().forEach(FabricEndpoint::close);
+            changed.signalAll();
         } finally {
             lock.unlock();
         }
@@ -296,6 +297,11 @@ public final class PeerLinks implements AutoCloseable {
                 Peer peer = peer(node);
                 if (peer != null) {
                     return peer;
+                }
+                if (suspended) {
+                    // Who asked before must not go on afterwards: what it is about may have changed meanwhile.
+                    throw new NodeUnreachableException("node %s has no connection to node %d: its registration is lost"
+                            .formatted(self.node(), node));
                 }
                 long remaining = deadline.remainingNs();
                 if (remaining == 0 || closed) {
