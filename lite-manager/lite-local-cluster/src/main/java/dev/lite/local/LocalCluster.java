@@ -66,6 +66,23 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
+     * Starts the manager and every node that does not run, and waits until all are ready.
+     *
+     * @param progress told each step in words, on this thread
+     * @throws ProcessFailedException when a process ends before it is ready, or is not ready in time
+     */
+    public void up(Consumer<String> progress) {
+        progress.accept("Starting the manager");
+        LocalProcess started = startManager();
+        progress.accept("  manager   process %d, ZooKeeper at %s".formatted(started.pid(), zookeeper()));
+        progress.accept("Starting the nodes");
+        for (LocalProcess node : startNodes()) {
+            progress.accept("  %-9s process %d, socket %s"
+                    .formatted(node.name(), node.pid(), node.property("socket").orElse("?")));
+        }
+    }
+
+    /**
      * Starts the manager and waits until it is ready. After a {@link #killManager} it comes back with its port and data.
      *
      * @throws ProcessFailedException when it ends before it is ready, or is not ready in time
