@@ -32,6 +32,8 @@ import org.springframework.util.unit.DataSize;
  * @param limits What applications may take.
  * @param principals Who may attach, and as whom. Default: everybody who may open the socket, as uid:<user id>.
  * @param deadline How long an operation may wait when its call says nothing; also how long a start may wait for the cluster.
+ * @param drainTimeout How long a node that is told to stop may move its memory to other nodes before it leaves; 0 leaves at
+ *     once. What has not moved is kept in the memory file.
  * @param spins How often a waiting thread looks before it sleeps.
  */
 @ConfigurationProperties("lite.node")
@@ -47,6 +49,7 @@ record NodeProperties(
         @DefaultValue Limits limits,
         @DefaultValue List<Principal> principals,
         @DefaultValue("10s") Duration deadline,
+        @DefaultValue("30s") Duration drainTimeout,
         @DefaultValue Spins spins) {
 
     private static final int OCTAL = 8;

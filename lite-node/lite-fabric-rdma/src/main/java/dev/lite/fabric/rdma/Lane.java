@@ -39,6 +39,7 @@ final class Lane {
     private final ConnectionManager manager;
     private final ConnectionManager.Id id;
     private final LaneMemory memory;
+    private final Announcements announcements;
     private final int depth;
     private final int mask;
     private long queuePair;
@@ -48,7 +49,9 @@ final class Lane {
     // Guarded by the lock: written before a request is posted, and read by the poll role once its end came.
     private final long[] contexts;
     private final boolean[] posts;
-    private int tail;
+    /** How many requests were posted, or are about to be; volatile for {@link Announcements}. */
+    private volatile int tail;
+
     private boolean refusing;
 
     /** How many requests' ends the poll role has seen; the poll role writes. */
@@ -73,11 +76,19 @@ final class Lane {
     /** On the first lane of a connection only. */
     private volatile @Nullable Mailbox mailbox;
 
-    Lane(Verbs verbs, ConnectionManager manager, ConnectionManager.Id id, LaneMemory memory, int tag, int depth) {
+    Lane(
+            Verbs verbs,
+            ConnectionManager manager,
+            ConnectionManager.Id id,
+            LaneMemory memory,
+            Announcements announcements,
+            int tag,
+            int depth) {
         this.verbs = verbs;
         this.manager = manager;
         this.id = id;
         this.memory = memory;
+        this.announcements = announcements;
         this.tag = tag;
         this.depth = depth;
         this.mask = depth - 1;
@@ -227,19 +238,26 @@ final class Lane {
                 remote,
                 remoteKey,
                 immediate);
+        tail = count + 1;
         try {
+            announcements.beforePost();
             verbs.postSend(queuePair, request);
         } catch (VerbsException e) {
+            tail = count;
             refusing = true;
             lost(String.valueOf(e.getMessage()), FabricError.FLUSHED);
             return false;
         }
-        tail = count + 1;
         return true;
     }
 
     private int used() {
         return tail - head.getAcquire();
+    }
+
+    /** Poll role: whether the end of a request was not seen yet. */
+    boolean isUnderWay() {
+        return tail != head.getPlain();
     }
 
     /** Asks the owner of a word for an atomic step; {@link Mailbox} knows the slot. Under {@link #lock()}. */

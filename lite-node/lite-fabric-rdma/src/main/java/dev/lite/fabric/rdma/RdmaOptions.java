@@ -125,6 +125,16 @@ public record RdmaOptions(
         return new Windows(Integer.numberOfTrailingZeros(windowBytes));
     }
 
+    /**
+     * Room in the completion queue for every end that can be under way: of what each lane may send, of the handshakes' receives, and of
+     * what each first lane may hear.
+     */
+    int completionEntries() {
+        int perLane = queueDepth + Lane.HANDSHAKE_RECEIVES;
+        int perConnection = lanes * perLane + Mailbox.RECEIVES;
+        return connectionsMax * perConnection + Connections.STRANGERS_MAX * 2 * Lane.HANDSHAKE_RECEIVES;
+    }
+
     @Override
     public String toString() {
         return "RdmaOptions[device=%s, host=%s, port=%d, lanes=%d, queueDepth=%d, secret=%s]"

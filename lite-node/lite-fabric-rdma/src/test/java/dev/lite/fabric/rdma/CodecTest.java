@@ -54,6 +54,22 @@ class CodecTest {
     }
 
     @Test
+    void onlyWhatTakesAReceiveOfThePeerIsAnnouncedToIt() {
+        try (var arena = Arena.ofConfined()) {
+            long request = arena.allocate(WorkRequest.SEND_BYTES, 8).address();
+            int[] flags = new int[5];
+            for (int opcode :
+                    new int[] {WorkRequest.WRITE, WorkRequest.WRITE_WITH_IMMEDIATE, WorkRequest.SEND, WorkRequest.READ
+                    }) {
+                WorkRequest.send(request, opcode, 1, 0x7000, 64, 11, false, 0x9000, 22, 0);
+                flags[opcode] = RawMemory.getInt(request + 32);
+            }
+
+            assertThat(flags).as("signaled, and solicited").containsExactly(2, 2 | 4, 2 | 4, 0, 2);
+        }
+    }
+
+    @Test
     void aCompletionIsReadFromWhereTheVerbsWriteIt() {
         try (var arena = Arena.ofConfined()) {
             long completion = arena.allocate(Completion.BYTES, 8).address();

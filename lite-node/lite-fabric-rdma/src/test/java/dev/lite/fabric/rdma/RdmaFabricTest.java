@@ -10,6 +10,7 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.Post;
+import dev.lite.os.RawMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -21,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -221,6 +223,66 @@ class RdmaFabricTest {
     /** A place for so many bytes that an edge lies among them, most likely. */
     private static int near(int edge, int length, int bytes, Random random) {
         return Math.clamp((long) edge - random.nextInt(length + 1), 0, bytes - length);
+    }
+
+    @Test
+    void closeWaitsForTheEndsOfWhatALivingPeerCanStillEnd() throws InterruptedException {
+        var both = pair();
+        var from = both[0];
+        long local = from.memory.address() + MEMORY_BYTES / 2;
+        var polling = new AtomicBoolean(true);
+        var peer = Thread.ofPlatform().daemon().start(() -> {
+            while (polling.get()) {
+                if (both[1].fabric.poll(64) == 0) {
+                    both[1].fabric.await(200_000);
+                }
+            }
+        });
+
+        for (int i = 0; i < 8; i++) {
+            assertThat(from.endpoint().write(4096L * i, local, 4096, i)).isEqualTo(Post.ACCEPTED);
+        }
+        assertThat(from.endpoint().fetchAdd(MEMORY_BYTES - 8, 1, local, 8)).isEqualTo(Post.ACCEPTED);
+        from.endpoint().close();
+        long word = RawMemory.getLongAcquire(both[1].memory.address() + MEMORY_BYTES - 8);
+        polling.set(false);
+        peer.join();
+
+        until("the end of the connection", () -> !from.reason.isEmpty());
+        assertThat(word).as("what the atomic step left, when close returned").isOne();
+        // What the peer answered once its endpoint was closed is not told any more.
+        assertThat(from.completed).as("writes that ended well").isEqualTo(8);
+        assertThat(from.failed).isOne();
+    }
+
+    @Test
+    void immediatesThatThePeerDoesNotTakeAreBusyInTheEndAndNoneIsLost() {
+        var both = pair();
+        var from = both[0];
+        var to = both[1];
+        int accepted = 0;
+        for (int round = 0; round < 4; round++) {
+            for (int busy = 0; busy < 20; ) {
+                var answer = from.endpoint().writeImm(0, 0, 0, accepted, accepted);
+                assertThat(answer).isIn(Post.ACCEPTED, Post.BUSY);
+                if (answer == Post.ACCEPTED) {
+                    accepted++;
+                } else {
+                    // What is under way ends; that is not what it waits for.
+                    from.fabric.await(1_000_000);
+                    busy++;
+                }
+                from.fabric.poll(64);
+                assertThat(accepted - to.immediates)
+                        .as("immediates that the peer did not take, round %d", round)
+                        .isLessThanOrEqualTo(Mailbox.IMMEDIATES);
+            }
+            long all = accepted;
+            until("every immediate", () -> to.immediates == all);
+        }
+        assertThat(accepted).isGreaterThan(Mailbox.RECEIVES);
+        assertThat(from.failed).isZero();
+        assertThat(from.reason).isEmpty();
     }
 
     @Test

@@ -6,7 +6,9 @@ import dev.lite.os.RawMemory;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
@@ -337,6 +339,20 @@ public final class ArenaAllocator {
     /** Bytes that belong to LMRs. */
     public synchronized long allocatedBytes() {
         return allocatedBytes;
+    }
+
+    /** The LMRs that have memory here, without what serves this process: their ids, and their bytes here. */
+    public synchronized Map<Long, Long> bytesByLmr() {
+        Map<Long, Long> bytes = new HashMap<>();
+        if (closed) {
+            return bytes;
+        }
+        for (int entry = usedEntries.nextSetBit(0); entry >= 0; entry = usedEntries.nextSetBit(entry + 1)) {
+            if (table.state(entry) == ExtentTable.State.ALLOCATED && table.lmrId(entry) != INTERNAL_LMR) {
+                bytes.merge(table.lmrId(entry), table.length(entry), Long::sum);
+            }
+        }
+        return bytes;
     }
 
     /** Extents that belong to LMRs. */

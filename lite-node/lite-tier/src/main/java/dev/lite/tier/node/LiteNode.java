@@ -6,7 +6,6 @@ import dev.lite.api.LiteException;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.ClusterDirectory;
-import dev.lite.cluster.DirectoryListener;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
@@ -37,6 +36,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
@@ -61,11 +61,13 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final NodeArena arena;
     private final ArenaAllocator allocator;
     private final NodeRecord self;
+    private final Fencing fencing;
     private final PeerLinks links;
     private final MemoryService memory;
     private final ControlChannel channel;
     private final RpcEngine rpc;
     private final Reclaimer reclaimer;
+    private final OrderExecutor orders;
     private final SyncWords words;
     private final SyncService sync;
     private final ExecutorService executor;
@@ -100,10 +102,13 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 config.pollSpins());
         this.executor = Executors.newVirtualThreadPerTaskExecutor();
         try {
-            NodeAdvert advert = new NodeAdvert(config.name(), id, host, arena.size(), links.addresses());
+            NodeAdvert advert =
+                    new NodeAdvert(config.name(), id, host, arena.size(), links.addresses(), hello.instance());
             this.self = directory.register(advert, deadline.remaining());
+            this.fencing = new Fencing(self, directory, links);
+            fencing.read(deadline);
             PostedMemory posted = new PostedMemory(links, bounceMemory());
-            this.memory = new MemoryService(self, config, arena, allocator, directory, links, posted);
+            this.memory = new MemoryService(self, config, arena, allocator, directory, links, fencing, posted);
             AtomicReference<@Nullable NodeCalls> later = new AtomicReference<>();
             this.rpc = new RpcEngine(
                     id,
@@ -112,7 +117,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     arena,
                     allocator,
                     posted,
-                    name -> nodeId(directory, name),
+                    this::nodeId,
                     executor,
                     config.pollSpins(),
                     (node, function, principal, head, generation, until) -> Objects.requireNonNull(later.get())
@@ -123,6 +128,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.sync = new SyncService(id, words, new SyncNodeCalls(channel), new View(), executor);
             later.set(new NodeCalls(channel));
             this.reclaimer = memory.start(channel, executor);
+            this.orders = new OrderExecutor(self, directory, memory.drainMarks(), memory.operatorActs(), executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
             links.start(); // a fabric is closed by the thread that polls it
@@ -170,13 +176,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         reclaimer.start();
         sync.start();
         cleaner.start();
-        directory.addListener(new DirectoryListener() {
-            @Override
-            public void nodesChanged(List<NodeRecord> nodes) {
-                links.setLive(nodes);
-            }
-        });
-        links.setLive(directory.nodes());
+        fencing.start(new Rejoining());
+        orders.start();
         log.info(
                 "node started name={} id={} incarnation={} cluster={} arena={} bytes={} adopted={} lmr-extents={} fabrics={}",
                 self.name(),
@@ -206,12 +207,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return id;
     }
 
-    private static int nodeId(ClusterDirectory directory, String name) {
+    /** A connected node is known, too: after ZooKeeper was away its registration may be missing for a moment. */
+    private int nodeId(String name) {
         return directory.nodes().stream()
                 .filter(node -> node.name().equals(name))
                 .findFirst()
-                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)))
-                .id();
+                .map(NodeRecord::id)
+                .or(() -> links.peers().stream()
+                        .filter(peer -> peer.hello().node().equals(name))
+                        .findFirst()
+                        .map(Peer::id))
+                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)));
     }
 
     private long bounceMemory() {
@@ -282,7 +288,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** This node as it is registered. */
     public NodeRecord self() {
-        return self;
+        return fencing.registration();
     }
 
     /** The live nodes in the order of their ids, and what carries data to each. */
@@ -362,6 +368,34 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return config.deadline();
     }
 
+    /**
+     * Moves everything that other nodes can hold away from here, and lets nothing new come, before this node is closed; it
+     * works on until then. LMRs without a name that were made here end with this process, and stay.
+     *
+     * @param timeout for how long at most
+     * @return empty when nothing is left here; otherwise why something is, in words: what stays is kept in the arena
+     */
+    public Optional<String> drain(Duration timeout) {
+        return Optional.ofNullable(orders.drainToLeave(timeout));
+    }
+
+    /** What is done, on a thread of its own, once an operator had this node drained and wants it to leave. */
+    public void onLeave(Runnable action) {
+        orders.onLeave(action);
+    }
+
+    /** Bytes of LMRs in this node's arena, without what serves the process. Looks through the whole arena. */
+    public long lmrBytes() {
+        return allocator.bytesByLmr().values().stream()
+                .mapToLong(Long::longValue)
+                .sum();
+    }
+
+    /** Whether this node takes no new memory because it is being drained, or was. */
+    public boolean isDraining() {
+        return memory.drainMarks().isClosed();
+    }
+
     /** Ends the sessions, leaves the cluster's fabrics, unmaps the arena. A second call does nothing. */
     @Override
     public void close() {
@@ -371,7 +405,9 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             }
             closed = true;
         }
+        orders.close();
         sessions.forEach(PrincipalSession::close);
+        fencing.close();
         reclaimer.drain(Deadline.in(config.deadline()));
         reclaimer.close();
         sync.close();
@@ -402,11 +438,45 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
     }
 
-    /** Who may hold or wait for something: the registered nodes and the connected ones. */
+    /** What is given up with a lost registration: the mappings pause, and the locks are held no more. */
+    private final class Rejoining implements Fencing.Rejoin {
+        @Override
+        public void giveUp(Deadline deadline) {
+            memory.pauseAll(deadline);
+        }
+
+        @Override
+        public void wasFenced() {
+            log.warn("this node was fenced: the locks that it held were passed on");
+            sync.loseLocks();
+        }
+
+        @Override
+        public void resume() {
+            memory.resumeAll(executor);
+        }
+
+        @Override
+        public void quiesce(int node, Deadline deadline) {
+            memory.quiesce(node, deadline);
+        }
+
+        @Override
+        public void fenced() {
+            memory.takeOver();
+        }
+    }
+
+    /** Who may hold or wait for something: the registered nodes, the connected ones, and who is not fenced yet. */
     private final class View implements ClusterView {
         @Override
         public boolean isConnected(int node) {
             return node == self.id() || links.peer(node) != null;
+        }
+
+        @Override
+        public boolean isSettled(int node) {
+            return fencing.isSettled(node);
         }
 
         @Override
@@ -417,6 +487,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     .map(NodeRecord::id)
                     .forEach(nodes::add);
             links.peers().stream().map(Peer::id).forEach(nodes::add);
+            fencing.read(deadline);
+            fencing.notFenced().stream().filter(node -> !fencing.isGone(node)).forEach(nodes::add);
             return nodes;
         }
     }

@@ -9,6 +9,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
+import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
@@ -42,6 +43,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * LMRs: malloc, map and free, for the sessions of this node and, through {@link NodeCalls}, for other nodes (paper §4.1,
@@ -51,6 +54,7 @@ import org.jspecify.annotations.Nullable;
  * its mappings and said so, only then the extents are free. {@link Reclaimer} carries on where a call's deadline ended.
  */
 final class MemoryService implements NodeCalls.Service, PeerListener {
+    private static final Logger log = LoggerFactory.getLogger(MemoryService.class);
     private static final int ALL_PERMISSIONS = Permission.toBits(EnumSet.allOf(Permission.class));
 
     /** How long a node waits for its own operations before it tells the master that it could not end them. */
@@ -67,6 +71,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private final ArenaAllocator allocator;
     private final ClusterDirectory directory;
     private final PeerLinks links;
+    private final Fencing fencing;
     private final RemoteMemory remoteMemory;
     private final MappingTable mappings = new MappingTable();
     private final AtomicLong lmrCount = new AtomicLong();
@@ -76,12 +81,16 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private final ServedWork served;
     private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
 
+    private final DrainMarks drainMarks = new DrainMarks();
+
     private @Nullable ShareAllocation allocation;
+    private @Nullable OperatorActs operatorActs;
     private @Nullable LmrCalls lmrCalls;
     private @Nullable RemoteWork remoteWork;
     private @Nullable Reclaimer reclaimer;
     private @Nullable Masters masters;
     private @Nullable Mappers mappers;
+    private @Nullable Takeover takeover;
 
     MemoryService(
             NodeRecord self,
@@ -90,6 +99,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
             ArenaAllocator allocator,
             ClusterDirectory directory,
             PeerLinks links,
+            Fencing fencing,
             RemoteMemory remoteMemory) {
         this.self = self;
         this.config = config;
@@ -97,6 +107,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         this.allocator = allocator;
         this.directory = directory;
         this.links = links;
+        this.fencing = fencing;
         this.remoteMemory = remoteMemory;
         this.records = new LmrRecords(self, directory);
         this.served = new ServedWork(self.id(), arena, allocator, links, remoteMemory);
@@ -110,18 +121,25 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     Reclaimer start(ControlChannel channel, Executor executor) {
         NodeCalls nodeCalls = new NodeCalls(channel);
         LmrCalls calledForLmrs = new LmrCalls(channel);
-        Mappers allMappers = new Mappers(self.id(), directory, links, records, executor);
+        Mappers allMappers = new Mappers(self.id(), directory, links, records, fencing, executor);
         RemoteWork work = new WorkCalls(self.id(), calledForLmrs, allMappers, served, executor);
         Reclaimer nodeReclaimer = new Reclaimer(self.id(), records, allMappers, links, nodeCalls);
         lmrCalls = calledForLmrs;
         mappers = allMappers;
         remoteWork = work;
         reclaimer = nodeReclaimer;
-        ShareAllocation shareAllocation =
-                new ShareAllocation(self, config, arena, allocator, directory, links, nodeCalls, nodeReclaimer);
+        ShareAllocation shareAllocation = new ShareAllocation(
+                self, config, arena, allocator, directory, links, nodeCalls, nodeReclaimer, drainMarks);
         allocation = shareAllocation;
-        masters = new Masters(
+        Relocation relocation = new Relocation(
+                self, directory, links, nodeCalls, shareAllocation, nodeReclaimer, drainMarks, this::room);
+        Masters allMasters = new Masters(
                 self, directory, records, allMappers, calledForLmrs, work, shareAllocation, nodeReclaimer, executor);
+        masters = allMasters;
+        NamedLmrs named = new NamedLmrs(directory, records, executor);
+        takeover = new Takeover(self.id(), directory, named, allMasters, nodeReclaimer, executor);
+        operatorActs = new OperatorActs(
+                self, allocator, records, named, allMasters, relocation, calledForLmrs, executor, config.deadline());
         return nodeReclaimer;
     }
 
@@ -152,18 +170,16 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 && directory.read(spec.name(), deadline.remaining()).isPresent()) {
             throw nameTaken(spec.name()); // before memory is taken for nothing
         }
-        List<Integer> nodes = allocation().nodesFor(spec.placement());
-        long id = records.id(lmrCount.incrementAndGet());
-        int chunkShift = Layout.chunkShift(spec.size(), nodes.size());
-        List<Share> shares = allocation().allocate(id, spec.size(), chunkShift, nodes, deadline);
+        long id = newId();
+        ShareAllocation.Placed placed = allocation().place(id, spec.size(), spec.placement(), deadline);
         LmrRecord lmr = new LmrRecord(
                 id,
                 LmrRecord.State.LIVE,
                 spec.size(),
-                chunkShift,
+                placed.chunkShift(),
                 Permission.toBits(spec.defaultPermissions()),
                 Map.of(principal, ALL_PERMISSIONS),
-                shares);
+                placed.shares());
         boolean kept = false;
         try {
             Mapping mapping = newMapping(lmr, spec.name(), ALL_PERMISSIONS, owner, deadline);
@@ -306,6 +322,18 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         return records.id(lmrCount.incrementAndGet());
     }
 
+    /** Memory for a word of the tier's own, at this node unless it takes nothing in. */
+    Share allocateWord(long id, long bytes, Deadline deadline) {
+        return allocation()
+                .place(id, bytes, Placement.local(), deadline)
+                .shares()
+                .getFirst();
+    }
+
+    void giveBackLater(LmrRecord lmr) {
+        reclaimer().giveBackLater(lmr);
+    }
+
     private long mappedBase(int node, Deadline deadline) {
         return node == self.id()
                 ? arena.address()
@@ -384,6 +412,25 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     }
 
     @Override
+    public void evacuateMine(long lmrId, int node, Deadline deadline) {
+        operatorActs().evacuate(null, lmrId, node, deadline);
+    }
+
+    /** What this node does for an operator. */
+    OperatorActs operatorActs() {
+        return started(operatorActs);
+    }
+
+    DrainMarks drainMarks() {
+        return drainMarks;
+    }
+
+    @Override
+    public NodeCalls.Room room() {
+        return new NodeCalls.Room(allocator.dataBytes(), drainMarks.isClosed() ? 0 : allocator.freeBytes());
+    }
+
+    @Override
     public LmrRecords.Found record(int caller, long lmrId, String principal, int wanted) {
         return records.findFor(caller, lmrId, principal, wanted);
     }
@@ -428,8 +475,44 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
 
     /** {@link #refresh} for somebody who waits for the end of a move, whose mover may have died. */
     void look(@Nullable String name, long lmrId, Deadline deadline) {
+        if (fencing.isLost()) {
+            return; // nobody goes on before this node has its next registration
+        }
         masters().undoIfForsaken(name, lmrId, deadline);
         refresh(lmrId, deadline);
+    }
+
+    /**
+     * Takes the rights of every mapping away because this node's registration is lost: operations wait, up to their
+     * deadlines, until {@link #resumeAll}. Words of locks and barriers stay usable: whoever draws a ticket is asked for it
+     * under the next registration.
+     */
+    void pauseAll(Deadline deadline) {
+        List<Mapping> all = mappings.changeAll(mapping -> !(mapping.owner() instanceof SyncWords));
+        all.forEach(Mapping::pause);
+        if (!all.isEmpty() && !Mapping.awaitEnd(all, deadline)) {
+            throw deadline.exception(
+                    "ending the operations on %d handles of node %s".formatted(all.size(), self.name()));
+        }
+    }
+
+    /** Somebody is fenced who was not before: what it left unfinished is carried on. Does not block. */
+    void takeOver() {
+        started(takeover).begin();
+    }
+
+    /** Makes every paused mapping follow its record again; one that cannot yet is looked at by whoever waits for it. */
+    void resumeAll(Executor executor) {
+        mappings.find(Mapping::isPaused).stream()
+                .map(Mapping::id)
+                .distinct()
+                .forEach(id -> executor.execute(() -> {
+                    try {
+                        refresh(id, Deadline.in(config.deadline()));
+                    } catch (LiteException e) {
+                        log.info("lmr={} is looked at again when somebody uses it: {}", id, e.getMessage());
+                    }
+                }));
     }
 
     private Optional<LmrRecord> currentRecord(Mapping mapping, Deadline deadline) {

@@ -20,6 +20,7 @@ final class NodeCalls {
     private static final byte FREE = 2;
     private static final byte REVOKE = 3;
     private static final byte BIND_FUNCTION = 32;
+    private static final byte ROOM = 33;
 
     /** What a node does for others. Runs on virtual threads; may block; throws {@link dev.lite.api.LiteException}s. */
     interface Service extends LmrCalls.Service {
@@ -29,8 +30,23 @@ final class NodeCalls {
         /** Takes extents of an LMR back; those that are back already are passed over. */
         void free(long lmrId, List<Run> runs);
 
+        /** How full this node is. */
+        Room room();
+
         /** Ends every mapping of the LMR on this node, and returns when nobody here can touch it any more. */
         void revoke(long lmrId);
+    }
+
+    /**
+     * How full a node is.
+     *
+     * @param dataBytes what its arena holds at most
+     * @param freeBytes what is free of that; 0 when it takes nothing in
+     */
+    record Room(long dataBytes, long freeBytes) {
+        long usedBytes() {
+            return dataBytes - freeBytes;
+        }
     }
 
     /** What a node does for the calls of others; likewise. */
@@ -63,6 +79,13 @@ final class NodeCalls {
             writeRuns(request, some);
             channel.call(node, request.array(), deadline);
         }
+    }
+
+    Room room(int node, Deadline deadline) {
+        byte[] request = new byte[9];
+        request[0] = ROOM;
+        ByteBuffer reply = channel.call(node, request, deadline);
+        return new Room(reply.getLong(), reply.getLong());
     }
 
     void revoke(int node, long lmrId, Deadline deadline) {
@@ -123,6 +146,13 @@ final class NodeCalls {
                     }
                     case BIND_FUNCTION -> {
                         return bindFunction(rpc, node, lmrId, request);
+                    }
+                    case ROOM -> {
+                        Room room = service.room();
+                        return ByteBuffer.allocate(2 * Long.BYTES)
+                                .putLong(room.dataBytes())
+                                .putLong(room.freeBytes())
+                                .array();
                     }
                     case FREE -> service.free(lmrId, readRuns(request));
                     case REVOKE -> service.revoke(lmrId);

@@ -23,6 +23,7 @@ import dev.lite.tier.sync.SyncWord;
 import dev.lite.tier.sync.WordRef;
 import dev.lite.tier.sync.WordStore;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -70,7 +71,7 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
 
     @Override
     public SyncWord open(Kind kind, String name, Deadline until) {
-        String record = ClusterDirectory.INTERNAL_PREFIX + kind.name().toLowerCase(Locale.ROOT) + "/" + name;
+        String record = prefix(kind) + name;
         String what = "%s \"%s\"".formatted(kind.name().toLowerCase(Locale.ROOT), name);
         LmrRecord lmr = read(record, until).orElseGet(() -> make(record, until));
         doubtful.remove(record);
@@ -78,6 +79,15 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
         Run run = share.runs().getFirst();
         WordRef ref = new WordRef(share.node(), share.arena(), lmr.id(), run.offset(), run.entry());
         return word(ref, memory.mapInternal(lmr, what, Permission.ATOMIC.bit(), this, until));
+    }
+
+    private static String prefix(Kind kind) {
+        return ClusterDirectory.INTERNAL_PREFIX + kind.name().toLowerCase(Locale.ROOT) + "/";
+    }
+
+    /** Whether a record's name is that of a word. */
+    static boolean isWord(String record) {
+        return Arrays.stream(Kind.values()).anyMatch(kind -> record.startsWith(prefix(kind)));
     }
 
     private Optional<LmrRecord> read(String record, Deadline until) {
@@ -91,26 +101,25 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
                 throw new LimitExceededException("%d new locks and barriers wait for the directory; the limit is %d"
                         .formatted(doubtful.size(), DOUBTFUL_MAX));
             }
-            lmr = allocate();
+            lmr = allocate(until);
             doubtful.put(record, lmr);
         }
         if (directory.create(record, lmr.encode(), until.remaining())) {
             return lmr;
         }
-        memory.free(lmr.id(), lmr.shares().getFirst().runs()); // another node was faster
+        memory.giveBackLater(lmr); // another node was faster
         doubtful.remove(record);
         return read(record, until)
                 .orElseThrow(() -> new ClusterUnavailableException(
                         "the record of a lock or barrier is gone again, which nobody removes"));
     }
 
-    private LmrRecord allocate() {
+    private LmrRecord allocate(Deadline until) {
         long id = memory.newId();
-        List<Run> runs = memory.allocate(id, SyncWord.BYTES, 1);
-        return record(id, runs.getFirst());
+        return record(id, memory.allocateWord(id, SyncWord.BYTES, until));
     }
 
-    private LmrRecord record(long id, Run run) {
+    private static LmrRecord record(long id, Share share) {
         return new LmrRecord(
                 id,
                 LmrRecord.State.LIVE,
@@ -118,7 +127,7 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
                 Layout.chunkShift(SyncWord.BYTES, 1),
                 0,
                 Map.of(),
-                List.of(new Share(self, arena.id(), List.of(run))));
+                List.of(share));
     }
 
     @Override
@@ -128,7 +137,8 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
                     "node %s has no word at offset %d for the lock or barrier %d; it came back with a new arena"
                             .formatted(memory.nodeName(self), ref.offset(), ref.lmrId()));
         }
-        LmrRecord lmr = record(ref.lmrId(), new Run(ref.offset(), SyncWord.BYTES, ref.entry()));
+        Run run = new Run(ref.offset(), SyncWord.BYTES, ref.entry());
+        LmrRecord lmr = record(ref.lmrId(), new Share(self, arena.id(), List.of(run)));
         return word(
                 ref,
                 memory.mapInternal(
