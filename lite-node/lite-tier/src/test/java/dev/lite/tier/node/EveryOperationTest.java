@@ -137,6 +137,8 @@ class EveryOperationTest {
     @TempDir(factory = InDevShm.class)
     static Path directory;
 
+    private static final AtomicInteger combinations = new AtomicInteger();
+
     /** Of all tests of a combination, which run one after the other. */
     private static @Nullable Nodes shared;
 
@@ -164,8 +166,8 @@ class EveryOperationTest {
 
     /** Once for all tests of the combination: on an emulated processor a node's start takes longer than most of them. */
     @BeforeParameterizedClassInvocation
-    static void start(OverFabric fabric, Caller caller, Layout layout) {
-        Path root = directory.resolve("%d%d%d".formatted(fabric.ordinal(), caller.ordinal(), layout.ordinal()));
+    static void start(OverFabric fabric) {
+        Path root = directory.resolve("c" + combinations.incrementAndGet());
         TestCluster cluster = new TestCluster(root, fabric.open());
         shared = new Nodes(cluster, root, new AtomicInteger());
         cluster.start(3);
