@@ -21,6 +21,7 @@ import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Waits;
 import java.nio.file.Path;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -124,7 +125,7 @@ class FencingTest {
         };
         cluster.attach(2)
                 .memory()
-                .malloc(LmrSpec.of(100_000).withName("x").withPlacement(Placement.on("n0", "n1")));
+                .malloc(LmrSpec.of(100_000).withName("x").withPlacement(Placement.on(List.of("n0", "n1"))));
         InMemoryDirectory directory = cluster.directory(0);
         VersionedRecord record = directory.read("x", Waits.seconds(5)).orElseThrow();
         LmrRecord freeing = LmrRecord.decode(record.bytes()).withState(LmrRecord.State.FREEING);
