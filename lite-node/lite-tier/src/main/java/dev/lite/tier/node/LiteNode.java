@@ -233,8 +233,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
      */
     private static String hostName() {
         try {
-            String name =
-                    Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+            String name = Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
             String boot =
                     Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
             return name + "/" + boot;

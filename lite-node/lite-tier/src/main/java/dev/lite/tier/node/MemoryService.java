@@ -139,15 +139,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         NamedLmrs named = new NamedLmrs(directory, records, executor);
         takeover = new Takeover(self.id(), directory, named, allMasters, nodeReclaimer, executor);
         operatorActs = new OperatorActs(
-                self,
-                allocator,
-                records,
-                named,
-                allMasters,
-                relocation,
-                calledForLmrs,
-                executor,
-                config.deadline());
+                self, allocator, records, named, allMasters, relocation, calledForLmrs, executor, config.deadline());
         return nodeReclaimer;
     }
 

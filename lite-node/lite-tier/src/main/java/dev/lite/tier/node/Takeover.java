@@ -82,13 +82,15 @@ final class Takeover {
 
     private void lookThrough() {
         Deadline deadline = Deadline.in(LOOK);
-        named.find(lmr -> lmr.state() != LmrRecord.State.LIVE, deadline).values().forEach(found -> {
-            LmrRecord lmr = found.lmr();
-            if (lmr.state() == LmrRecord.State.FREEING) {
-                reclaimer.takeOver(found.name(), lmr);
-            } else {
-                masters.undoIfForsaken(found.name(), lmr.id(), deadline);
-            }
-        });
+        named.find(lmr -> lmr.state() != LmrRecord.State.LIVE, deadline)
+                .values()
+                .forEach(found -> {
+                    LmrRecord lmr = found.lmr();
+                    if (lmr.state() == LmrRecord.State.FREEING) {
+                        reclaimer.takeOver(found.name(), lmr);
+                    } else {
+                        masters.undoIfForsaken(found.name(), lmr.id(), deadline);
+                    }
+                });
     }
 }

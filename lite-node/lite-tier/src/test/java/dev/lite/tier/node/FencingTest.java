@@ -72,7 +72,10 @@ class FencingTest {
         TestCluster cluster = cluster(new TcpFabricProvider());
         LmrHandle handle = cluster.attach(0)
                 .memory()
-                .malloc(LmrSpec.of(4096).withName("x").withPlacement(Placement.local()).withDefaultPermissions(ALL));
+                .malloc(LmrSpec.of(4096)
+                        .withName("x")
+                        .withPlacement(Placement.local())
+                        .withDefaultPermissions(ALL));
         LmrHandle removed = cluster.attach(2).memory().map("x", Permission.ATOMIC, Permission.READ);
         removed.fetchAdd(0, 1);
         long before = cluster.node(2).self().incarnation();
