@@ -168,7 +168,7 @@ final class Fencing implements DirectoryListener, AutoCloseable {
 
     @Override
     public void nodesChanged(List<NodeRecord> nodes) {
-        nodes.forEach(node -> lastHeard.merge(node.id(), node.incarnation(), Math::max));
+        nodes.forEach(node -> lastHeard.merge(node.id(), node.incarnation(), Long::max));
         links.setLive(nodes);
         poke();
     }
@@ -191,10 +191,10 @@ final class Fencing implements DirectoryListener, AutoCloseable {
                 return;
             }
             epoch = changed;
-            links.setEpoch(changed);
         } finally {
             lock.unlock();
         }
+        links.setEpoch(changed);
         if (changed.removals().stream()
                 .anyMatch(removal -> removal.incarnation() > before.fencedUpTo(removal.id()) && removal.fenced())) {
             rejoin.fenced();

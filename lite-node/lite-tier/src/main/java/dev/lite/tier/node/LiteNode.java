@@ -438,7 +438,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
     }
 
-    /** What is given up with a lost registration: the mappings pause, and the locks are held no more. */
+    /** What is given up with a lost registration: the mappings pause; locks are held on unless they were passed on. */
     private final class Rejoining implements Fencing.Rejoin {
         @Override
         public void giveUp(Deadline deadline) {

@@ -140,22 +140,28 @@ public final class PeerLinks implements AutoCloseable {
         }
     }
 
-    /** Cuts the connections with everybody whom an epoch removed, and makes and accepts none with them. Does not block. */
+    /**
+     * Cuts the connections with everybody whom an epoch removed, and makes and accepts none with them. Takes at most as long
+     * as closing their endpoints does.
+     */
     public void setEpoch(Epoch newEpoch) {
+        List<Peer> removed;
         lock.lock();
         try {
-            epoch = newEpoch;
-            for (Peer peer : linked) {
-                if (isRemoved(peer.id(), peer.incarnation())) {
-                    log.info(
-                            "cutting the connection with node={} removed-by={}",
-                            peer.hello().node(),
-                            newEpoch.number());
-                    peer.endpoint().close();
-                }
+            if (newEpoch.number() < epoch.number()) {
+                return; // another thread was faster with a later one
             }
+            epoch = newEpoch;
+            removed = linked.stream()
+                    .filter(peer -> isRemoved(peer.id(), peer.incarnation()))
+                    .toList();
         } finally {
             lock.unlock();
+        }
+        // Not under the lock: a driver may wait for the peer here, and its handler for the lock.
+        for (Peer peer : removed) {
+            log.info("cutting the connection with node={} removed-by={}", peer.hello().node(), newEpoch.number());
+            peer.endpoint().close();
         }
     }
 
@@ -177,7 +183,8 @@ public final class PeerLinks implements AutoCloseable {
         lock.lock();
         try {
             mappers.values().removeIf(endpoint -> !endpoint.isMappedByPeer());
-            return linked.stream().noneMatch(peer -> isRemoved(by, peer.id(), peer.incarnation()))
+            return epoch.number() >= by.number() // so that nobody is admitted any more who was removed by it
+                    && linked.stream().noneMatch(peer -> isRemoved(by, peer.id(), peer.incarnation()))
                     && mappers.keySet().stream()
                             .noneMatch(remote ->
                                     isRemoved(by, remote.node(), incarnationOf(remote.node(), remote.process())));
@@ -186,24 +193,29 @@ public final class PeerLinks implements AutoCloseable {
         }
     }
 
-    /** Cuts every connection, and makes and accepts none before {@link #resume}. Does not block. */
+    /**
+     * Cuts every connection, and makes and accepts none before {@link #resume}. Takes at most as long as closing the endpoints
+     * does.
+     */
     public void suspend() {
+        List<FabricEndpoint> all = new ArrayList<>();
         lock.lock();
         try {
             suspended = true;
-            linked.forEach(peer -> peer.endpoint().close());
-            connecting.values().forEach(FabricEndpoint::close);
+            linked.forEach(peer -> all.add(peer.endpoint()));
+            all.addAll(connecting.values());
             changed.signalAll();
         } finally {
             lock.unlock();
         }
+        all.forEach(FabricEndpoint::close);
     }
 
     /** Whether every connection that {@link #suspend} cut is gone. */
     public boolean isSuspended() {
         lock.lock();
         try {
-            return suspended && linked.isEmpty();
+            return suspended && linked.isEmpty() && connecting.isEmpty();
         } finally {
             lock.unlock();
         }
