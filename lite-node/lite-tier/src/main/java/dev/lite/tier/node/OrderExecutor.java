@@ -219,7 +219,8 @@ final class OrderExecutor implements AutoCloseable {
                 orders.claim(order, self.name(), self.incarnation(), DIRECTORY).ifPresent(this::begin);
             }
         }
-        if (!drains && !book.draining().contains(self.name()) && !empty) {
+        if (!drains && !book.draining().contains(self.name()) && ofLeaving == null) {
+            empty = false;
             drainMarks.reopen();
         }
     }
@@ -276,7 +277,7 @@ final class OrderExecutor implements AutoCloseable {
             failure = e.toString();
         }
         try {
-            Optional<Order> ended = orders.finish(reporter.order, failure, DIRECTORY);
+            Optional<Order> ended = reporter.finish(failure);
             ended.ifPresent(end -> Optional.ofNullable(awaited.remove(end.id())).ifPresent(who -> who.complete(end)));
         } catch (ClusterUnavailableException e) {
             // It is still this node's then, and done again: every act does nothing where nothing is left to do.
@@ -327,29 +328,44 @@ final class OrderExecutor implements AutoCloseable {
     /** Writes down how far an order is, now and then. Used by the thread that carries it out. */
     private final class Reporter implements Drain.Progress {
         private Order order;
+        private Order latest;
         private long nextNs = System.nanoTime();
 
         Reporter(Order order) {
             this.order = order;
+            this.latest = order;
         }
 
         @Override
-        public boolean report(long doneBytes, long totalBytes, String note) {
+        public boolean report(long done, long total, String note) {
             if (closed) {
                 return false;
             }
+            latest = order.with(State.RUNNING, done, total, note);
             if (System.nanoTime() - nextNs < 0) {
                 return true;
             }
             try {
-                Optional<Order> now = orders.progress(order, doneBytes, totalBytes, note, DIRECTORY);
-                now.ifPresent(current -> order = current);
+                boolean mine = write();
                 nextNs = System.nanoTime() + REPORT_NS;
-                return now.isPresent();
+                return mine;
             } catch (ClusterUnavailableException e) {
                 log.debug("how far order {} is cannot be written now: {}", order.id(), e.getMessage());
                 return true;
             }
+        }
+
+        private boolean write() {
+            Optional<Order> now =
+                    orders.progress(order, latest.done(), latest.total(), latest.note(), DIRECTORY);
+            now.ifPresent(current -> order = current);
+            return now.isPresent();
+        }
+
+        /** Ends the order with how far it got; empty when somebody else changed it. */
+        Optional<Order> finish(@Nullable String failure) {
+            boolean mine = latest == order || write();
+            return mine ? orders.finish(order, failure, DIRECTORY) : Optional.empty();
         }
     }
 

@@ -86,6 +86,9 @@ final class NodeLock {
     /** Draws whose ticket is not claimed yet, other than those within an operation on the mapping. */
     private final AtomicInteger drawing = new AtomicInteger();
 
+    /** How often the word has got another home; changed under the monitor, read without. */
+    private volatile int homeMoves;
+
     /** The tickets beside the short way; changed under the monitor, read without. */
     private volatile int tickets;
 
@@ -118,11 +121,15 @@ final class NodeLock {
         }
 
         HeldLock acquire(Duration patience) {
-            Mapping mapping = word.mapping();
-            if (mapping == null || tickets != 0) {
+            if (!word.isMapped() || tickets != 0) {
                 return acquireBeside(session, Deadline.in(patience));
             }
-            long before = mapping.fetchAdd(0, LockWord.DRAW, this);
+            long before;
+            try {
+                before = word.mapping().fetchAdd(0, LockWord.DRAW, this);
+            } catch (Mapping.NotMappedException e) {
+                return acquireBeside(session, Deadline.in(patience)); // it moves, which is waited for there
+            }
             if (LockWord.count(before) == 0) {
                 return new Hold(NodeLock.this, session, LockWord.next(before), Hold.HELD);
             }
@@ -259,6 +266,7 @@ final class NodeLock {
     private HeldLock awaitTurn(Hold hold, Deadline deadline) {
         long queueAtNs = System.nanoTime();
         LiteException trouble = null;
+        int home = homeMoves;
         while (hold.state() == Hold.WAITING) {
             if (Thread.interrupted()) {
                 Thread.currentThread().interrupt();
@@ -276,10 +284,11 @@ final class NodeLock {
                 break;
             }
             long untilQueueNs = queueAtNs - System.nanoTime();
-            if (untilQueueNs > 0) {
+            if (untilQueueNs > 0 && home == homeMoves) {
                 LockSupport.parkNanos(this, Math.min(leftNs, untilQueueNs));
                 continue;
             }
+            home = homeMoves;
             trouble = queue(hold, deadline);
             queueAtNs = System.nanoTime() + (trouble == null ? QUEUE_AGAIN.toNanos() : QUEUE_RETRY_NS);
         }
@@ -396,11 +405,7 @@ final class NodeLock {
     private boolean releaseAlone(Hold hold) {
         long alone = LockWord.heldAlone(hold.ticket);
         long free = alone + LockWord.PASS;
-        Mapping mapping = word.mapping();
-        long before = mapping != null
-                ? mapping.testSet(0, alone, free)
-                : word.testSet(alone, free, Deadline.in(hold.session.patience()));
-        return before == alone;
+        return word.testSet(alone, free, word.deadline(hold.session.patience())) == alone;
     }
 
     private synchronized void forget(Hold hold) {
@@ -412,11 +417,10 @@ final class NodeLock {
     /** The home says that it is this ticket's turn; or asks for it. */
     Claim turn(long ticket) {
         Claim claim = claim(ticket);
-        Mapping mapping = word.mapping();
-        if (claim != Claim.UNKNOWN || mapping == null) {
+        if (claim != Claim.UNKNOWN) {
             return claim;
         }
-        mapping.awaitOperations(); // it may have been drawn, and not be noted yet
+        word.mapping().awaitOperations(); // it may have been drawn, and not be noted yet
         return claim(ticket);
     }
 
@@ -440,6 +444,14 @@ final class NodeLock {
         return Claim.TAKEN; // also while its release is under way
     }
 
+    /** The word has another home, which knows of nobody who waits: they tell it. */
+    synchronized void homeMoved() {
+        homeMoves++;
+        for (Hold hold : claims.values()) {
+            LockSupport.unpark(hold.waiter);
+        }
+    }
+
     /** Ends the waits of a session that has ended. */
     synchronized void endWaits(SessionSync session) {
         for (Iterator<Hold> all = claims.values().iterator(); all.hasNext(); ) {
@@ -457,10 +469,7 @@ final class NodeLock {
     /** Releases what a session holds that has ended. */
     void releaseAll(SessionSync session) {
         endWaits(session);
-        Mapping mapping = word.mapping();
-        if (mapping != null) {
-            mapping.awaitOperations();
-        }
+        word.mapping().awaitOperations();
         for (long now = held(); now != 0 && heldBy == session; now = held()) {
             if (isTurnOf(now - 1)) {
                 release(new Hold(this, session, now - 1, Hold.HELD));
