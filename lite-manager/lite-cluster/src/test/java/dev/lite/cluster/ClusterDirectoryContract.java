@@ -14,6 +14,8 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
+import java.util.TreeSet;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -83,6 +85,37 @@ abstract class ClusterDirectoryContract {
     }
 
     // Records
+
+    @Test
+    void aListingSeesWhatEverySessionMadeAndRemovedBeforeIt() {
+        long seed = System.nanoTime();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        List<ClusterDirectory> sessions = List.of(open(), open());
+        TreeSet<String> there = new TreeSet<>();
+        for (int step = 0; step < 300; step++) {
+            ClusterDirectory one = sessions.get(random.nextInt(2));
+            String name = "%s/%d".formatted(random.nextBoolean() ? "a" : "b", random.nextInt(40));
+            if (there.remove(name)) {
+                int version = one.read(name, DEADLINE).orElseThrow().version();
+                assertThat(one.delete(name, version, DEADLINE)).isTrue();
+            } else {
+                there.add(name);
+                assertThat(one.create(name, bytes(name), DEADLINE)).isTrue();
+            }
+            if (step % 5 == 0) {
+                String prefix = List.of("", "a", "a/1", "b/", "c").get(random.nextInt(5));
+                String after = random.nextBoolean() ? "" : "a/" + random.nextInt(40);
+                int limit = 1 + random.nextInt(20);
+                assertThat(sessions.get(random.nextInt(2)).names(prefix, after, limit, DEADLINE))
+                        .as("prefix \"%s\" after \"%s\" limit %d", prefix, after, limit)
+                        .containsExactlyElementsOf(there.stream()
+                                .filter(known -> known.startsWith(prefix) && known.compareTo(after) > 0)
+                                .limit(limit)
+                                .toList());
+            }
+        }
+    }
 
     @Test
     void aRecordIsReadAsItWasCreatedByEverySession() {

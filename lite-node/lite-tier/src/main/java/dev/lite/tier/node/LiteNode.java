@@ -29,7 +29,6 @@ import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.sync.SyncStats;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -118,7 +117,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     arena,
                     allocator,
                     posted,
-                    name -> nodeId(directory, name),
+                    this::nodeId,
                     executor,
                     config.pollSpins(),
                     (node, function, principal, head, generation, until) -> Objects.requireNonNull(later.get())
@@ -217,12 +216,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return id;
     }
 
-    private static int nodeId(ClusterDirectory directory, String name) {
+    /** A connected node is known, too: after ZooKeeper was away its registration may be missing for a moment. */
+    private int nodeId(String name) {
         return directory.nodes().stream()
                 .filter(node -> node.name().equals(name))
                 .findFirst()
-                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)))
-                .id();
+                .map(NodeRecord::id)
+                .or(() -> links.peers().stream()
+                        .filter(peer -> peer.hello().node().equals(name))
+                        .findFirst()
+                        .map(Peer::id))
+                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)));
     }
 
     private long bounceMemory() {
@@ -232,12 +236,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return arena.address() + run.offset();
     }
 
-    /** Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. */
+    /**
+     * Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. Asked of the kernel: a
+     * name service may not know this host, or not answer.
+     */
     private static String hostName() {
         try {
+            String name =
+                    Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
             String boot =
                     Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
-            return InetAddress.getLocalHost().getHostName() + "/" + boot;
+            return name + "/" + boot;
         } catch (IOException e) {
             throw new UncheckedIOException("cannot tell this host's name and boot id", e);
         }

@@ -277,8 +277,10 @@ final class OrderExecutor implements AutoCloseable {
             failure = e.toString();
         }
         try {
-            Optional<Order> ended = reporter.finish(failure);
-            ended.ifPresent(end -> Optional.ofNullable(awaited.remove(end.id())).ifPresent(who -> who.complete(end)));
+            Order ended = reporter.finish(failure)
+                    .or(() -> orders.find(order.id(), DIRECTORY)) // somebody else ended it
+                    .orElse(order);
+            Optional.ofNullable(awaited.remove(order.id())).ifPresent(who -> who.complete(ended));
         } catch (ClusterUnavailableException e) {
             // It is still this node's then, and done again: every act does nothing where nothing is left to do.
             log.info("the end of order {} is not written yet: {}", order.id(), e.getMessage());
@@ -328,12 +330,14 @@ final class OrderExecutor implements AutoCloseable {
     /** Writes down how far an order is, now and then. Used by the thread that carries it out. */
     private final class Reporter implements Drain.Progress {
         private Order order;
-        private Order latest;
         private long nextNs = System.nanoTime();
+        private long latestDone;
+        private long latestTotal;
+        private String latestNote = "";
+        private boolean unwritten;
 
         Reporter(Order order) {
             this.order = order;
-            this.latest = order;
         }
 
         @Override
@@ -341,7 +345,10 @@ final class OrderExecutor implements AutoCloseable {
             if (closed) {
                 return false;
             }
-            latest = order.with(State.RUNNING, done, total, note);
+            latestDone = done;
+            latestTotal = total;
+            latestNote = note;
+            unwritten = true;
             if (System.nanoTime() - nextNs < 0) {
                 return true;
             }
@@ -356,15 +363,15 @@ final class OrderExecutor implements AutoCloseable {
         }
 
         private boolean write() {
-            Optional<Order> now =
-                    orders.progress(order, latest.done(), latest.total(), latest.note(), DIRECTORY);
+            Optional<Order> now = orders.progress(order, latestDone, latestTotal, latestNote, DIRECTORY);
             now.ifPresent(current -> order = current);
+            unwritten = now.isEmpty();
             return now.isPresent();
         }
 
         /** Ends the order with how far it got; empty when somebody else changed it. */
         Optional<Order> finish(@Nullable String failure) {
-            boolean mine = latest == order || write();
+            boolean mine = !unwritten || write();
             return mine ? orders.finish(order, failure, DIRECTORY) : Optional.empty();
         }
     }
