@@ -34,6 +34,7 @@ import org.springframework.util.unit.DataSize;
  * @param deadline How long an operation may wait when its call says nothing; also how long a start may wait for the cluster.
  * @param drainTimeout How long a node that is told to stop may move its memory to other nodes before it leaves; 0 leaves at
  *     once. What has not moved is kept in the memory file.
+ * @param orphanGrace For how long memory must belong to no LMR until it is freed; longer than any allocation or move takes.
  * @param spins How often a waiting thread looks before it sleeps.
  */
 @ConfigurationProperties("lite.node")
@@ -50,6 +51,7 @@ record NodeProperties(
         @DefaultValue List<Principal> principals,
         @DefaultValue("10s") Duration deadline,
         @DefaultValue("30s") Duration drainTimeout,
+        @DefaultValue("10m") Duration orphanGrace,
         @DefaultValue Spins spins) {
 
     private static final int OCTAL = 8;

@@ -82,8 +82,13 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
             return; // the management server's context has the same listeners
         }
         long startNs = System.nanoTime();
-        String outcome = node.drain(drainTimeout).map(reason -> "kept: " + reason).orElse("empty");
-        log.info("node leaves name={} drain-ms={} memory={}", node.nodeName(), (System.nanoTime() - startNs) / 1_000_000, outcome);
+        String outcome =
+                node.drain(drainTimeout).map(reason -> "kept: " + reason).orElse("empty");
+        log.info(
+                "node leaves name={} drain-ms={} memory={}",
+                node.nodeName(),
+                (System.nanoTime() - startNs) / 1_000_000,
+                outcome);
     }
 
     /** Another process is the node of this name now; two of one name would both write to what is theirs. */

@@ -2,9 +2,11 @@ package dev.lite.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LtLock;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import java.util.ArrayList;
@@ -37,6 +39,7 @@ final class CheckedLoad implements AutoCloseable {
     private final List<LmrHandle> counters = new ArrayList<>();
     private final AtomicLong[] added;
     private final List<LmrHandle> still = new ArrayList<>();
+    private final List<long[]> lockCounts = new ArrayList<>();
 
     /** One thing that is done again and again. */
     interface Step {
@@ -97,6 +100,24 @@ final class CheckedLoad implements AutoCloseable {
         }));
     }
 
+    /**
+     * Begins to take a lock again and again, on two threads; who has it counts without further ado, and looks at its token.
+     */
+    void lock(String name) {
+        LtLock lock = lite.sync().lock(name);
+        long[] counted = new long[2]; // how often, and the last token
+        lockCounts.add(counted);
+        for (int thread = 0; thread < 2; thread++) {
+            begin("lock", round -> {
+                try (HeldLock held = lock.acquire(Clusters.seconds(10))) {
+                    counted[0]++;
+                    assertThat(held.fencingToken()).as("token of %s", name).isGreaterThan(counted[1]);
+                    counted[1] = held.fencingToken();
+                }
+            });
+        }
+    }
+
     private void writeAndReadBack(LmrHandle handle, int round) {
         byte[] bytes = new byte[BLOCK_BYTES];
         new Random(seed + round).nextBytes(bytes);
@@ -140,6 +161,10 @@ final class CheckedLoad implements AutoCloseable {
             }
             assertThat(sum).as("additions to words %d", index).isEqualTo(added[index].get());
         }
+        AtomicLong locks = done.getOrDefault("lock", new AtomicLong());
+        assertThat(lockCounts.stream().mapToLong(counted -> counted[0]).sum())
+                .as("what was counted under locks")
+                .isEqualTo(locks.get());
         for (LmrHandle handle : still) {
             readPart(handle, -1);
             assertThat(handle.permissions()).contains(Permission.MASTER);

@@ -42,6 +42,9 @@ final class Drain {
     /** How long a round may find nothing to do, or nothing that works, until that is believed. */
     private static final Duration STUCK = Duration.ofSeconds(2);
 
+    /** An LMR that nobody knew may just have been published. */
+    private static final Duration ASK_AGAIN = Duration.ofMillis(500);
+
     private static final long PAUSE_NS = 20_000_000;
 
     private final NodeRecord self;
@@ -52,13 +55,18 @@ final class Drain {
     private final Executor executor;
     private final boolean leaving;
 
-    /** LMRs of other nodes' making that those do not know. Guarded by this. */
+    /** LMRs of other nodes' making that those did not know, some time ago at most. Guarded by this. */
     private final Set<Long> notAnonymous = new HashSet<>();
+
+    private Deadline askAgain = Deadline.in(ASK_AGAIN);
 
     /** Moves what an LMR has here away; blocks up to a deadline of its own. */
     interface Mover {
         /** Whether there is a node now that takes memory. */
         boolean hasOthers();
+
+        /** Whether a node is gone, and with it the records of what it made without a name. */
+        boolean isGone(int node);
 
         /** Moves one; its name is null when it has none. */
         void evacuate(@Nullable String name, long id, long bytes);
@@ -66,7 +74,7 @@ final class Drain {
 
     /** Hears how far it is; false when it is to stop. */
     interface Progress {
-        boolean report(long doneBytes, long totalBytes, String note);
+        boolean report(long done, long total, String note);
     }
 
     /** @param leaving whether this process ends afterwards */
@@ -150,10 +158,18 @@ final class Drain {
     }
 
     private Found look(Deadline deadline) {
-        Map<Long, Long> here = new HashMap<>(allocator.bytesByLmr());
-        if (leaving) {
-            here.keySet().removeIf(records::knows);
+        synchronized (this) {
+            if (askAgain.passed()) {
+                notAnonymous.clear();
+                askAgain = Deadline.in(ASK_AGAIN);
+            }
         }
+        Map<Long, Long> here = new HashMap<>();
+        allocator.forEachExtent((id, run) -> {
+            if (!leaving || !records.knows(id)) {
+                here.merge(id, run.length(), Long::sum);
+            }
+        });
         if (here.isEmpty()) {
             return new Found(List.of(), 0);
         }
@@ -162,9 +178,6 @@ final class Drain {
         long unknownBytes = 0;
         for (Map.Entry<Long, Long> held : here.entrySet()) {
             NamedLmrs.Named known = ofNames.get(held.getKey());
-            if (known != null && SyncWords.isWord(known.name())) {
-                continue;
-            }
             if (known != null ? isHere(known.lmr()) : mayBeAnonymous(held.getKey())) {
                 movable.add(new Held(held.getKey(), known == null ? null : known.name(), held.getValue()));
             } else {
@@ -185,6 +198,9 @@ final class Drain {
     private boolean mayBeAnonymous(long id) {
         if (LmrRecords.creator(id) == self.id()) {
             return records.knows(id);
+        }
+        if (mover.isGone(LmrRecords.creator(id))) {
+            return false;
         }
         synchronized (this) {
             return !notAnonymous.contains(id);

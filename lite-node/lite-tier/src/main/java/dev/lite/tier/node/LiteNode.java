@@ -54,6 +54,9 @@ import org.slf4j.LoggerFactory;
  * <p>Any thread. {@link #close} ends sessions first, then connections, and last unmaps the arena.
  */
 public final class LiteNode implements SessionBackend, AutoCloseable {
+    /** For how long memory must belong to no LMR until it is freed, when nothing else is said. */
+    public static final Duration ORPHAN_GRACE_DEFAULT = Duration.ofMinutes(10);
+
     private static final Logger log = LoggerFactory.getLogger(LiteNode.class);
 
     private final LiteNodeConfig config;
@@ -126,8 +129,10 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.channel = new ControlChannel(
                     id, arena, links, NodeCalls.handler(memory, rpc::bindFunction, this::answerSync), executor);
             this.sync = new SyncService(id, words, new SyncNodeCalls(channel), new View(), executor);
+            words.onMove(sync::homeMoved);
+            memory.setDoubtfulWords(words::isDoubtful);
             later.set(new NodeCalls(channel));
-            this.reclaimer = memory.start(channel, executor);
+            this.reclaimer = memory.start(channel, sync, executor);
             this.orders = new OrderExecutor(self, directory, memory.drainMarks(), memory.operatorActs(), executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
@@ -178,6 +183,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         cleaner.start();
         fencing.start(new Rejoining());
         orders.start();
+        memory.orphans().start();
         log.info(
                 "node started name={} id={} incarnation={} cluster={} arena={} bytes={} adopted={} lmr-extents={} fabrics={}",
                 self.name(),
@@ -376,7 +382,18 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
      * @return empty when nothing is left here; otherwise why something is, in words: what stays is kept in the arena
      */
     public Optional<String> drain(Duration timeout) {
+        if (directory.nodes().stream().noneMatch(node -> node.id() != self.id())) {
+            return Optional.of("no other live node takes memory");
+        }
         return Optional.ofNullable(orders.drainToLeave(timeout));
+    }
+
+    /**
+     * Changes for how long memory must belong to no LMR until it is freed; {@link #ORPHAN_GRACE_DEFAULT} until then. It must be
+     * longer than any allocation or move may take.
+     */
+    public void setOrphanGrace(Duration grace) {
+        memory.orphans().setGrace(grace);
     }
 
     /** What is done, on a thread of its own, once an operator had this node drained and wants it to leave. */
@@ -386,9 +403,9 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** Bytes of LMRs in this node's arena, without what serves the process. Looks through the whole arena. */
     public long lmrBytes() {
-        return allocator.bytesByLmr().values().stream()
-                .mapToLong(Long::longValue)
-                .sum();
+        long[] bytes = new long[1];
+        allocator.forEachExtent((id, run) -> bytes[0] += run.length());
+        return bytes[0];
     }
 
     /** Whether this node takes no new memory because it is being drained, or was. */
@@ -406,6 +423,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             closed = true;
         }
         orders.close();
+        memory.orphans().close();
         sessions.forEach(PrincipalSession::close);
         fencing.close();
         reclaimer.drain(Deadline.in(config.deadline()));

@@ -28,6 +28,7 @@ import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
+import dev.lite.tier.sync.SyncService;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.EnumSet;
@@ -37,11 +38,14 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongPredicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -83,8 +87,14 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
 
     private final DrainMarks drainMarks = new DrainMarks();
 
+    /** LMRs that are being made here, or were made and are not published. As many as callers of malloc. */
+    private final Set<Long> unpublished = ConcurrentHashMap.newKeySet();
+
+    private LongPredicate isDoubtfulWord = id -> false;
+    private @Nullable SyncService sync;
     private @Nullable ShareAllocation allocation;
     private @Nullable OperatorActs operatorActs;
+    private @Nullable Orphans orphans;
     private @Nullable LmrCalls lmrCalls;
     private @Nullable RemoteWork remoteWork;
     private @Nullable Reclaimer reclaimer;
@@ -118,7 +128,8 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     }
 
     /** The rest of the wiring; before anything else is called. Returns what gives memory back, not started yet. */
-    Reclaimer start(ControlChannel channel, Executor executor) {
+    Reclaimer start(ControlChannel channel, SyncService syncService, Executor executor) {
+        sync = syncService;
         NodeCalls nodeCalls = new NodeCalls(channel);
         LmrCalls calledForLmrs = new LmrCalls(channel);
         Mappers allMappers = new Mappers(self.id(), directory, links, records, fencing, executor);
@@ -138,8 +149,28 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         masters = allMasters;
         NamedLmrs named = new NamedLmrs(directory, records, executor);
         takeover = new Takeover(self.id(), directory, named, allMasters, nodeReclaimer, executor);
+        Orphans nodeOrphans = new Orphans(
+                self.id(),
+                allocator,
+                named,
+                this::knows,
+                new LmrMakers(self.id(), links, allMappers, nodeCalls, this::knows),
+                this::free,
+                LiteNode.ORPHAN_GRACE_DEFAULT);
+        orphans = nodeOrphans;
         operatorActs = new OperatorActs(
-                self, allocator, records, named, allMasters, relocation, calledForLmrs, executor, config.deadline());
+                self,
+                allocator,
+                records,
+                named,
+                allMasters,
+                allMappers,
+                relocation,
+                calledForLmrs,
+                syncService,
+                nodeOrphans,
+                executor,
+                config.deadline());
         return nodeReclaimer;
     }
 
@@ -171,6 +202,20 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
             throw nameTaken(spec.name()); // before memory is taken for nothing
         }
         long id = newId();
+        unpublished.add(id);
+        boolean prepared = false;
+        try {
+            Mapping mapping = prepare(id, owner, principal, spec, deadline);
+            prepared = true;
+            return mapping;
+        } finally {
+            if (!prepared) {
+                unpublished.remove(id);
+            }
+        }
+    }
+
+    private Mapping prepare(long id, Mapping.Owner owner, String principal, LmrSpec spec, Deadline deadline) {
         ShareAllocation.Placed placed = allocation().place(id, spec.size(), spec.placement(), deadline);
         LmrRecord lmr = new LmrRecord(
                 id,
@@ -205,6 +250,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 throw nameTaken(name);
             }
             published = true;
+            unpublished.remove(mapping.id());
         } finally {
             if (!published) {
                 discard(mapping);
@@ -218,6 +264,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         mappings.remove(mapping);
         // Also when the directory did not answer: it may have the record, so the reclaimer removes that first.
         reclaimer().reclaimLater(mapping.name().orElse(null), mapping.lmr());
+        unpublished.remove(mapping.id());
     }
 
     private static LmrExistsException nameTaken(String name) {
@@ -305,16 +352,33 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     }
 
     /**
-     * Maps an LMR of the tier's own, whose record the caller has.
+     * Maps an LMR of the tier's own.
      *
+     * @param record reads its record again when it moves just then
      * @throws LmrUnavailableException when a node that it lies on came back without it
      */
-    Mapping mapInternal(LmrRecord lmr, String what, int permissions, Mapping.Owner owner, Deadline deadline) {
-        Mapping mapping = newMapping(lmr, what, permissions, owner, deadline);
-        if (!mappings.add(mapping, mappings.now())) {
-            throw new IllegalStateException("nobody changes LMR %d, which is internal".formatted(lmr.id()));
+    Mapping mapInternal(
+            String name, int permissions, Mapping.Owner owner, Supplier<LmrRecord> record, Deadline deadline) {
+        while (true) {
+            long since = mappings.now();
+            LmrRecord lmr = record.get();
+            if (lmr.state() == LmrRecord.State.MOVING) {
+                awaitMoved(name, lmr.id(), deadline);
+            } else {
+                Mapping mapping = newMapping(lmr, name, permissions, owner, deadline);
+                if (mappings.add(mapping, since)) {
+                    return mapping;
+                }
+            }
+            if (deadline.passed()) {
+                throw deadline.exception("mapping of internal LMR %d, which changes all the time".formatted(lmr.id()));
+            }
         }
-        return mapping;
+    }
+
+    /** A mapping of an internal LMR of this arena that no change of its record reaches: the caller takes care of those. */
+    Mapping mapOwn(LmrRecord lmr, int permissions, Mapping.Owner owner, Deadline deadline) {
+        return newMapping(lmr, null, permissions, owner, deadline);
     }
 
     /** A number for a new LMR. */
@@ -375,6 +439,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     /** Frees a prepared LMR; returns like {@link #free(Mapping, String, Deadline)}. */
     void freePrepared(Mapping mapping, Deadline deadline) {
         reclaimer().reclaim(mapping.name().orElse(null), mapping.lmr(), deadline);
+        unpublished.remove(mapping.id());
     }
 
     void grant(Mapping mapping, String principal, String grantee, Set<Permission> permissions, Deadline deadline) {
@@ -419,6 +484,20 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     /** What this node does for an operator. */
     OperatorActs operatorActs() {
         return started(operatorActs);
+    }
+
+    Orphans orphans() {
+        return started(orphans);
+    }
+
+    @Override
+    public boolean knows(long lmrId) {
+        return unpublished.contains(lmrId) || records.knows(lmrId) || isDoubtfulWord.test(lmrId);
+    }
+
+    /** Who says whether a word of a lock or barrier may have a record; before the start. */
+    void setDoubtfulWords(LongPredicate doubtful) {
+        isDoubtfulWord = doubtful;
     }
 
     DrainMarks drainMarks() {
@@ -540,9 +619,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         List<Mapping> disturbed = ofLmr.stream()
                 .filter(mapping -> moving
                         || !mapping.lmr().shares().equals(lmr.shares())
-                        || (mapping.granted()
-                                        & ~lmr.permissionsOf(mapping.owner().principal()))
-                                != 0)
+                        || (mapping.granted() & ~mapping.owner().allowed(lmr)) != 0)
                 .toList();
         disturbed.forEach(Mapping::pause);
         if (!disturbed.isEmpty() && !Mapping.awaitEnd(disturbed, deadline)) {
@@ -557,7 +634,11 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         long[] places = Layout.places(lmr, node -> mappedBase(node, deadline));
         for (Mapping mapping : ofLmr) {
             if (mapping.isPaused()) {
-                mapping.resume(lmr, places, lmr.permissionsOf(mapping.owner().principal()));
+                boolean elsewhere = !mapping.lmr().shares().equals(lmr.shares());
+                mapping.resume(lmr, places, mapping.owner().allowed(lmr));
+                if (elsewhere) {
+                    mapping.owner().moved(lmr.id());
+                }
             }
         }
     }
@@ -571,10 +652,12 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     /** Frees an LMR in the background; for a session's end. */
     void freeLater(@Nullable String name, LmrRecord lmr) {
         reclaimer().reclaimLater(name, lmr);
+        unpublished.remove(lmr.id());
     }
 
     @Override
     public List<Run> allocate(long lmrId, long chunkBytes, long count) {
+        started(sync).memoryGiven(lmrId);
         return allocation().allocateHere(lmrId, chunkBytes, count);
     }
 

@@ -219,7 +219,8 @@ final class OrderExecutor implements AutoCloseable {
                 orders.claim(order, self.name(), self.incarnation(), DIRECTORY).ifPresent(this::begin);
             }
         }
-        if (!drains && !book.draining().contains(self.name()) && !empty) {
+        if (!drains && !book.draining().contains(self.name()) && ofLeaving == null) {
+            empty = false;
             drainMarks.reopen();
         }
     }
@@ -276,8 +277,10 @@ final class OrderExecutor implements AutoCloseable {
             failure = e.toString();
         }
         try {
-            Optional<Order> ended = orders.finish(reporter.order, failure, DIRECTORY);
-            ended.ifPresent(end -> Optional.ofNullable(awaited.remove(end.id())).ifPresent(who -> who.complete(end)));
+            Order ended = reporter.finish(failure)
+                    .or(() -> orders.find(order.id(), DIRECTORY)) // somebody else ended it
+                    .orElse(order);
+            Optional.ofNullable(awaited.remove(order.id())).ifPresent(who -> who.complete(ended));
         } catch (ClusterUnavailableException e) {
             // It is still this node's then, and done again: every act does nothing where nothing is left to do.
             log.info("the end of order {} is not written yet: {}", order.id(), e.getMessage());
@@ -328,28 +331,48 @@ final class OrderExecutor implements AutoCloseable {
     private final class Reporter implements Drain.Progress {
         private Order order;
         private long nextNs = System.nanoTime();
+        private long latestDone;
+        private long latestTotal;
+        private String latestNote = "";
+        private boolean unwritten;
 
         Reporter(Order order) {
             this.order = order;
         }
 
         @Override
-        public boolean report(long doneBytes, long totalBytes, String note) {
+        public boolean report(long done, long total, String note) {
             if (closed) {
                 return false;
             }
+            latestDone = done;
+            latestTotal = total;
+            latestNote = note;
+            unwritten = true;
             if (System.nanoTime() - nextNs < 0) {
                 return true;
             }
             try {
-                Optional<Order> now = orders.progress(order, doneBytes, totalBytes, note, DIRECTORY);
-                now.ifPresent(current -> order = current);
+                boolean mine = write();
                 nextNs = System.nanoTime() + REPORT_NS;
-                return now.isPresent();
+                return mine;
             } catch (ClusterUnavailableException e) {
                 log.debug("how far order {} is cannot be written now: {}", order.id(), e.getMessage());
                 return true;
             }
+        }
+
+        private boolean write() {
+            Optional<Order> now = orders.progress(order, latestDone, latestTotal, latestNote, DIRECTORY);
+            now.ifPresent(current -> order = current);
+            unwritten = now.isEmpty();
+            return now.isPresent();
+        }
+
+        /** Ends the order with how far it got; empty when somebody else changed it. */
+        Optional<Order> finish(@Nullable String failure) {
+            boolean mine = !unwritten || write();
+            return mine ? orders.finish(order, failure, DIRECTORY) : Optional.empty();
         }
     }
 

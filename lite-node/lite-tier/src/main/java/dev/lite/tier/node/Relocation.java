@@ -27,6 +27,9 @@ import org.slf4j.LoggerFactory;
  * those nodes.
  */
 final class Relocation {
+    /** No node's id: everybody is asked. */
+    static final int FROM_NOWHERE = -1;
+
     private static final Logger log = LoggerFactory.getLogger(Relocation.class);
 
     private final NodeRecord self;
@@ -64,7 +67,7 @@ final class Relocation {
 
     /** Whether there is a connected node, besides one, that takes memory. */
     boolean hasOthers(int node) {
-        return candidates(node).stream().anyMatch(other -> true);
+        return !candidates(node).isEmpty();
     }
 
     /** The nodes that may take something from a node, by their ids. */
@@ -110,6 +113,23 @@ final class Relocation {
             return Optional.of(new Masters.Target(lmr.chunkShift(), replaced.get()));
         }
         return Optional.of(dealAnew(lmr, node, rooms, deadline));
+    }
+
+    /**
+     * New places at one node for what an LMR has on another.
+     *
+     * @return empty when it has nothing there
+     * @throws LimitExceededException when the node has not the room
+     */
+    Optional<Masters.Target> fromTo(LmrRecord lmr, int from, int to, Deadline deadline) {
+        if (lmr.shares().stream().noneMatch(share -> share.node() == from)) {
+            return Optional.empty();
+        }
+        NodeCalls.Room room = to == self.id() ? ownRoom.now() : calls.room(to, deadline);
+        List<Share> shares = replaceShares(lmr, from, Map.of(to, room), deadline)
+                .orElseThrow(() -> new LimitExceededException("LMR %d does not fit at node %s, which has %d bytes free"
+                        .formatted(lmr.id(), nameOf(to), room.freeBytes())));
+        return Optional.of(new Masters.Target(lmr.chunkShift(), shares));
     }
 
     /** The LMR's shares with others in the place of those on the node; empty when one does not fit anywhere. */

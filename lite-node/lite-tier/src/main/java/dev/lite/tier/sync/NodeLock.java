@@ -89,6 +89,9 @@ final class NodeLock {
     /** Grows when what was held is held no more, although nobody released it; changed under the monitor. */
     private volatile int generation;
 
+    /** How often the word has got another home; changed under the monitor, read without. */
+    private volatile int homeMoves;
+
     /** The tickets beside the short way; changed under the monitor, read without. */
     private volatile int tickets;
 
@@ -142,12 +145,16 @@ final class NodeLock {
         }
 
         HeldLock acquire(Duration patience) {
-            Mapping mapping = word.mapping();
-            if (mapping == null || tickets != 0) {
+            if (!word.isMapped() || tickets != 0) {
                 return acquireBeside(session, Deadline.in(patience));
             }
             int since = generation;
-            long before = mapping.fetchAdd(0, LockWord.DRAW, this);
+            long before;
+            try {
+                before = word.mapping().fetchAdd(0, LockWord.DRAW, this);
+            } catch (Mapping.NotMappedException e) {
+                return acquireBeside(session, Deadline.in(patience)); // it moves, which is waited for there
+            }
             if (LockWord.count(before) == 0) {
                 return new Hold(NodeLock.this, session, LockWord.next(before), Hold.HELD, since);
             }
@@ -285,6 +292,7 @@ final class NodeLock {
     private HeldLock awaitTurn(Hold hold, Deadline deadline) {
         long queueAtNs = System.nanoTime();
         LiteException trouble = null;
+        int home = homeMoves;
         while (hold.state() == Hold.WAITING) {
             if (Thread.interrupted()) {
                 Thread.currentThread().interrupt();
@@ -302,10 +310,11 @@ final class NodeLock {
                 break;
             }
             long untilQueueNs = queueAtNs - System.nanoTime();
-            if (untilQueueNs > 0) {
+            if (untilQueueNs > 0 && home == homeMoves) {
                 LockSupport.parkNanos(this, Math.min(leftNs, untilQueueNs));
                 continue;
             }
+            home = homeMoves;
             trouble = queue(hold, deadline);
             queueAtNs = System.nanoTime() + (trouble == null ? QUEUE_AGAIN.toNanos() : QUEUE_RETRY_NS);
         }
@@ -423,11 +432,7 @@ final class NodeLock {
     private boolean releaseAlone(Hold hold) {
         long alone = LockWord.heldAlone(hold.ticket);
         long free = alone + LockWord.PASS;
-        Mapping mapping = word.mapping();
-        long before = mapping != null
-                ? mapping.testSet(0, alone, free)
-                : word.testSet(alone, free, Deadline.in(hold.session.patience()));
-        return before == alone;
+        return word.testSet(alone, free, word.deadline(hold.session.patience())) == alone;
     }
 
     private synchronized void forget(Hold hold) {
@@ -439,11 +444,10 @@ final class NodeLock {
     /** The home says that it is this ticket's turn; or asks for it. */
     Claim turn(long ticket) {
         Claim claim = claim(ticket);
-        Mapping mapping = word.mapping();
-        if (claim != Claim.UNKNOWN || mapping == null) {
+        if (claim != Claim.UNKNOWN) {
             return claim;
         }
-        mapping.awaitOperations(); // it may have been drawn, and not be noted yet
+        word.mapping().awaitOperations(); // it may have been drawn, and not be noted yet
         return claim(ticket);
     }
 
@@ -467,6 +471,14 @@ final class NodeLock {
         return Claim.TAKEN; // also while its release is under way
     }
 
+    /** The word has another home, which knows of nobody who waits: they tell it. */
+    synchronized void homeMoved() {
+        homeMoves++;
+        for (Hold hold : claims.values()) {
+            LockSupport.unpark(hold.waiter);
+        }
+    }
+
     /** Ends the waits of a session that has ended. */
     synchronized void endWaits(SessionSync session) {
         for (Iterator<Hold> all = claims.values().iterator(); all.hasNext(); ) {
@@ -484,10 +496,7 @@ final class NodeLock {
     /** Releases what a session holds that has ended. */
     void releaseAll(SessionSync session) {
         endWaits(session);
-        Mapping mapping = word.mapping();
-        if (mapping != null) {
-            mapping.awaitOperations();
-        }
+        word.mapping().awaitOperations();
         for (long now = held(); now != 0 && heldBy == session; now = held()) {
             if (isTurnOf(now - 1)) {
                 release(new Hold(this, session, now - 1, Hold.HELD, generation));

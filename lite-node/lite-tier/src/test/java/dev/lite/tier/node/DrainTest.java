@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Extent;
+import dev.lite.api.HeldLock;
 import dev.lite.api.Lifetime;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LtBarrier;
+import dev.lite.api.LtLock;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
@@ -26,9 +29,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -153,6 +158,86 @@ class DrainTest {
             LmrHandle everywhere = cluster.attach(2).memory().map("everywhere", DATA[0], DATA);
             assertThat(Arrays.equals(all(everywhere), content(1))).isTrue();
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"simulated", "shm", "tcp"})
+    void locksOfADrainedNodeGoOnElsewhere(String fabric) {
+        try (TestCluster cluster = new TestCluster(root, provider(fabric)).start(3)) {
+            cluster.attach(1).sync().lock("l").acquire(LONG).close(); // so its home is n1
+            assertThat(cluster.node(1).lmrBytes()).isPositive();
+            long[] counted = new long[2]; // guarded by the lock: how often, and the last token
+            AtomicBoolean stop = new AtomicBoolean();
+            AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+            AtomicLong holds = new AtomicLong();
+            List<Thread> threads = new ArrayList<>();
+            for (int index = 0; index < 4; index++) {
+                LtLock lock = cluster.attach(index % 3).sync().lock("l");
+                threads.add(Thread.ofPlatform().start(() -> {
+                    try {
+                        while (!stop.get()) {
+                            try (HeldLock held = lock.acquire(LONG)) {
+                                counted[0]++;
+                                assertThat(held.fencingToken()).isGreaterThan(counted[1]);
+                                counted[1] = held.fencingToken();
+                            }
+                            holds.incrementAndGet();
+                        }
+                    } catch (Throwable e) {
+                        failure.set(e);
+                    }
+                }));
+            }
+            Waits.until("the lock is used", () -> holds.get() > 50);
+
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(cluster.node(1).lmrBytes()).isZero();
+            long then = holds.get();
+            Waits.until("the lock is used on", () -> failure.get() != null || holds.get() > then + 50);
+            stop.set(true);
+            threads.forEach(Waits::join);
+            assertThat(failure.get()).isNull();
+            assertThat(counted[0]).isEqualTo(holds.get());
+            cluster.stop("n1");
+            try (HeldLock held = cluster.attach(2).sync().lock("l").acquire(LONG)) {
+                assertThat(held.fencingToken()).isGreaterThan(counted[1]);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"simulated", "tcp"})
+    void whoWaitsForALockOrAtABarrierDoesSoAtItsNewHome(String fabric) {
+        try (TestCluster cluster = new TestCluster(root, provider(fabric)).start(3)) {
+            LtLock atHome = cluster.attach(1).sync().lock("l");
+            HeldLock held = cluster.attach(0).sync().lock("l").acquire(LONG);
+            CompletableFuture<Long> waiting = onThread(() -> {
+                try (HeldLock next = cluster.attach(2).sync().lock("l").acquire(LONG)) {
+                    return next.fencingToken();
+                }
+            });
+            LtBarrier ofHome = cluster.attach(1).sync().barrier("b", 2);
+            CompletableFuture<Long> first =
+                    onThread(() -> cluster.attach(2).sync().barrier("b", 2).await(LONG));
+            Waits.until("both wait", () -> cluster.node(2).syncStats().waits() > 0);
+            assertThat(atHome.tryAcquire()).isEmpty();
+
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(cluster.node(1).lmrBytes()).isZero();
+            assertThat(waiting).isNotDone();
+            assertThat(first).isNotDone();
+            assertThat(held.isHeld()).isTrue();
+            held.close();
+            assertThat(waiting.join()).isGreaterThan(held.fencingToken());
+            assertThat(ofHome.await(LONG)).isEqualTo(first.join());
+        }
+    }
+
+    private static <T> CompletableFuture<T> onThread(Supplier<T> body) {
+        return CompletableFuture.supplyAsync(
+                body, task -> Thread.ofPlatform().daemon().start(task));
     }
 
     @Test
