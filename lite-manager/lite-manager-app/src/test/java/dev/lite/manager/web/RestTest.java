@@ -218,7 +218,7 @@ class RestTest {
     void theOpenApiTextHasEveryHandlerAndItsPageIsThere() throws IOException, InterruptedException {
         JsonNode paths = manager.json("/api/openapi.json").get("paths");
         Set<String> mapped = new TreeSet<>();
-        manager.bean(RequestMappingHandlerMapping.class).getHandlerMethods().forEach((mapping, handler) -> {
+        manager.bean("requestMappingHandlerMapping", RequestMappingHandlerMapping.class).getHandlerMethods().forEach((mapping, handler) -> {
             if (handler.getBeanType().getPackageName().equals(RestTest.class.getPackageName())) {
                 mapped.addAll(mapping.getPatternValues());
             }
