@@ -51,14 +51,17 @@ final class CheckedLoad implements AutoCloseable {
             Placement there = Placement.on(nodes[index]);
             AtomicLong sum = new AtomicLong();
             added[index] = sum;
-            LmrHandle counter = lite.memory().malloc(LmrSpec.of(4096).withName("load/words-" + index).withPlacement(there));
+            LmrHandle counter = lite.memory()
+                    .malloc(LmrSpec.of(4096).withName("load/words-" + index).withPlacement(there));
             counters.add(counter);
             begin("add", round -> {
                 counter.fetchAdd(8L * (round % WORDS), 1);
                 sum.incrementAndGet();
             });
             LmrHandle blocks = lite.memory()
-                    .malloc(LmrSpec.of(BLOCKS * BLOCK_BYTES).withName("load/blocks-" + index).withPlacement(there));
+                    .malloc(LmrSpec.of(BLOCKS * BLOCK_BYTES)
+                            .withName("load/blocks-" + index)
+                            .withPlacement(there));
             begin("write and read back", round -> writeAndReadBack(blocks, round));
         }
         still.add(malloc("load/still-spread", Placement.spread()));
@@ -101,14 +104,18 @@ final class CheckedLoad implements AutoCloseable {
         handle.write(at, bytes);
         byte[] read = new byte[BLOCK_BYTES];
         handle.read(at, read);
-        assertThat(Arrays.equals(read, bytes)).as("what was just written to %s", handle).isTrue();
+        assertThat(Arrays.equals(read, bytes))
+                .as("what was just written to %s", handle)
+                .isTrue();
     }
 
     private void readPart(LmrHandle handle, int round) {
         byte[] expected = content();
         byte[] read = new byte[STILL_BYTES];
         handle.read(0, read);
-        assertThat(Arrays.equals(read, expected)).as("%s in round %d", handle, round).isTrue();
+        assertThat(Arrays.equals(read, expected))
+                .as("%s in round %d", handle, round)
+                .isTrue();
     }
 
     /** How much was done so far. */

@@ -79,8 +79,11 @@ class RollingRestartTest {
 
     private static void awaitConnected(Lite lite, int number) {
         String name = LocalCluster.nodeName(number);
-        until("the connection to " + name, () -> lite.nodes().stream()
-                .anyMatch(node -> node.name().equals(name) && !node.fabric().equals("none")));
+        until(
+                "the connection to " + name,
+                () -> lite.nodes().stream()
+                        .anyMatch(node ->
+                                node.name().equals(name) && !node.fabric().equals("none")));
     }
 
     private static void until(String what, BooleanSupplier condition) {

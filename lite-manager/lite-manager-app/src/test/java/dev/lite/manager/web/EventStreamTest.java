@@ -59,7 +59,7 @@ class EventStreamTest {
             node.close();
             EventReader.Event left =
                     events.nextOf("nodes", event -> event.get("left").size() == 1);
-            assertThat(left.data().get("nodes").size()).isZero();
+            assertThat(left.data().get("joined").isEmpty()).isTrue();
             lastId = left.id();
             assertThat(events.awaitComment()).isEqualTo("alive");
         }
