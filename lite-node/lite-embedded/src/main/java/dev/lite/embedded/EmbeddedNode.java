@@ -45,6 +45,8 @@ public final class EmbeddedNode implements AutoCloseable {
      *
      * @throws dev.lite.api.LiteException when the cluster cannot be joined within the deadline
      * @throws dev.lite.tier.memory.ArenaException when the arena cannot be made
+     * @throws dev.lite.fabric.FabricException when the required fabric cannot be used, with the reason
+     * @throws IllegalArgumentException when there is no fabric of the configured name
      */
     public static EmbeddedNode start(EmbeddedNodeConfig config) {
         Path runDirectory = makeRunDirectory();
@@ -82,8 +84,8 @@ public final class EmbeddedNode implements AutoCloseable {
     private static List<FabricProvider> fabrics(EmbeddedNodeConfig config) {
         Map<String, FabricProvider> known = new HashMap<>();
         ServiceLoader.load(FabricProvider.class).forEach(provider -> known.put(provider.name(), provider));
-        FabricSelection chosen =
-                FabricSelection.of(config.fabric(), null, List.of(), name -> unusable(name, known, config.secret()));
+        FabricSelection chosen = FabricSelection.of(
+                config.fabric(), config.require(), List.of(), name -> unusable(name, known, config.secret()));
         log.info("fabrics {}", chosen.describe());
         return chosen.names().stream().map(name -> named(name, known)).toList();
     }

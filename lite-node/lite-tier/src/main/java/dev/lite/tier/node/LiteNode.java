@@ -6,7 +6,6 @@ import dev.lite.api.LiteException;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.ClusterDirectory;
-import dev.lite.cluster.DirectoryListener;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
@@ -29,7 +28,6 @@ import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.sync.SyncStats;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -63,6 +61,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final NodeArena arena;
     private final ArenaAllocator allocator;
     private final NodeRecord self;
+    private final Fencing fencing;
     private final PeerLinks links;
     private final MemoryService memory;
     private final ControlChannel channel;
@@ -103,10 +102,13 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 config.pollSpins());
         this.executor = Executors.newVirtualThreadPerTaskExecutor();
         try {
-            NodeAdvert advert = new NodeAdvert(config.name(), id, host, arena.size(), links.addresses());
+            NodeAdvert advert =
+                    new NodeAdvert(config.name(), id, host, arena.size(), links.addresses(), hello.instance());
             this.self = directory.register(advert, deadline.remaining());
+            this.fencing = new Fencing(self, directory, links);
+            fencing.read(deadline);
             PostedMemory posted = new PostedMemory(links, bounceMemory());
-            this.memory = new MemoryService(self, config, arena, allocator, directory, links, posted);
+            this.memory = new MemoryService(self, config, arena, allocator, directory, links, fencing, posted);
             AtomicReference<@Nullable NodeCalls> later = new AtomicReference<>();
             this.rpc = new RpcEngine(
                     id,
@@ -115,7 +117,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     arena,
                     allocator,
                     posted,
-                    name -> nodeId(directory, name),
+                    this::nodeId,
                     executor,
                     config.pollSpins(),
                     (node, function, principal, head, generation, until) -> Objects.requireNonNull(later.get())
@@ -174,13 +176,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         reclaimer.start();
         sync.start();
         cleaner.start();
-        directory.addListener(new DirectoryListener() {
-            @Override
-            public void nodesChanged(List<NodeRecord> nodes) {
-                links.setLive(nodes);
-            }
-        });
-        links.setLive(directory.nodes());
+        fencing.start(new Rejoining());
         orders.start();
         log.info(
                 "node started name={} id={} incarnation={} cluster={} arena={} bytes={} adopted={} lmr-extents={} fabrics={}",
@@ -211,12 +207,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return id;
     }
 
-    private static int nodeId(ClusterDirectory directory, String name) {
+    /** A connected node is known, too: after ZooKeeper was away its registration may be missing for a moment. */
+    private int nodeId(String name) {
         return directory.nodes().stream()
                 .filter(node -> node.name().equals(name))
                 .findFirst()
-                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)))
-                .id();
+                .map(NodeRecord::id)
+                .or(() -> links.peers().stream()
+                        .filter(peer -> peer.hello().node().equals(name))
+                        .findFirst()
+                        .map(Peer::id))
+                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)));
     }
 
     private long bounceMemory() {
@@ -226,12 +227,16 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return arena.address() + run.offset();
     }
 
-    /** Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. */
+    /**
+     * Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. Asked of the kernel: a
+     * name service may not know this host, or not answer.
+     */
     private static String hostName() {
         try {
+            String name = Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
             String boot =
                     Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
-            return InetAddress.getLocalHost().getHostName() + "/" + boot;
+            return name + "/" + boot;
         } catch (IOException e) {
             throw new UncheckedIOException("cannot tell this host's name and boot id", e);
         }
@@ -283,7 +288,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** This node as it is registered. */
     public NodeRecord self() {
-        return self;
+        return fencing.registration();
     }
 
     /** The live nodes in the order of their ids, and what carries data to each. */
@@ -402,6 +407,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
         orders.close();
         sessions.forEach(PrincipalSession::close);
+        fencing.close();
         reclaimer.drain(Deadline.in(config.deadline()));
         reclaimer.close();
         sync.close();
@@ -432,11 +438,45 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
     }
 
-    /** Who may hold or wait for something: the registered nodes and the connected ones. */
+    /** What is given up with a lost registration: the mappings pause, and the locks are held no more. */
+    private final class Rejoining implements Fencing.Rejoin {
+        @Override
+        public void giveUp(Deadline deadline) {
+            memory.pauseAll(deadline);
+        }
+
+        @Override
+        public void wasFenced() {
+            log.warn("this node was fenced: the locks that it held were passed on");
+            sync.loseLocks();
+        }
+
+        @Override
+        public void resume() {
+            memory.resumeAll(executor);
+        }
+
+        @Override
+        public void quiesce(int node, Deadline deadline) {
+            memory.quiesce(node, deadline);
+        }
+
+        @Override
+        public void fenced() {
+            memory.takeOver();
+        }
+    }
+
+    /** Who may hold or wait for something: the registered nodes, the connected ones, and who is not fenced yet. */
     private final class View implements ClusterView {
         @Override
         public boolean isConnected(int node) {
             return node == self.id() || links.peer(node) != null;
+        }
+
+        @Override
+        public boolean isSettled(int node) {
+            return fencing.isSettled(node);
         }
 
         @Override
@@ -447,6 +487,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     .map(NodeRecord::id)
                     .forEach(nodes::add);
             links.peers().stream().map(Peer::id).forEach(nodes::add);
+            fencing.read(deadline);
+            fencing.notFenced().stream().filter(node -> !fencing.isGone(node)).forEach(nodes::add);
             return nodes;
         }
     }

@@ -86,6 +86,9 @@ final class NodeLock {
     /** Draws whose ticket is not claimed yet, other than those within an operation on the mapping. */
     private final AtomicInteger drawing = new AtomicInteger();
 
+    /** Grows when what was held is held no more, although nobody released it; changed under the monitor. */
+    private volatile int generation;
+
     /** The tickets beside the short way; changed under the monitor, read without. */
     private volatile int tickets;
 
@@ -102,6 +105,27 @@ final class NodeLock {
 
     SyncWord word() {
         return word;
+    }
+
+    /** Which holds are good: those that were begun since this number is what it is. */
+    int generation() {
+        return generation;
+    }
+
+    /** Nothing that was held before the call is held any more; who waits goes on waiting. */
+    synchronized void lose() {
+        generation++;
+        HELD.setVolatile(this, 0L);
+        for (Iterator<Hold> all = claims.values().iterator(); all.hasNext(); ) {
+            Hold hold = all.next();
+            if (hold.state() == Hold.HELD) {
+                hold.setState(Hold.OVER);
+                all.remove();
+            } else {
+                hold.renew(generation);
+            }
+        }
+        countTickets();
     }
 
     /** How one session uses the lock. */
@@ -122,11 +146,12 @@ final class NodeLock {
             if (mapping == null || tickets != 0) {
                 return acquireBeside(session, Deadline.in(patience));
             }
+            int since = generation;
             long before = mapping.fetchAdd(0, LockWord.DRAW, this);
             if (LockWord.count(before) == 0) {
-                return new Hold(NodeLock.this, session, LockWord.next(before), Hold.HELD);
+                return new Hold(NodeLock.this, session, LockWord.next(before), Hold.HELD, since);
             }
-            Hold hold = new Hold(NodeLock.this, session, LockWord.next(before), Hold.WAITING);
+            Hold hold = new Hold(NodeLock.this, session, LockWord.next(before), Hold.WAITING, since);
             enterDrawn(hold);
             return await(hold, Deadline.in(patience));
         }
@@ -168,6 +193,7 @@ final class NodeLock {
             return await(hold, deadline);
         }
         beginDraw(session);
+        int since = generation;
         boolean drawn = false;
         long before;
         try {
@@ -179,7 +205,7 @@ final class NodeLock {
             }
         }
         boolean free = LockWord.count(before) == 0;
-        hold = new Hold(this, session, LockWord.next(before), free ? Hold.HELD : Hold.WAITING);
+        hold = new Hold(this, session, LockWord.next(before), free ? Hold.HELD : Hold.WAITING, since);
         enterDrawn(hold);
         return free ? hold : await(hold, deadline);
     }
@@ -237,7 +263,7 @@ final class NodeLock {
                 countTickets();
                 return null;
             }
-            Hold hold = new Hold(this, session, givenUp.removeLast(), Hold.WAITING);
+            Hold hold = new Hold(this, session, givenUp.removeLast(), Hold.WAITING, generation);
             enter(hold);
             return hold;
         }
@@ -327,6 +353,7 @@ final class NodeLock {
             return Optional.empty(); // waited for, or held by who waited, at this very node
         }
         drawing.incrementAndGet();
+        int since = generation;
         try {
             Deadline deadline = word.deadline(session.patience());
             long guess = guessedWord;
@@ -334,7 +361,7 @@ final class NodeLock {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
                 if (before == guess) {
                     guessedWord = guess + LockWord.DRAW + LockWord.PASS; // once it is released
-                    return Optional.of(holdNow(LockWord.next(guess), session));
+                    return Optional.of(holdNow(LockWord.next(guess), session, since));
                 }
                 if (LockWord.count(before) != 0) {
                     break;
@@ -347,10 +374,10 @@ final class NodeLock {
         }
     }
 
-    private Hold holdNow(long ticket, SessionSync session) {
+    private Hold holdNow(long ticket, SessionSync session, int since) {
         hold(ticket, session);
         VarHandle.fullFence(); // the session's end sees the note, or is seen here
-        Hold hold = new Hold(this, session, ticket, Hold.HELD);
+        Hold hold = new Hold(this, session, ticket, Hold.HELD, since);
         if (!session.isOpen()) {
             release(hold);
             throw session.ended();
@@ -463,7 +490,7 @@ final class NodeLock {
         }
         for (long now = held(); now != 0 && heldBy == session; now = held()) {
             if (isTurnOf(now - 1)) {
-                release(new Hold(this, session, now - 1, Hold.HELD));
+                release(new Hold(this, session, now - 1, Hold.HELD, generation));
             }
             HELD.compareAndSet(this, now, 0L);
         }
