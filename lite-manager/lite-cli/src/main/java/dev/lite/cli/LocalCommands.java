@@ -99,6 +99,8 @@ final class LocalCommands {
                     .nodes(nodes)
                     .arenaBytes(bytes(arena))
                     .fabrics(fabric)
+                    // "down" ends all of them: there is nowhere to move memory to.
+                    .nodeProperty("lite.node.drain-timeout", "0s")
                     .tied(false);
             PrintWriter out = spec.commandLine().getOut();
             PrintWriter progress = json ? spec.commandLine().getErr() : out;

@@ -53,6 +53,10 @@ public final class RunningManager implements AutoCloseable {
         return context.getBean(type);
     }
 
+    public <T> T bean(String name, Class<T> type) {
+        return context.getBean(name, type);
+    }
+
     public int port() {
         return context.getEnvironment().getRequiredProperty("local.server.port", Integer.class);
     }

@@ -52,7 +52,7 @@ class TwoManagersTest {
                     assertThat(took).isLessThan(SESSION_TIMEOUT.multipliedBy(2));
                     // It acts as the leader: the membership gets a new number.
                     node.close();
-                    events.nextOf("epoch", event -> event.get("members").isEmpty());
+                    events.nextOf("epoch", event -> event.get("members").asInt() == 0);
                     JsonNode view = json(otherUrl + "/api/manager");
                     assertThat(view.get("leader").asString()).isEqualTo("other");
                     assertThat(view.get("managers").size()).isEqualTo(1);

@@ -57,6 +57,8 @@ final class DemoRun {
                 .nodes(NODES)
                 .arenaBytes(arenaBytes)
                 .fabrics(settings.fabric())
+                .nodeProperty(
+                        "lite.node.drain-timeout", "0s") // all nodes end together, so there is nowhere to drain to
                 .tied(!settings.keep());
         tokens.forEach((role, token) -> builder.principal("demo-" + role, token));
         try (LocalCluster cluster = builder.build()) {

@@ -9,7 +9,8 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The last events, and who hears of the next ones. Bounded by: the history × one event, the subscribers × their queue.
+ * The last events, and who hears of the next ones. Bounded: the history × what changed at once, which is a node, an epoch's
+ * number and pending removals, or an order (about 2 KB); the queues hold the same events.
  *
  * <p>An event's id is this log's name, a hyphen and the event's number, so that another manager, or this one after a restart,
  * does not take an id for its own. Whoever comes without an id that is in the history gets one event {@code state} with the

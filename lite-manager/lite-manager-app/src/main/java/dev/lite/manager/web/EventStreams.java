@@ -104,8 +104,7 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
     public void nodesChanged(List<NodeRecord> nodes) {
         List<NodeRecord> old = before;
         before = nodes;
-        List<NodeView> now = views(nodes);
-        events.publish("nodes", new NodesChange(now, without(nodes, old), without(old, nodes)), now);
+        events.publish("nodes", new NodesChange(without(nodes, old), without(old, nodes)), views(nodes));
     }
 
     /** A node that came back with a new incarnation both left and joined. */
@@ -119,8 +118,8 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
 
     @Override
     public void epochChanged(Epoch epoch) {
-        EpochView view = EpochView.of(epoch);
-        events.publish("epoch", view, view);
+        events.publish(
+                "epoch", new EpochChange(epoch.number(), epoch.members().size(), epoch.pending()), EpochView.of(epoch));
     }
 
     private void ordersChanged(@Nullable OrderBook before, OrderBook now) {
@@ -145,13 +144,21 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
     }
 
     /**
-     * The registered nodes changed.
+     * The registered nodes changed. Only what changed is kept in the history, since the nodes may be a thousand.
      *
-     * @param nodes all of them
      * @param joined those that were not there before
      * @param left those that are not there any more
      */
-    record NodesChange(List<NodeView> nodes, List<NodeView> joined, List<NodeView> left) {}
+    record NodesChange(List<NodeView> joined, List<NodeView> left) {}
+
+    /**
+     * The epoch changed; {@code /api/epochs} has all of it.
+     *
+     * @param number its number
+     * @param members how many nodes belong to it
+     * @param pending who was removed, and may still be linked to a node
+     */
+    record EpochChange(long number, int members, List<Epoch.Removal> pending) {}
 
     /**
      * The managers or their leader changed.
