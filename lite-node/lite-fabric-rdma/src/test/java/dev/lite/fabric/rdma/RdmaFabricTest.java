@@ -59,7 +59,14 @@ class RdmaFabricTest {
 
         Node(Path directory, String secret, long protocol) {
             var config = new FabricConfig("n", "hello".getBytes(StandardCharsets.UTF_8), directory, Map.of());
-            var options = RdmaOptions.of(Map.of(RdmaOptions.SECRET, secret, RdmaOptions.CONNECTIONS_MAX, "4"));
+            // An emulated processor that loads its first classes takes seconds for a handshake.
+            var options = RdmaOptions.of(Map.of(
+                    RdmaOptions.SECRET,
+                    secret,
+                    RdmaOptions.CONNECTIONS_MAX,
+                    "4",
+                    RdmaOptions.HANDSHAKE_TIMEOUT_MS,
+                    "60000"));
             fabric = new RdmaFabric(config, options, this, protocol);
             fabric.register(new FabricMemory(memory, FabricMemory.NO_DESCRIPTOR));
         }
@@ -123,7 +130,10 @@ class RdmaFabricTest {
         var from = open(Devices.SECRET, RdmaFabric.PROTOCOL);
         var to = open(Devices.SECRET, RdmaFabric.PROTOCOL);
         var unused = from.fabric.connect(to.fabric.localAddress());
-        until("a connection", () -> from.connected != null && to.connected != null);
+        until("a connection", () -> {
+            assertThat(from.reason).as("why it is not connected").isEmpty();
+            return from.connected != null && to.connected != null;
+        });
         return new Node[] {from, to};
     }
 
