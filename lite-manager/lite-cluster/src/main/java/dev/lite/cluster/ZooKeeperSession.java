@@ -1,6 +1,7 @@
 package dev.lite.cluster;
 
 import dev.lite.api.ClusterUnavailableException;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -72,12 +73,14 @@ final class ZooKeeperSession implements AutoCloseable {
         acl = credentials == null ? ZooDefs.Ids.OPEN_ACL_UNSAFE : ZooDefs.Ids.CREATOR_ALL_ACL;
         CuratorFrameworkFactory.Builder builder = CuratorFrameworkFactory.builder()
                 .connectString(connectString)
-                .sessionTimeoutMs((int) config.sessionTimeout().toMillis())
+                .sessionTimeoutMs(Integer.MAX_VALUE) // see PatientZooKeeper
                 .connectionTimeoutMs((int) config.connectionTimeout().toMillis())
                 // For the cache and the latch only: both start over when the connection comes back.
                 .retryPolicy(new BoundedExponentialBackoffRetry(50, 1000, 10))
                 // The servers that were configured, not the addresses that they have for each other.
                 .ensembleTracker(false)
+                .zookeeperFactory((servers, timeoutMs, watcher, readOnly) -> new PatientZooKeeper(
+                        servers, (int) config.sessionTimeout().toMillis(), watcher))
                 .dontUseContainerParents()
                 .aclProvider(new OneAcl(acl));
         if (credentials != null) {
@@ -88,6 +91,30 @@ final class ZooKeeperSession implements AutoCloseable {
                             .getBytes(StandardCharsets.UTF_8));
         }
         client = builder.build();
+    }
+
+    /**
+     * Only ZooKeeper says that a session is over. Curator guesses: after a silence as long as the time-out it begins a new
+     * session. Then everybody would come back to a ZooKeeper that was away with a new registration, for nothing: ZooKeeper keeps
+     * the sessions over its restarts, and grants them their whole time-out again. So Curator is told that there is no such
+     * time-out, here and where it is configured; the real one goes to the server.
+     */
+    @SuppressWarnings("try") // its close, which may be interrupted, is called by Curator only
+    private static final class PatientZooKeeper extends ZooKeeper {
+        PatientZooKeeper(String servers, int timeoutMs, Watcher watcher) throws IOException {
+            super(servers, timeoutMs, watcher);
+        }
+
+        /** For Curator, which is the only one to ask. */
+        @Override
+        public int getSessionTimeout() {
+            return Integer.MAX_VALUE;
+        }
+
+        /** What the server granted. */
+        int grantedMs() {
+            return super.getSessionTimeout();
+        }
     }
 
     /** For what Curator's own recipes make. */
@@ -157,7 +184,9 @@ final class ZooKeeperSession implements AutoCloseable {
 
     /** What the server granted, in milliseconds. */
     long sessionTimeoutMs() {
-        return zooKeeper().getSessionTimeout();
+        return zooKeeper() instanceof PatientZooKeeper granted
+                ? granted.grantedMs()
+                : zooKeeper().getSessionTimeout();
     }
 
     /** Returns when connected; see {@link State} for when it waits and when it throws. */
@@ -249,6 +278,21 @@ final class ZooKeeperSession implements AutoCloseable {
     CompletableFuture<Answer<List<String>>> children(String path) {
         CompletableFuture<Answer<List<String>>> answer = new CompletableFuture<>();
         zooKeeper().getChildren(path, false, (rc, p, ctx, children) -> complete(answer, rc, path, children), null);
+        return answer;
+    }
+
+    /** A znode's children, and what ZooKeeper knows of the znode at the same moment. */
+    record Children(List<String> names, Stat stat) {}
+
+    CompletableFuture<Answer<Children>> childrenAndStat(String path) {
+        CompletableFuture<Answer<Children>> answer = new CompletableFuture<>();
+        zooKeeper()
+                .getChildren(
+                        path,
+                        false,
+                        (rc, p, ctx, names, stat) ->
+                                complete(answer, rc, path, rc == 0 ? new Children(names, stat) : null),
+                        null);
         return answer;
     }
 

@@ -14,11 +14,15 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
+import java.util.TreeSet;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
@@ -83,6 +87,37 @@ abstract class ClusterDirectoryContract {
     }
 
     // Records
+
+    @Test
+    void aListingSeesWhatEverySessionMadeAndRemovedBeforeIt() {
+        long seed = System.nanoTime();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        List<ClusterDirectory> sessions = List.of(open(), open());
+        TreeSet<String> there = new TreeSet<>();
+        for (int step = 0; step < 300; step++) {
+            ClusterDirectory one = sessions.get(random.nextInt(2));
+            String name = "%s/%d".formatted(random.nextBoolean() ? "a" : "b", random.nextInt(40));
+            if (there.remove(name)) {
+                int version = one.read(name, DEADLINE).orElseThrow().version();
+                assertThat(one.delete(name, version, DEADLINE)).isTrue();
+            } else {
+                there.add(name);
+                assertThat(one.create(name, bytes(name), DEADLINE)).isTrue();
+            }
+            if (step % 5 == 0) {
+                String prefix = List.of("", "a", "a/1", "b/", "c").get(random.nextInt(5));
+                String after = random.nextBoolean() ? "" : "a/" + random.nextInt(40);
+                int limit = 1 + random.nextInt(20);
+                assertThat(sessions.get(random.nextInt(2)).names(prefix, after, limit, DEADLINE))
+                        .as("prefix \"%s\" after \"%s\" limit %d", prefix, after, limit)
+                        .containsExactlyElementsOf(there.stream()
+                                .filter(known -> known.startsWith(prefix) && known.compareTo(after) > 0)
+                                .limit(limit)
+                                .toList());
+            }
+        }
+    }
 
     @Test
     void aRecordIsReadAsItWasCreatedByEverySession() {
@@ -658,8 +693,42 @@ abstract class ClusterDirectoryContract {
         NodeRecord after = told.registeredAgain.getFirst();
         assertThat(after.id()).isEqualTo(before.id());
         assertThat(after.incarnation()).isGreaterThan(before.incarnation());
+        assertThat(told.lostAndFound).first().isEqualTo("lost");
         assertThat(other.nodesNow(DEADLINE)).containsExactly(after);
         Waits.until("others see it", () -> other.nodes().equals(List.of(after)));
+    }
+
+    @Test
+    void nobodyIsRegisteredAnewBeforeItHasGivenUpWhatItHad() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        CountDownLatch lost = new CountDownLatch(1);
+        CountDownLatch givenUp = new CountDownLatch(1);
+        one.addListener(new DirectoryListener() {
+            @Override
+            public void registrationLost() {
+                lost.countDown();
+                await(givenUp);
+            }
+        });
+        NodeRecord before = one.register(advert("a"), DEADLINE);
+
+        expire(one);
+        await(lost);
+
+        LockSupport.parkNanos(Waits.scaled(Duration.ofMillis(200)).toNanos());
+        assertThat(other.nodesNow(DEADLINE)).isEmpty();
+        givenUp.countDown();
+        Waits.until("it is there", () -> !other.nodesNow(DEADLINE).isEmpty());
+        assertThat(other.nodesNow(DEADLINE).getFirst().incarnation()).isGreaterThan(before.incarnation());
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(DEADLINE.toNanos(), TimeUnit.NANOSECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError("interrupted", e);
+        }
     }
 
     @Test

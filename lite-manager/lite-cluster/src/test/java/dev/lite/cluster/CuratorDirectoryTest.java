@@ -148,11 +148,8 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
             NodeRecord before = one.register(advert("a"), DEADLINE);
             long session = one.session().sessionId();
 
-            // The client gives its session up after a long silence; a server that was down meanwhile keeps it, with the
-            // registration, until its time-out has passed once more.
-            zooKeeper.stop();
-            Waits.until("the session is given up", () -> one.session().sessionId() != session);
-            zooKeeper.start();
+            giveUpSession(one);
+            Waits.until("there is another session", () -> one.session().sessionId() != session);
             ClusterDirectory other = open();
 
             long endNs = System.nanoTime() + 3 * timeout.toNanos() / 2;
@@ -165,6 +162,38 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
             NodeRecord after = told.registeredAgain.getFirst();
             assertThat(after.incarnation()).isGreaterThan(before.incarnation());
             assertThat(other.nodesNow(DEADLINE)).containsExactly(after);
+        }
+    }
+
+    /** The client forgets its session; the server keeps it, with the registration, until its time-out has passed. */
+    private static void giveUpSession(CuratorDirectory directory) {
+        try {
+            directory.session().client().getZookeeperClient().reset();
+        } catch (Exception e) { // declared by Curator
+            throw new AssertionError("the session could not be given up", e);
+        }
+    }
+
+    @Test
+    void aZooKeeperThatWasAwayForLongFindsEverySessionAndRegistrationAsItWas() {
+        try (CuratorDirectory one = openSession(SHORT_SESSION_TIMEOUT)) {
+            RecordingListener told = new RecordingListener();
+            one.addListener(told);
+            NodeRecord before = one.register(advert("a"), DEADLINE);
+            long session = one.session().sessionId();
+
+            zooKeeper.stop();
+            long endNs = System.nanoTime() + 3 * SHORT_SESSION_TIMEOUT.toNanos();
+            while (System.nanoTime() - endNs < 0) {
+                LockSupport.parkNanos(endNs - System.nanoTime());
+            }
+            assertThat(one.isAvailable()).isFalse();
+            zooKeeper.start();
+
+            Waits.until("it is found again", one::isAvailable);
+            assertThat(one.nodesNow(DEADLINE)).containsExactly(before);
+            assertThat(one.session().sessionId()).isEqualTo(session);
+            assertThat(told.registeredAgain).isEmpty();
         }
     }
 

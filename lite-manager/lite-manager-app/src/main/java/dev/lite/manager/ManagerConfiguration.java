@@ -5,6 +5,7 @@ import dev.lite.cluster.EpochKeeping;
 import dev.lite.cluster.Leadership;
 import dev.lite.cluster.process.HostName;
 import dev.lite.cluster.process.StartException;
+import dev.lite.manager.web.ManagerIdentity;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;
 import java.nio.file.Path;
@@ -68,8 +69,16 @@ class ManagerConfiguration {
     }
 
     @Bean
-    Leadership leadership(CuratorDirectory directory, ManagerProperties manager) {
-        return directory.leadership(manager.name() == null ? HostName.get() : manager.name());
+    ManagerIdentity managerIdentity(ClusterProperties cluster, ManagerProperties manager) {
+        String name = manager.name() == null
+                ? "%s/%d".formatted(HostName.get(), ProcessHandle.current().pid())
+                : manager.name();
+        return new ManagerIdentity(cluster.name(), name);
+    }
+
+    @Bean
+    Leadership leadership(CuratorDirectory directory, ManagerIdentity identity) {
+        return directory.leadership(identity.name());
     }
 
     @Bean

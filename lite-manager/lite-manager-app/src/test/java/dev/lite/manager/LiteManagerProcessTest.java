@@ -144,6 +144,15 @@ class LiteManagerProcessTest {
                 "ZooKeeper at 127.0.0.1:1 cannot be reached; waited 500 ms",
                 "--lite.cluster.zookeeper=127.0.0.1:1",
                 "--lite.manager.start-deadline=500ms");
+        assertRefused(
+                "open",
+                "server.address is 0.0.0.0, which is no loopback address, and no token is configured",
+                embedded("open", "--server.address=0.0.0.0"));
+        assertThat(directory.resolve("open")).doesNotExist();
+        assertRefused(
+                "open-management",
+                "management.server.port is set, and management.server.address is no loopback address",
+                embedded("open-management", "--management.server.port=0", "--management.server.address=0.0.0.0"));
         assertRefused("name", "the cluster name \"a/b\" is not 1 to 63", embedded("name", "--lite.cluster.name=a/b"));
     }
 

@@ -38,6 +38,8 @@ class NodePropertiesTest {
         assertThat(config.arenaRetained()).isTrue();
         assertThat(config.limits()).isEqualTo(LiteNodeConfig.Limits.DEFAULT);
         assertThat(config.deadline()).isEqualTo(Duration.ofSeconds(10));
+        assertThat(properties.drainTimeout()).isEqualTo(Duration.ofSeconds(30));
+        assertThat(properties.orphanGrace()).isEqualTo(Duration.ofMinutes(10));
         assertThat(config.pollSpins()).isEqualTo(LiteNodeConfig.pollSpinsDefault());
         assertThat(properties.fabrics()).containsExactly("shm");
         SessionServerConfig sessions = properties.toSessionConfig();

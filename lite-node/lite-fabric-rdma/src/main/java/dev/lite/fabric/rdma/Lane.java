@@ -149,7 +149,7 @@ final class Lane {
             int immediate,
             @Nullable Credits credits,
             long context) {
-        int pieces = length == 0 ? 1 : pieces(own, offset, local, length);
+        int pieces = length == 0 ? 1 : pieces(own, peer, offset, local, length);
         lock.lock();
         try {
             if (refusing) {
@@ -160,7 +160,7 @@ final class Lane {
             }
             long done = 0;
             for (int piece = 1; piece < pieces; piece++) {
-                int part = (int) own.piece(offset + done, local + done, length - done);
+                int part = (int) own.piece(peer, offset + done, local + done, length - done);
                 int plain = opcode == WorkRequest.READ ? WorkRequest.READ : WorkRequest.WRITE;
                 if (!submit(false, plain, own, peer, offset + done, local + done, part, 0, 0)) {
                     return Post.CLOSED;
@@ -180,10 +180,10 @@ final class Lane {
         }
     }
 
-    private static int pieces(OwnMemory own, long offset, long local, long length) {
+    private static int pieces(OwnMemory own, RemoteMemory peer, long offset, long local, long length) {
         int pieces = 0;
         for (long done = 0; done < length; pieces++) {
-            done += own.piece(offset + done, local + done, length - done);
+            done += own.piece(peer, offset + done, local + done, length - done);
         }
         return pieces;
     }

@@ -130,6 +130,7 @@ final class RdmaFabric implements Fabric {
                 new InetSocketAddress(host, options.port()),
                 options.completionEntries(),
                 segment,
+                options.windows(),
                 lanes,
                 this::requested);
         try {

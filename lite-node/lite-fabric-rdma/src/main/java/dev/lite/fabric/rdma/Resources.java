@@ -39,6 +39,7 @@ final class Resources implements AutoCloseable {
             InetSocketAddress address,
             int entries,
             MemorySegment segment,
+            Windows windows,
             Lanes lanes,
             Consumer<ConnectionManager.Id> requests) {
         ConnectionManager manager;
@@ -56,7 +57,7 @@ final class Resources implements AutoCloseable {
             made.queue = verbs.createCompletionQueue(context, made.channel, entries);
             made.completions = new Completions(verbs, made.queue, entries, lanes);
             made.announcements = new Announcements(verbs, made.channel, made.queue, lanes);
-            made.memory = OwnMemory.register(verbs, made.domain, segment);
+            made.memory = OwnMemory.register(verbs, made.domain, segment, windows);
             return made;
         } catch (VerbsException | OsException e) {
             made.giveUp();

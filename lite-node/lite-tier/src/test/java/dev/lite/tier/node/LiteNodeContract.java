@@ -26,6 +26,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.memory.ArenaException;
 import dev.lite.tier.onesided.PostedMemory;
+import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.Waits;
@@ -178,6 +179,7 @@ abstract class LiteNodeContract {
     @Test
     void additionsFromAllNodesAddUpAndGiveUniqueFormerValues() {
         TestCluster cluster = cluster(3);
+        int each = Effort.times(300);
         for (String where : List.of("n0", "n1")) {
             String name = "counter-" + where;
             LmrHandle counter =
@@ -185,12 +187,12 @@ abstract class LiteNodeContract {
             Set<Long> former = ConcurrentHashMap.newKeySet();
             onEachNode(cluster, lite -> {
                 LmrHandle mine = lite.memory().map(name, Permission.ATOMIC);
-                for (int count = 0; count < 300; count++) {
+                for (int count = 0; count < each; count++) {
                     former.add(mine.fetchAdd(8, 1));
                 }
             });
-            assertThat(former).hasSize(900);
-            assertThat(counter.fetchAdd(8, 0)).isEqualTo(900);
+            assertThat(former).hasSize(3 * each);
+            assertThat(counter.fetchAdd(8, 0)).isEqualTo(3L * each);
         }
     }
 
@@ -227,10 +229,11 @@ abstract class LiteNodeContract {
         cluster.attach(0).memory().malloc(shared(64, "lock").withPlacement(Placement.on("n1")));
         long[] unguarded = new long[1];
         AtomicLong owners = new AtomicLong();
+        int each = Effort.times(60);
         onEachNode(cluster, lite -> {
             LmrHandle lock = lite.memory().map("lock", Permission.ATOMIC);
             long me = owners.incrementAndGet();
-            for (int count = 0; count < 60; count++) {
+            for (int count = 0; count < each; count++) {
                 while (lock.testSet(0, 0, me) != 0) {
                     Thread.onSpinWait();
                 }
@@ -240,7 +243,7 @@ abstract class LiteNodeContract {
                 assertThat(lock.testSet(0, me, 0)).isEqualTo(me);
             }
         });
-        assertThat(unguarded[0]).isEqualTo(180);
+        assertThat(unguarded[0]).isEqualTo(3L * each);
     }
 
     private interface Work {
@@ -570,7 +573,7 @@ abstract class LiteNodeContract {
         TestCluster cluster = cluster(3);
         long[] rest = atRest(cluster);
         Lite lite = cluster.attach(0);
-        for (int count = 0; count < 2_000; count++) {
+        for (int count = 0; count < Effort.times(2_000); count++) {
             lite.memory().malloc(LmrSpec.of(64).withPlacement(Placement.on("n" + count % 3)));
         }
         lite.close();
@@ -618,7 +621,7 @@ abstract class LiteNodeContract {
                             .map("s", Set.of(Permission.READ), Waits.seconds(1))
                             .unmap()));
         }
-        Waits.until("it is busy", () -> done.get() > 300);
+        Waits.until("it is busy", () -> done.get() > Effort.times(300));
         cluster.stop(closing);
         over.set(true);
         threads.forEach(Waits::join);
