@@ -237,11 +237,36 @@ public final class InMemoryDirectory implements ClusterDirectory {
         }
     }
 
+    /** Under the store's lock; the listeners' thread does it, which gives up first what this process had. */
     private void registerAgainIfLost() {
-        NodeAdvert lost = advert;
-        if (lost == null) {
-            return;
+        if (isLost()) {
+            listeners.execute(() -> {
+                synchronized (store) {
+                    if (!isLost()) {
+                        return;
+                    }
+                }
+                listeners.tellHere(DirectoryListener::registrationLost);
+                synchronized (store) {
+                    if (isLost()) {
+                        registerAgain();
+                    }
+                }
+            });
         }
+    }
+
+    private boolean isLost() {
+        NodeAdvert mine = advert;
+        if (mine == null || closed || !available) {
+            return false;
+        }
+        Registration current = store.live.get(mine.name());
+        return current == null || current.owner() != this;
+    }
+
+    private void registerAgain() {
+        NodeAdvert lost = java.util.Objects.requireNonNull(advert);
         Registration current = store.live.get(lost.name());
         if (current == null) {
             NodeRecord record = put(lost, store.claimId(lost.name(), lost.heldId()));

@@ -122,6 +122,21 @@ final class Registrar implements AutoCloseable {
         }
     }
 
+    /** Whether a registration stands, and with this session. */
+    private boolean isThere(NodeRecord record, Deadline deadline) {
+        String what = "verify the registration of the node " + record.name();
+        CompletableFuture<?> synced = session.sync(paths.live(record.name()));
+        CompletableFuture<Answer<ZooKeeperSession.Data>> reading = session.getData(paths.live(record.name()));
+        session.await(synced, deadline, what);
+        Answer<ZooKeeperSession.Data> live = session.await(reading, deadline, what);
+        return live.isOk()
+                && live.get().stat().getEphemeralOwner() == session.sessionId()
+                && LiveEntry.parse(live.path(), live.get().bytes())
+                        .filter(entry ->
+                                entry.owner().equals(owner) && entry.node().incarnation() == record.incarnation())
+                        .isPresent();
+    }
+
     /** Whether this is the present registration; waits while one is made. */
     boolean isRegistered(NodeRecord record) {
         lock.lock();
@@ -180,6 +195,11 @@ final class Registrar implements AutoCloseable {
                 return; // the next connection verifies
             }
             Deadline deadline = Deadline.after(Duration.ofMillis(2 * session.sessionTimeoutMs()));
+            if (!isThere(before, deadline) && !listeners.tellAndWait(DirectoryListener::registrationLost, deadline)) {
+                log.warn("The node {} is not registered anew yet: it has not given up what it had", mine.name());
+                schedule(RETRY);
+                return;
+            }
             NodeRecord now = make(mine, before.id(), deadline);
             if (now.incarnation() != before.incarnation()) {
                 registered = now;

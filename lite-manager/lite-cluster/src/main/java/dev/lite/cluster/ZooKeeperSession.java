@@ -99,6 +99,7 @@ final class ZooKeeperSession implements AutoCloseable {
      * the sessions over its restarts, and grants them their whole time-out again. So Curator is told that there is no such
      * time-out, here and where it is configured; the real one goes to the server.
      */
+    @SuppressWarnings("try") // its close, which may be interrupted, is called by Curator only
     private static final class PatientZooKeeper extends ZooKeeper {
         PatientZooKeeper(String servers, int timeoutMs, Watcher watcher) throws IOException {
             super(servers, timeoutMs, watcher);

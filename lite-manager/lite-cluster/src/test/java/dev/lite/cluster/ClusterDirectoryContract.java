@@ -17,10 +17,12 @@ import java.util.Optional;
 import java.util.Random;
 import java.util.TreeSet;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
@@ -691,8 +693,42 @@ abstract class ClusterDirectoryContract {
         NodeRecord after = told.registeredAgain.getFirst();
         assertThat(after.id()).isEqualTo(before.id());
         assertThat(after.incarnation()).isGreaterThan(before.incarnation());
+        assertThat(told.lostAndFound).first().isEqualTo("lost");
         assertThat(other.nodesNow(DEADLINE)).containsExactly(after);
         Waits.until("others see it", () -> other.nodes().equals(List.of(after)));
+    }
+
+    @Test
+    void nobodyIsRegisteredAnewBeforeItHasGivenUpWhatItHad() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        CountDownLatch lost = new CountDownLatch(1);
+        CountDownLatch givenUp = new CountDownLatch(1);
+        one.addListener(new DirectoryListener() {
+            @Override
+            public void registrationLost() {
+                lost.countDown();
+                await(givenUp);
+            }
+        });
+        NodeRecord before = one.register(advert("a"), DEADLINE);
+
+        expire(one);
+        await(lost);
+
+        LockSupport.parkNanos(Waits.scaled(Duration.ofMillis(200)).toNanos());
+        assertThat(other.nodesNow(DEADLINE)).isEmpty();
+        givenUp.countDown();
+        Waits.until("it is there", () -> !other.nodesNow(DEADLINE).isEmpty());
+        assertThat(other.nodesNow(DEADLINE).getFirst().incarnation()).isGreaterThan(before.incarnation());
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(DEADLINE.toNanos(), TimeUnit.NANOSECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError("interrupted", e);
+        }
     }
 
     @Test

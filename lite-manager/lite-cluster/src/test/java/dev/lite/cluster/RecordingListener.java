@@ -7,6 +7,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 final class RecordingListener implements DirectoryListener {
     final List<List<String>> nodes = new CopyOnWriteArrayList<>();
     final List<Boolean> availability = new CopyOnWriteArrayList<>();
+    final List<String> lostAndFound = new CopyOnWriteArrayList<>();
     final List<NodeRecord> registeredAgain = new CopyOnWriteArrayList<>();
     final List<Epoch> epochs = new CopyOnWriteArrayList<>();
     final List<String> refused = new CopyOnWriteArrayList<>();
@@ -31,7 +32,13 @@ final class RecordingListener implements DirectoryListener {
     }
 
     @Override
+    public void registrationLost() {
+        lostAndFound.add("lost");
+    }
+
+    @Override
     public void registeredAgain(NodeRecord registration) {
+        lostAndFound.add("found");
         registeredAgain.add(registration);
     }
 

@@ -48,7 +48,8 @@ public record EmbeddedNodeConfig(
 
     /** With so much memory. */
     public EmbeddedNodeConfig withArenaBytes(long bytes) {
-        return new EmbeddedNodeConfig(cluster, name, zookeeper, arenaDirectory, bytes, deadline, fabric, require, secret);
+        return new EmbeddedNodeConfig(
+                cluster, name, zookeeper, arenaDirectory, bytes, deadline, fabric, require, secret);
     }
 
     /** As a node of this name of that cluster. */

@@ -59,8 +59,7 @@ class EmbeddedNodeTest {
                         .getFailure()
                         .rootCause()
                         .hasMessageContaining("the fabric rdma is required"));
-        try (EmbeddedNode node =
-                EmbeddedNode.start(config.requiring("shm").withArenaBytes(16 << 20))) {
+        try (EmbeddedNode node = EmbeddedNode.start(config.requiring("shm").withArenaBytes(16 << 20))) {
             assertThat(node.name()).isEqualTo("embedded");
         }
     }

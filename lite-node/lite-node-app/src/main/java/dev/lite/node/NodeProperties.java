@@ -174,6 +174,8 @@ record NodeProperties(
      * @param secret What all nodes of the cluster know and nobody else, at least 16 bytes. Default: that of tcp.
      * @param secretFile File that holds the secret, instead of the property; line ends after it do not count.
      * @param peerTimeout How long nothing may come back from another node until it counts as gone.
+     * @param windowSize How much of the arena is one registration, a power of two from 1MB to 1GB; less for devices that do not
+     *     register as much.
      */
     record Rdma(
             @Nullable String device,
@@ -184,7 +186,8 @@ record NodeProperties(
             @DefaultValue("48") int connectionsMax,
             @Nullable String secret,
             @Nullable Path secretFile,
-            @DefaultValue("3s") Duration peerTimeout) {
+            @DefaultValue("3s") Duration peerTimeout,
+            @DefaultValue("1GB") DataSize windowSize) {
 
         private Map<String, String> toOptions(@Nullable String knownSecret) {
             Map<String, String> options = new HashMap<>();
@@ -193,6 +196,7 @@ record NodeProperties(
             options.put("queue-depth", Integer.toString(queueDepth));
             options.put("connections-max", Integer.toString(connectionsMax));
             options.put("peer-timeout-ms", Long.toString(peerTimeout.toMillis()));
+            options.put("window-bytes", Long.toString(windowSize.toBytes()));
             putIfSet(options, "device", device);
             putIfSet(options, "host", host);
             putIfSet(options, "secret", knownSecret);

@@ -72,6 +72,7 @@ class FaultsTest {
                 .nodes(NODES)
                 .fabrics(FABRICS.split(","))
                 .nodeProperty("lite.node.deadline", DEADLINE.toMillis() + "ms")
+                .nodeProperty("lite.node.tcp.peer-timeout", SESSION_TIMEOUT.toMillis() + "ms")
                 .retainArenas(true)
                 .stopDeadline(Clusters.seconds(60))
                 .build();

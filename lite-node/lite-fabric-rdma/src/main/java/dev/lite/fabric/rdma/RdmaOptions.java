@@ -58,7 +58,16 @@ public record RdmaOptions(
     private static final int SECRET_BYTES_LIMIT = 1024;
 
     private static final Set<String> NAMES = Set.of(
-            DEVICE, HOST, PORT, LANES, QUEUE_DEPTH, SECRET, CONNECTIONS_MAX, HANDSHAKE_TIMEOUT_MS, PEER_TIMEOUT_MS, WINDOW_BYTES);
+            DEVICE,
+            HOST,
+            PORT,
+            LANES,
+            QUEUE_DEPTH,
+            SECRET,
+            CONNECTIONS_MAX,
+            HANDSHAKE_TIMEOUT_MS,
+            PEER_TIMEOUT_MS,
+            WINDOW_BYTES);
     private static final int PORT_LIMIT = 65_535;
     private static final int CONNECTIONS_LIMIT = 1024;
     private static final int HANDSHAKE_TIMEOUT_MS_LIMIT = 60_000;

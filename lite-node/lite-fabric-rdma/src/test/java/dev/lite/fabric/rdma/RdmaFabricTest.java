@@ -208,7 +208,9 @@ class RdmaFabricTest {
             assertThat(answer).isEqualTo(Post.ACCEPTED);
             until("its end", () -> from.completed == end);
             assertThat(here.mismatch(MemorySegment.ofArray(model).asSlice(offset, length)))
-                    .as("seed %d: %s of %d bytes at %d, here at %d", seed, write ? "write" : "read", length, offset, local)
+                    .as(
+                            "seed %d: %s of %d bytes at %d, here at %d",
+                            seed, write ? "write" : "read", length, offset, local)
                     .isEqualTo(-1);
         }
 

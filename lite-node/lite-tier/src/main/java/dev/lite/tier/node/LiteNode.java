@@ -6,7 +6,6 @@ import dev.lite.api.LiteException;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.ClusterDirectory;
-import dev.lite.cluster.DirectoryListener;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
@@ -65,6 +64,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final NodeArena arena;
     private final ArenaAllocator allocator;
     private final NodeRecord self;
+    private final Fencing fencing;
     private final PeerLinks links;
     private final MemoryService memory;
     private final ControlChannel channel;
@@ -105,10 +105,13 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 config.pollSpins());
         this.executor = Executors.newVirtualThreadPerTaskExecutor();
         try {
-            NodeAdvert advert = new NodeAdvert(config.name(), id, host, arena.size(), links.addresses());
+            NodeAdvert advert =
+                    new NodeAdvert(config.name(), id, host, arena.size(), links.addresses(), hello.instance());
             this.self = directory.register(advert, deadline.remaining());
+            this.fencing = new Fencing(self, directory, links);
+            fencing.read(deadline);
             PostedMemory posted = new PostedMemory(links, bounceMemory());
-            this.memory = new MemoryService(self, config, arena, allocator, directory, links, posted);
+            this.memory = new MemoryService(self, config, arena, allocator, directory, links, fencing, posted);
             AtomicReference<@Nullable NodeCalls> later = new AtomicReference<>();
             this.rpc = new RpcEngine(
                     id,
@@ -178,13 +181,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         reclaimer.start();
         sync.start();
         cleaner.start();
-        directory.addListener(new DirectoryListener() {
-            @Override
-            public void nodesChanged(List<NodeRecord> nodes) {
-                links.setLive(nodes);
-            }
-        });
-        links.setLive(directory.nodes());
+        fencing.start(new Rejoining());
         orders.start();
         memory.orphans().start();
         log.info(
@@ -242,8 +239,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
      */
     private static String hostName() {
         try {
-            String name =
-                    Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+            String name = Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
             String boot =
                     Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
             return name + "/" + boot;
@@ -298,7 +294,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** This node as it is registered. */
     public NodeRecord self() {
-        return self;
+        return fencing.registration();
     }
 
     /** The live nodes in the order of their ids, and what carries data to each. */
@@ -429,6 +425,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         orders.close();
         memory.orphans().close();
         sessions.forEach(PrincipalSession::close);
+        fencing.close();
         reclaimer.drain(Deadline.in(config.deadline()));
         reclaimer.close();
         sync.close();
@@ -459,11 +456,45 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
     }
 
-    /** Who may hold or wait for something: the registered nodes and the connected ones. */
+    /** What is given up with a lost registration: the mappings pause; locks are held on unless they were passed on. */
+    private final class Rejoining implements Fencing.Rejoin {
+        @Override
+        public void giveUp(Deadline deadline) {
+            memory.pauseAll(deadline);
+        }
+
+        @Override
+        public void wasFenced() {
+            log.warn("this node was fenced: the locks that it held were passed on");
+            sync.loseLocks();
+        }
+
+        @Override
+        public void resume() {
+            memory.resumeAll(executor);
+        }
+
+        @Override
+        public void quiesce(int node, Deadline deadline) {
+            memory.quiesce(node, deadline);
+        }
+
+        @Override
+        public void fenced() {
+            memory.takeOver();
+        }
+    }
+
+    /** Who may hold or wait for something: the registered nodes, the connected ones, and who is not fenced yet. */
     private final class View implements ClusterView {
         @Override
         public boolean isConnected(int node) {
             return node == self.id() || links.peer(node) != null;
+        }
+
+        @Override
+        public boolean isSettled(int node) {
+            return fencing.isSettled(node);
         }
 
         @Override
@@ -474,6 +505,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     .map(NodeRecord::id)
                     .forEach(nodes::add);
             links.peers().stream().map(Peer::id).forEach(nodes::add);
+            fencing.read(deadline);
+            fencing.notFenced().stream().filter(node -> !fencing.isGone(node)).forEach(nodes::add);
             return nodes;
         }
     }

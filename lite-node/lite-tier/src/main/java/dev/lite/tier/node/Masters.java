@@ -190,14 +190,12 @@ final class Masters {
         }
     }
 
-    /** Whether nobody carries a move out: its mover is gone, or is this node and knows nothing of it. */
+    /** Whether nobody carries a move out: its mover is fenced, or is this node and knows nothing of it. */
     private boolean isForsaken(long id, Move move, boolean own) {
-        if (move.node() == self.id() && move.incarnation() == self.incarnation()) {
+        if (move.node() == self.id() && move.incarnation() == mappers.ownIncarnation()) {
             return own || !moving.contains(id);
         }
-        return mappers.isGone(move.node())
-                || directory.nodes().stream()
-                        .anyMatch(node -> node.id() == move.node() && node.incarnation() != move.incarnation());
+        return mappers.isFenced(move.node(), move.incarnation());
     }
 
     /** See {@link dev.lite.api.LmrHandle#moveTo}; without a master the node itself moves it, for an operator. */
@@ -248,7 +246,7 @@ final class Masters {
         }
         Target target = chosen.get();
         List<Share> fresh = without(target.shares(), before.shares());
-        Move move = new Move(self.id(), self.incarnation(), target.chunkShift(), target.shares());
+        Move move = new Move(self.id(), mappers.ownIncarnation(), target.chunkShift(), target.shares());
         Collection<CompletableFuture<@Nullable Void>> copies = new ConcurrentLinkedQueue<>();
         boolean begun = false;
         boolean done = false;

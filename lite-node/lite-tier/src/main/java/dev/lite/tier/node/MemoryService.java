@@ -47,6 +47,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongPredicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * LMRs: malloc, map and free, for the sessions of this node and, through {@link NodeCalls}, for other nodes (paper §4.1,
@@ -56,6 +58,7 @@ import org.jspecify.annotations.Nullable;
  * its mappings and said so, only then the extents are free. {@link Reclaimer} carries on where a call's deadline ended.
  */
 final class MemoryService implements NodeCalls.Service, PeerListener {
+    private static final Logger log = LoggerFactory.getLogger(MemoryService.class);
     private static final int ALL_PERMISSIONS = Permission.toBits(EnumSet.allOf(Permission.class));
 
     /** How long a node waits for its own operations before it tells the master that it could not end them. */
@@ -72,6 +75,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private final ArenaAllocator allocator;
     private final ClusterDirectory directory;
     private final PeerLinks links;
+    private final Fencing fencing;
     private final RemoteMemory remoteMemory;
     private final MappingTable mappings = new MappingTable();
     private final AtomicLong lmrCount = new AtomicLong();
@@ -96,6 +100,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private @Nullable Reclaimer reclaimer;
     private @Nullable Masters masters;
     private @Nullable Mappers mappers;
+    private @Nullable Takeover takeover;
 
     MemoryService(
             NodeRecord self,
@@ -104,6 +109,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
             ArenaAllocator allocator,
             ClusterDirectory directory,
             PeerLinks links,
+            Fencing fencing,
             RemoteMemory remoteMemory) {
         this.self = self;
         this.config = config;
@@ -111,6 +117,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         this.allocator = allocator;
         this.directory = directory;
         this.links = links;
+        this.fencing = fencing;
         this.remoteMemory = remoteMemory;
         this.records = new LmrRecords(self, directory);
         this.served = new ServedWork(self.id(), arena, allocator, links, remoteMemory);
@@ -125,7 +132,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         sync = syncService;
         NodeCalls nodeCalls = new NodeCalls(channel);
         LmrCalls calledForLmrs = new LmrCalls(channel);
-        Mappers allMappers = new Mappers(self.id(), directory, links, records, executor);
+        Mappers allMappers = new Mappers(self.id(), directory, links, records, fencing, executor);
         RemoteWork work = new WorkCalls(self.id(), calledForLmrs, allMappers, served, executor);
         Reclaimer nodeReclaimer = new Reclaimer(self.id(), records, allMappers, links, nodeCalls);
         lmrCalls = calledForLmrs;
@@ -163,6 +170,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 nodeOrphans,
                 executor,
                 config.deadline());
+        takeover = new Takeover(self.id(), directory, named, allMasters, nodeReclaimer, executor);
         return nodeReclaimer;
     }
 
@@ -546,8 +554,44 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
 
     /** {@link #refresh} for somebody who waits for the end of a move, whose mover may have died. */
     void look(@Nullable String name, long lmrId, Deadline deadline) {
+        if (fencing.isLost()) {
+            return; // nobody goes on before this node has its next registration
+        }
         masters().undoIfForsaken(name, lmrId, deadline);
         refresh(lmrId, deadline);
+    }
+
+    /**
+     * Takes the rights of every mapping away because this node's registration is lost: operations wait, up to their
+     * deadlines, until {@link #resumeAll}. Words of locks and barriers stay usable: whoever draws a ticket is asked for it
+     * under the next registration.
+     */
+    void pauseAll(Deadline deadline) {
+        List<Mapping> all = mappings.changeAll(mapping -> !(mapping.owner() instanceof SyncWords));
+        all.forEach(Mapping::pause);
+        if (!all.isEmpty() && !Mapping.awaitEnd(all, deadline)) {
+            throw deadline.exception(
+                    "ending the operations on %d handles of node %s".formatted(all.size(), self.name()));
+        }
+    }
+
+    /** Somebody is fenced who was not before: what it left unfinished is carried on. Does not block. */
+    void takeOver() {
+        started(takeover).begin();
+    }
+
+    /** Makes every paused mapping follow its record again; one that cannot yet is looked at by whoever waits for it. */
+    void resumeAll(Executor executor) {
+        mappings.find(Mapping::isPaused).stream()
+                .map(Mapping::id)
+                .distinct()
+                .forEach(id -> executor.execute(() -> {
+                    try {
+                        refresh(id, Deadline.in(config.deadline()));
+                    } catch (LiteException e) {
+                        log.info("lmr={} is looked at again when somebody uses it: {}", id, e.getMessage());
+                    }
+                }));
     }
 
     private Optional<LmrRecord> currentRecord(Mapping mapping, Deadline deadline) {

@@ -89,6 +89,9 @@ final class NodeLock {
     /** How often the word has got another home; changed under the monitor, read without. */
     private volatile int homeMoves;
 
+    /** Grows when what was held is held no more, although nobody released it; changed under the monitor. */
+    private volatile int generation;
+
     /** The tickets beside the short way; changed under the monitor, read without. */
     private volatile int tickets;
 
@@ -105,6 +108,27 @@ final class NodeLock {
 
     SyncWord word() {
         return word;
+    }
+
+    /** Which holds are good: those that were begun since this number is what it is. */
+    int generation() {
+        return generation;
+    }
+
+    /** Nothing that was held before the call is held any more; who waits goes on waiting. */
+    synchronized void lose() {
+        generation++;
+        HELD.setVolatile(this, 0L);
+        for (Iterator<Hold> all = claims.values().iterator(); all.hasNext(); ) {
+            Hold hold = all.next();
+            if (hold.state() == Hold.HELD) {
+                hold.setState(Hold.OVER);
+                all.remove();
+            } else {
+                hold.renew(generation);
+            }
+        }
+        countTickets();
     }
 
     /** How one session uses the lock. */
@@ -124,6 +148,7 @@ final class NodeLock {
             if (!word.isMapped() || tickets != 0) {
                 return acquireBeside(session, Deadline.in(patience));
             }
+            int since = generation;
             long before;
             try {
                 before = word.mapping().fetchAdd(0, LockWord.DRAW, this);
@@ -131,9 +156,9 @@ final class NodeLock {
                 return acquireBeside(session, Deadline.in(patience)); // it moves, which is waited for there
             }
             if (LockWord.count(before) == 0) {
-                return new Hold(NodeLock.this, session, LockWord.next(before), Hold.HELD);
+                return new Hold(NodeLock.this, session, LockWord.next(before), Hold.HELD, since);
             }
-            Hold hold = new Hold(NodeLock.this, session, LockWord.next(before), Hold.WAITING);
+            Hold hold = new Hold(NodeLock.this, session, LockWord.next(before), Hold.WAITING, since);
             enterDrawn(hold);
             return await(hold, Deadline.in(patience));
         }
@@ -175,6 +200,7 @@ final class NodeLock {
             return await(hold, deadline);
         }
         beginDraw(session);
+        int since = generation;
         boolean drawn = false;
         long before;
         try {
@@ -186,7 +212,7 @@ final class NodeLock {
             }
         }
         boolean free = LockWord.count(before) == 0;
-        hold = new Hold(this, session, LockWord.next(before), free ? Hold.HELD : Hold.WAITING);
+        hold = new Hold(this, session, LockWord.next(before), free ? Hold.HELD : Hold.WAITING, since);
         enterDrawn(hold);
         return free ? hold : await(hold, deadline);
     }
@@ -244,7 +270,7 @@ final class NodeLock {
                 countTickets();
                 return null;
             }
-            Hold hold = new Hold(this, session, givenUp.removeLast(), Hold.WAITING);
+            Hold hold = new Hold(this, session, givenUp.removeLast(), Hold.WAITING, generation);
             enter(hold);
             return hold;
         }
@@ -336,6 +362,7 @@ final class NodeLock {
             return Optional.empty(); // waited for, or held by who waited, at this very node
         }
         drawing.incrementAndGet();
+        int since = generation;
         try {
             Deadline deadline = word.deadline(session.patience());
             long guess = guessedWord;
@@ -343,7 +370,7 @@ final class NodeLock {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
                 if (before == guess) {
                     guessedWord = guess + LockWord.DRAW + LockWord.PASS; // once it is released
-                    return Optional.of(holdNow(LockWord.next(guess), session));
+                    return Optional.of(holdNow(LockWord.next(guess), session, since));
                 }
                 if (LockWord.count(before) != 0) {
                     break;
@@ -356,10 +383,10 @@ final class NodeLock {
         }
     }
 
-    private Hold holdNow(long ticket, SessionSync session) {
+    private Hold holdNow(long ticket, SessionSync session, int since) {
         hold(ticket, session);
         VarHandle.fullFence(); // the session's end sees the note, or is seen here
-        Hold hold = new Hold(this, session, ticket, Hold.HELD);
+        Hold hold = new Hold(this, session, ticket, Hold.HELD, since);
         if (!session.isOpen()) {
             release(hold);
             throw session.ended();
@@ -472,7 +499,7 @@ final class NodeLock {
         word.mapping().awaitOperations();
         for (long now = held(); now != 0 && heldBy == session; now = held()) {
             if (isTurnOf(now - 1)) {
-                release(new Hold(this, session, now - 1, Hold.HELD));
+                release(new Hold(this, session, now - 1, Hold.HELD, generation));
             }
             HELD.compareAndSet(this, now, 0L);
         }

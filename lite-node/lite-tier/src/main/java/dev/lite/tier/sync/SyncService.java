@@ -125,6 +125,13 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
         }
     }
 
+    /**
+     * Nothing that this node's sessions hold is held any more: it was passed on while the node did not belong to the cluster.
+     */
+    public void loseLocks() {
+        locks.values().forEach(NodeLock::lose);
+    }
+
     /** What happened to contended locks so far. */
     public SyncStats stats() {
         return counters.snapshot();

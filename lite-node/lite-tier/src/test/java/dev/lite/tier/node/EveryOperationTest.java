@@ -44,10 +44,12 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
@@ -135,13 +137,14 @@ class EveryOperationTest {
     @TempDir(factory = InDevShm.class)
     static Path directory;
 
-    // Of all tests of a combination, which run one after the other.
-    private static TestCluster cluster;
-    private static Path root;
-    private static int sockets;
+    private static final AtomicInteger combinations = new AtomicInteger();
+
+    /** Of all tests of a combination, which run one after the other. */
+    private static @Nullable Nodes shared;
 
     private final Caller caller;
     private final Layout layout;
+    private final TestCluster cluster;
 
     /** What a test opened. */
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
@@ -152,19 +155,27 @@ class EveryOperationTest {
     EveryOperationTest(OverFabric fabric, Caller caller, Layout layout) {
         this.caller = caller;
         this.layout = layout;
+        cluster = Objects.requireNonNull(shared).cluster;
+    }
+
+    private record Nodes(TestCluster cluster, Path root, AtomicInteger sockets) {
+        Path nextSocket() {
+            return root.resolve("n0-%d.sock".formatted(sockets.incrementAndGet()));
+        }
     }
 
     /** Once for all tests of the combination: on an emulated processor a node's start takes longer than most of them. */
     @BeforeParameterizedClassInvocation
-    static void start(OverFabric fabric, Caller caller, Layout layout) {
-        root = directory.resolve("%d%d%d".formatted(fabric.ordinal(), caller.ordinal(), layout.ordinal()));
-        cluster = new TestCluster(root, fabric.open());
+    static void start(OverFabric fabric) {
+        Path root = directory.resolve("c" + combinations.incrementAndGet());
+        TestCluster cluster = new TestCluster(root, fabric.open());
+        shared = new Nodes(cluster, root, new AtomicInteger());
         cluster.start(3);
     }
 
     @AfterParameterizedClassInvocation
     static void stop() {
-        cluster.close();
+        Objects.requireNonNull(shared).cluster.close();
     }
 
     @BeforeEach
@@ -181,8 +192,8 @@ class EveryOperationTest {
         if (caller == Caller.EMBEDDED) {
             return attach(0, "app");
         }
-        SessionServer server =
-                new SessionServer(SessionServerConfig.of(root.resolve("n0-" + sockets++ + ".sock")), cluster.node(0));
+        Path socket = Objects.requireNonNull(shared).nextSocket();
+        SessionServer server = new SessionServer(SessionServerConfig.of(socket), cluster.node(0));
         opened.push(server);
         server.start();
         Lite attached = Lite.attach(AttachOptions.to(server.socket(), "app"));
