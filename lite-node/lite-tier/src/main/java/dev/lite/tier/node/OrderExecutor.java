@@ -252,7 +252,8 @@ final class OrderExecutor implements AutoCloseable {
         long sinceNs = missingSinceNs.computeIfAbsent(order.id(), id -> nowNs);
         if (nowNs - sinceNs > MISSING_NS) {
             String who = byId ? "node " + LmrRecords.creator(order.lmrId()) : "node \"%s\"".formatted(order.subject());
-            Optional<Order> unused = orders.finish(order, who + ", which alone could do it, is no live node", DIRECTORY);
+            Optional<Order> unused =
+                    orders.finish(order, who + ", which alone could do it, is no live node", DIRECTORY);
         }
         return true;
     }

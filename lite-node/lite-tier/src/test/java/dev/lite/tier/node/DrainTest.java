@@ -274,7 +274,10 @@ class DrainTest {
 
             assertThat(cluster.node(1).drain(LONG)).isEmpty();
 
-            assertThat(big.extents()).extracting(Extent::node).contains("n0", "n2").doesNotContain("n1");
+            assertThat(big.extents())
+                    .extracting(Extent::node)
+                    .contains("n0", "n2")
+                    .doesNotContain("n1");
             assertThat(Arrays.equals(all(big), bytes)).isTrue();
         }
     }
