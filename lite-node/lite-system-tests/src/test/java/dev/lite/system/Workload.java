@@ -314,7 +314,7 @@ final class Workload implements AutoCloseable {
             }
         }
 
-        /** @return whether it succeeded */
+        /** Whether it succeeded. */
         private boolean attempt(String what, Runnable operation) {
             long startNs = System.nanoTime();
             tried.incrementAndGet();
