@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -117,26 +118,26 @@ class MixedClusterTest {
     void healthSaysWhatCarriesDataToEachNode() {
         Machine first = Objects.requireNonNull(machines).a();
         Machine second = Objects.requireNonNull(machines).b();
-        assertThat(health(first, "a", "\"fabrics\":{\"a\":\"local\",\"b\":\"rdma\",\"c\":\"tcp\"}"))
+        assertThat(health(first, "a", "\"b\":\"rdma\"", "\"c\":\"tcp\""))
                 .contains("\"offered\":\"shm, rdma, tcp\"");
-        assertThat(health(second, "b", "\"fabrics\":{\"a\":\"rdma\",\"b\":\"local\",\"c\":\"shm\"}"))
+        assertThat(health(second, "b", "\"a\":\"rdma\"", "\"c\":\"shm\""))
                 .contains("\"offered\":\"shm, rdma, tcp\"");
-        assertThat(health(second, "c", "\"fabrics\":{\"a\":\"tcp\",\"b\":\"shm\",\"c\":\"local\"}"))
+        assertThat(health(second, "c", "\"a\":\"tcp\"", "\"b\":\"shm\""))
                 .contains("\"offered\":\"shm, tcp; not rdma: " + NO_DEVICE);
     }
 
-    /** Looks again until the health has the text. */
-    private static String health(Machine machine, String node, String text) {
+    /** Looks again until the health has all of it. */
+    private static String health(Machine machine, String node, String... texts) {
         long endNs = System.nanoTime() + SOON.toNanos();
         while (true) {
             String health =
                     machine.run("busybox wget -q -O - http://127.0.0.1:%d/actuator/health".formatted(port(node)), SOON);
-            if (health.contains(text)) {
+            if (Stream.of(texts).allMatch(health::contains)) {
                 System.out.println("mixed cluster: health of " + node + ": " + health);
                 return health;
             }
             assertThat(System.nanoTime() - endNs)
-                    .as("waited for %s in %s", text, health)
+                    .as("waited for %s in %s", List.of(texts), health)
                     .isNegative();
         }
     }
