@@ -102,6 +102,7 @@ final class ZooKeeperSession implements AutoCloseable {
      * no such time-out, here and where it is configured, and the next handle asks for the session of the last one, once: when
      * ZooKeeper refuses it, the one after that begins anew.
      */
+    @SuppressWarnings("try") // it is closed by Curator; its close() is declared to be interrupted
     private static final class PatientZooKeeper extends ZooKeeper {
         private final Connected connected;
 
