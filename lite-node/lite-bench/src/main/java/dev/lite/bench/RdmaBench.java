@@ -53,11 +53,13 @@ final class RdmaBench implements BenchMain.Benchmark {
                     .split(",", -1))
             .mapToInt(Integer::parseInt)
             .toArray();
+    private static final int BYTES_MAX = Arrays.stream(BYTES).max().orElseThrow();
+    private static final int WARM_UPS = 4;
     private static final int[] CALL_BYTES = {8, 64, 512, 4096};
     private static final int PERFTEST_ITERATIONS = 1000;
     private static final int UNDER_WAY = 32;
     private static final int LMR_COUNT = Integer.getInteger("lite.bench.rdma.lmrs", 100_000);
-    private static final int LMR_BYTES = 4096;
+    private static final int LMR_BYTES = 2048;
     private static final int OPERATIONS = Integer.getInteger("lite.bench.rdma.operations", 1_000_000);
     private static final int OPERATIONS_WARM_UP = OPERATIONS / 10;
     private static final long OPERATIONS_NS_MAX = TimeUnit.MINUTES.toNanos(5);
@@ -119,31 +121,48 @@ final class RdmaBench implements BenchMain.Benchmark {
         try (Arena scope = Arena.ofConfined();
                 LmrHandle handle = window(rdma);
                 LmrHandle overTcp = window(tcp)) {
-            warmUp(handle, overTcp, bare, scope);
-            for (int bytes : BYTES) {
-                MemorySegment local = scope.allocate(bytes, 64);
-                Duel.Result write = Duel.fight(n -> write(handle, local, n), n -> bare.write(bytes, n));
+            MemorySegment local = scope.allocate(BYTES_MAX, 64);
+            warmUp(n -> write(handle, local.asSlice(0, 8), n), n -> bare.write(8, n));
+            warmUp(n -> read(handle, local.asSlice(0, 8), n), n -> bare.read(8, n));
+            double[] writeNs = new double[BYTES.length];
+            double[] readNs = new double[BYTES.length];
+            // One after the other, since all of it shares one processor, and what ran before is still being compiled,
+            // or ends.
+            for (int i = 0; i < BYTES.length; i++) {
+                int bytes = BYTES[i];
+                MemorySegment data = local.asSlice(0, bytes);
+                Duel.Result write = Duel.fight(n -> write(handle, data, n), n -> bare.write(bytes, n));
                 report.add("write-bare", bytes, "ns", write.oursNs(), write.rawNs());
-                addPerftest(
-                        report, "write-perftest", bytes, write.oursNs(), Perftest.writeNs(bytes, PERFTEST_ITERATIONS));
-                Duel.Result read = Duel.fight(n -> read(handle, local, n), n -> bare.read(bytes, n));
+                Duel.Result read = Duel.fight(n -> read(handle, data, n), n -> bare.read(bytes, n));
                 report.add("read-bare", bytes, "ns", read.oursNs(), read.rawNs());
-                addPerftest(report, "read-perftest", bytes, read.oursNs(), Perftest.readNs(bytes, PERFTEST_ITERATIONS));
-                Duel.Result writes = Duel.fight(n -> write(handle, local, n), n -> write(overTcp, local, n));
-                report.add("write-tcp", bytes, "ns", writes.oursNs(), writes.rawNs());
-                Duel.Result reads = Duel.fight(n -> read(handle, local, n), n -> read(overTcp, local, n));
-                report.add("read-tcp", bytes, "ns", reads.oursNs(), reads.rawNs());
+                writeNs[i] = write.oursNs();
+                readNs[i] = read.oursNs();
+            }
+            for (int i = 0; i < BYTES.length; i++) {
+                addPerftest(
+                        report,
+                        "write-perftest",
+                        BYTES[i],
+                        writeNs[i],
+                        Perftest.writeNs(BYTES[i], PERFTEST_ITERATIONS));
+                addPerftest(
+                        report, "read-perftest", BYTES[i], readNs[i], Perftest.readNs(BYTES[i], PERFTEST_ITERATIONS));
+            }
+            warmUp(n -> write(overTcp, local.asSlice(0, 8), n), n -> read(overTcp, local.asSlice(0, 8), n));
+            for (int bytes : BYTES) {
+                MemorySegment data = local.asSlice(0, bytes);
+                Duel.Result write = Duel.fight(n -> write(handle, data, n), n -> write(overTcp, data, n));
+                report.add("write-tcp", bytes, "ns", write.oursNs(), write.rawNs());
+                Duel.Result read = Duel.fight(n -> read(handle, data, n), n -> read(overTcp, data, n));
+                report.add("read-tcp", bytes, "ns", read.oursNs(), read.rawNs());
             }
         }
     }
 
-    /** An emulated processor takes long until the compiler is done with all of it. */
-    private static void warmUp(LmrHandle handle, LmrHandle overTcp, BarePosts bare, Arena scope) {
-        MemorySegment local = scope.allocate(BYTES[0], 64);
-        for (int round = 0; round < 3; round++) {
-            Duel.Result unused = Duel.fight(n -> write(handle, local, n), n -> bare.write(BYTES[0], n));
-            unused = Duel.fight(n -> read(handle, local, n), n -> bare.read(BYTES[0], n));
-            unused = Duel.fight(n -> write(overTcp, local, n), n -> read(overTcp, local, n));
+    /** An emulated processor takes long until the compiler is done. */
+    private static void warmUp(Duel.Batch one, Duel.Batch other) {
+        for (int round = 0; round < WARM_UPS; round++) {
+            Duel.Result unused = Duel.fight(one, other);
         }
     }
 
@@ -253,16 +272,25 @@ final class RdmaBench implements BenchMain.Benchmark {
             report.note("no row \"memory-regions\": " + Perftest.trouble());
         }
         int[] order = new Random(1).ints(1 << 16, 0, LMR_COUNT).toArray();
-        try (Arena scope = Arena.ofConfined()) {
+        LmrSpec wholeSpec = LmrSpec.of((long) LMR_COUNT * LMR_BYTES).withPlacement(Placement.on(RdmaPeer.NAME));
+        try (Arena scope = Arena.ofConfined();
+                LmrHandle whole = rdma.memory().malloc(wholeSpec)) {
             MemorySegment local = scope.allocate(64, 64);
-            Duel.Result result = Duel.fight(
-                    n -> {
-                        for (int i = 0; i < n; i++) {
-                            handles[order[i & 0xffff]].write(0, local);
-                        }
-                    },
-                    n -> write(handles[0], local, n));
-            report.add("write-%d-lmrs-one-lmr".formatted(LMR_COUNT), 64, "ns", result.oursNs(), result.rawNs());
+            Duel.Batch toMany = n -> {
+                for (int i = 0; i < n; i++) {
+                    handles[order[i & 0xffff]].write(0, local);
+                }
+            };
+            Duel.Batch toOne = n -> {
+                for (int i = 0; i < n; i++) {
+                    whole.write((long) order[i & 0xffff] * LMR_BYTES, local);
+                }
+            };
+            report.note("raw: one LMR as large as all of them, at the same places; then one, at one place");
+            Duel.Result result = Duel.fight(toMany, toOne);
+            report.add("write-%d-lmrs-one-large".formatted(LMR_COUNT), 64, "ns", result.oursNs(), result.rawNs());
+            result = Duel.fight(toMany, n -> write(handles[0], local, n));
+            report.add("write-%d-lmrs-one-small".formatted(LMR_COUNT), 64, "ns", result.oursNs(), result.rawNs());
         }
         // The session's end frees them.
     }

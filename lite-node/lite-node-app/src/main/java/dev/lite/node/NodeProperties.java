@@ -248,6 +248,7 @@ record NodeProperties(
 
     /** With these fabrics instead of the listed ones. */
     LiteNodeConfig toConfig(String cluster, List<String> chosen) {
+        checkTimes();
         Map<String, Map<String, String>> options = new HashMap<>();
         if (chosen.contains("tcp")) {
             options.put("tcp", tcp.toOptions());
@@ -291,6 +292,19 @@ record NodeProperties(
         }
         throw new IllegalArgumentException(
                 "lite.node.socket-mode is %s; it must be 0 to %o".formatted(socketMode, MODE_MAX));
+    }
+
+    private void checkTimes() {
+        if (drainTimeout.isNegative()) {
+            throw new IllegalArgumentException(
+                    "lite.node.drain-timeout is %s; it must be 0 (leave at once) or more".formatted(drainTimeout));
+        }
+        Duration least = deadline.multipliedBy(2);
+        if (orphanGrace.compareTo(least) < 0) {
+            throw new IllegalArgumentException(
+                    "lite.node.orphan-grace is %s; it must be at least %s, twice lite.node.deadline, since memory is allocated before its LMR is known"
+                            .formatted(orphanGrace, least));
+        }
     }
 
     private PrincipalPolicy policy() {

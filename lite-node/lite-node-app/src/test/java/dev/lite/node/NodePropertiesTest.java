@@ -151,6 +151,17 @@ class NodePropertiesTest {
     }
 
     @Test
+    void timesThatWouldLoseMemoryAreRefusedWithTheirLimit() {
+        assertThatThrownBy(() -> bind(Map.of("lite.node.drain-timeout", "-1s")).toConfig("c"))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("lite.node.drain-timeout is PT-1S");
+        assertThatThrownBy(() -> bind(Map.of("lite.node.orphan-grace", "19s")).toConfig("c"))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("lite.node.orphan-grace is PT19S")
+                .hasMessageContaining("PT20S");
+    }
+
+    @Test
     void aSocketModeThatIsNoneIsRefusedWithItsValue() {
         for (String mode : new String[] {"rw", "8", "1000", "-1"}) {
             assertThatThrownBy(() -> bind(Map.of("lite.node.socket-mode", mode)).toSessionConfig())

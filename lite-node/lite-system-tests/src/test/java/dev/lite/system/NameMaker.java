@@ -11,7 +11,7 @@ final class NameMaker {
 
     private NameMaker() {}
 
-    /** @return false when the cluster's directory was away; any other failure is the caller's */
+    /** Whether it was done; not when the cluster's directory was away. Any other failure is the caller's. */
     static boolean tryOne(Lite lite) {
         try {
             lite.memory()

@@ -197,34 +197,6 @@ final class Workload implements AutoCloseable {
         return Duration.ofNanos(System.nanoTime() - startNs);
     }
 
-    private Duration awaitRound(Duration limit, List<Worker> awaited) {
-        long startNs = System.nanoTime();
-        List<Long> before = awaited.stream().map(worker -> worker.rounds.get()).toList();
-        while (true) {
-            boolean all = true;
-            for (int i = 0; i < awaited.size(); i++) {
-                // One more may have begun before.
-                all &= awaited.get(i).rounds.get() >= before.get(i) + 2;
-            }
-            if (all) {
-                return Duration.ofNanos(System.nanoTime() - startNs);
-            }
-            if (System.nanoTime() - startNs > limit.toNanos()) {
-                throw new AssertionError(
-                        "not every worker went on within %s: rounds were %s and are %s; failures %s; wrong %s"
-                                .formatted(
-                                        limit,
-                                        before,
-                                        awaited.stream()
-                                                .map(worker -> worker.rounds.get())
-                                                .toList(),
-                                        failures,
-                                        wrong));
-            }
-            LockSupport.parkNanos(5_000_000);
-        }
-    }
-
     /** Ends the workers and looks at everything once more, at rest. */
     void finish() {
         endWorkers();
@@ -342,7 +314,7 @@ final class Workload implements AutoCloseable {
             }
         }
 
-        /** @return whether it succeeded */
+        /** Whether it succeeded. */
         private boolean attempt(String what, Runnable operation) {
             long startNs = System.nanoTime();
             tried.incrementAndGet();

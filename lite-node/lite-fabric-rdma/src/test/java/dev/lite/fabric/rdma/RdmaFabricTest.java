@@ -62,11 +62,14 @@ class RdmaFabricTest {
         Node(Path directory, String secret, long protocol, int memoryBytes, int windowBytes) {
             memory = Arena.ofAuto().allocate(memoryBytes, 4096);
             var config = new FabricConfig("n", "hello".getBytes(StandardCharsets.UTF_8), directory, Map.of());
+            // An emulated processor that loads its first classes takes seconds for a handshake.
             var options = RdmaOptions.of(Map.of(
                     RdmaOptions.SECRET,
                     secret,
                     RdmaOptions.CONNECTIONS_MAX,
                     "4",
+                    RdmaOptions.HANDSHAKE_TIMEOUT_MS,
+                    "60000",
                     RdmaOptions.WINDOW_BYTES,
                     Integer.toString(windowBytes)));
             fabric = new RdmaFabric(config, options, this, protocol);
@@ -139,7 +142,10 @@ class RdmaFabricTest {
 
     private Node[] connect(Node from, Node to) {
         var unused = from.fabric.connect(to.fabric.localAddress());
-        until("a connection", () -> from.connected != null && to.connected != null);
+        until("a connection", () -> {
+            assertThat(from.reason).as("why it is not connected").isEmpty();
+            return from.connected != null && to.connected != null;
+        });
         return new Node[] {from, to};
     }
 

@@ -41,6 +41,9 @@ final class MappedLmr {
     /** Operations that wait for a fabric or for another node, counted from inside their in-flight slot. */
     private final AtomicInteger posted = new AtomicInteger();
 
+    /** What an operation got lately; written without order, since any will do. */
+    private @Nullable Deadline lastDeadline;
+
     private volatile @Nullable LiteException ended;
 
     /** While the handle is paused; counted down at the end of the pause. */
@@ -346,7 +349,12 @@ final class MappedLmr {
     }
 
     Deadline deadline() {
-        return Deadline.in(owner.deadline());
+        Deadline last = lastDeadline;
+        Deadline deadline = Deadline.about(owner.deadline(), last);
+        if (deadline != last) {
+            lastDeadline = deadline;
+        }
+        return deadline;
     }
 
     /** Thrown while the handle is paused, and caught where the operation can wait: outside of its in-flight slot. */

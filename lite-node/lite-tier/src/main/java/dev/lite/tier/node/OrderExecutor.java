@@ -51,6 +51,9 @@ final class OrderExecutor implements AutoCloseable {
     /** A drain that an operator wants; one before the node leaves has its own time-out. */
     private static final Duration DRAIN_MAX = Duration.ofHours(1);
 
+    /** An order that only one node can carry out fails when that node was missing for so long. */
+    private static final long MISSING_NS = TimeUnit.SECONDS.toNanos(60);
+
     private static final long REPORT_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
     private final NodeRecord self;
@@ -63,6 +66,7 @@ final class OrderExecutor implements AutoCloseable {
     private final Set<Long> running = ConcurrentHashMap.newKeySet();
     private final Map<Long, CompletableFuture<Order>> awaited = new ConcurrentHashMap<>();
     private final Map<Long, Long> seenAtNs = new HashMap<>(); // of the thread: open orders that others may take first
+    private final Map<Long, Long> missingSinceNs = new HashMap<>(); // of the thread: open orders whose node is not live
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition wanted = lock.newCondition();
@@ -212,8 +216,12 @@ final class OrderExecutor implements AutoCloseable {
     private void dispatch(OrderBook book) {
         List<Order> open = book.open();
         seenAtNs.keySet().retainAll(open.stream().map(Order::id).toList());
+        missingSinceNs.keySet().retainAll(open.stream().map(Order::id).toList());
         boolean drains = false;
         for (Order order : open) {
+            if (failsForMissing(order)) {
+                continue;
+            }
             drains |= isDrainOfThis(order);
             if (!running.contains(order.id()) && running.size() < RUNNING_MAX && isMine(order)) {
                 orders.claim(order, self.name(), self.incarnation(), DIRECTORY).ifPresent(this::begin);
@@ -223,6 +231,31 @@ final class OrderExecutor implements AutoCloseable {
             empty = false;
             drainMarks.reopen();
         }
+    }
+
+    /** An order that nobody will ever carry out must not stay open: their number is bounded. */
+    private boolean failsForMissing(Order order) {
+        boolean byId = order.kind() == Kind.MOVE && order.lmrId() != 0;
+        boolean byName = order.kind() == Kind.DRAIN || order.kind() == Kind.FREE_ORPHANS;
+        List<NodeRecord> live = directory.nodes();
+        boolean missing = live.stream().anyMatch(node -> node.id() == self.id())
+                && (byId || byName)
+                && live.stream()
+                        .noneMatch(node -> byId
+                                ? node.id() == LmrRecords.creator(order.lmrId())
+                                : node.name().equals(order.subject()));
+        if (!missing) {
+            missingSinceNs.remove(order.id());
+            return false;
+        }
+        long nowNs = System.nanoTime();
+        long sinceNs = missingSinceNs.computeIfAbsent(order.id(), id -> nowNs);
+        if (nowNs - sinceNs > MISSING_NS) {
+            String who = byId ? "node " + LmrRecords.creator(order.lmrId()) : "node \"%s\"".formatted(order.subject());
+            Optional<Order> unused =
+                    orders.finish(order, who + ", which alone could do it, is no live node", DIRECTORY);
+        }
+        return true;
     }
 
     private boolean isMine(Order order) {

@@ -160,7 +160,10 @@ public final class PeerLinks implements AutoCloseable {
         }
         // Not under the lock: a driver may wait for the peer here, and its handler for the lock.
         for (Peer peer : removed) {
-            log.info("cutting the connection with node={} removed-by={}", peer.hello().node(), newEpoch.number());
+            log.info(
+                    "cutting the connection with node={} removed-by={}",
+                    peer.hello().node(),
+                    newEpoch.number());
             peer.endpoint().close();
         }
     }

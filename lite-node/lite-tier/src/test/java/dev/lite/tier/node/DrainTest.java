@@ -263,6 +263,26 @@ class DrainTest {
     }
 
     @Test
+    void whatFitsNowhereAsAWholeIsDealtToSeveralNodes() {
+        try (TestCluster cluster = new TestCluster(root, provider("shm")).start(3)) {
+            cluster.attach(0).memory().malloc(named("filler 0", Placement.on("n0"), 8 << 20));
+            cluster.attach(2).memory().malloc(named("filler 2", Placement.on("n2"), 8 << 20));
+            LmrHandle big = cluster.attach(0).memory().malloc(named("big", Placement.on("n1"), 14 << 20));
+            byte[] bytes = new byte[14 << 20];
+            new Random(seed).nextBytes(bytes);
+            big.write(0, bytes);
+
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(big.extents())
+                    .extracting(Extent::node)
+                    .contains("n0", "n2")
+                    .doesNotContain("n1");
+            assertThat(Arrays.equals(all(big), bytes)).isTrue();
+        }
+    }
+
+    @Test
     void aNodeThatIsAloneIsNotDrained() {
         try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(1)) {
             LmrHandle made = cluster.attach(0).memory().malloc(named("alone", Placement.local()));

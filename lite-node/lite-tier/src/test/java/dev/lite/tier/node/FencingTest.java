@@ -139,7 +139,8 @@ class FencingTest {
         cluster.stop("n2");
 
         Waits.until(
-                "its record is gone", () -> directory.read("x", Waits.seconds(5)).isEmpty());
+                "its record is gone",
+                () -> directory.read("x", Waits.seconds(5)).isEmpty());
         assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(before[0]);
         assertThat(cluster.node(1).usage().allocatedBytes()).isEqualTo(before[1]);
     }

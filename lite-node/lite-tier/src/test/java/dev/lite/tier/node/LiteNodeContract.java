@@ -25,6 +25,7 @@ import dev.lite.api.Placement;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.memory.ArenaException;
+import dev.lite.tier.onesided.PostedMemory;
 import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
@@ -36,6 +37,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Queue;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -192,6 +194,33 @@ abstract class LiteNodeContract {
             assertThat(former).hasSize(3 * each);
             assertThat(counter.fetchAdd(8, 0)).isEqualTo(3L * each);
         }
+    }
+
+    /** What is not mapped passes through as many buffers as {@link PostedMemory} has: here more want one at the same time. */
+    @Test
+    void moreThreadsThanThereAreBuffersAllComeToTheirEnd() {
+        TestCluster cluster = cluster(2);
+        Queue<Throwable> troubles = new ConcurrentLinkedQueue<>();
+        try (LmrHandle handle =
+                cluster.attach(0).memory().malloc(LmrSpec.of(64 << 10).withPlacement(Placement.on("n1")))) {
+            List<Thread> threads = new ArrayList<>();
+            for (int thread = 0; thread < 2 * PostedMemory.BUFFERS; thread++) {
+                int own = thread;
+                threads.add(Thread.ofPlatform().start(() -> {
+                    try {
+                        for (int i = 0; i < 50; i++) {
+                            byte[] written = {(byte) own, (byte) i};
+                            handle.write(64L * own, written);
+                            assertThat(read(handle, 64L * own, written.length)).isEqualTo(written);
+                        }
+                    } catch (RuntimeException | AssertionError e) {
+                        troubles.add(e);
+                    }
+                }));
+            }
+            threads.forEach(Waits::join);
+        }
+        assertThat(troubles).isEmpty();
     }
 
     @Test
