@@ -176,14 +176,16 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
 
     @Test
     void aZooKeeperThatWasAwayForLongFindsEverySessionAndRegistrationAsItWas() {
-        try (CuratorDirectory one = openSession(SHORT_SESSION_TIMEOUT)) {
+        // Longer than the client takes to find the server again, which pauses for up to 1 s between attempts.
+        Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(2);
+        try (CuratorDirectory one = openSession(timeout)) {
             RecordingListener told = new RecordingListener();
             one.addListener(told);
             NodeRecord before = one.register(advert("a"), DEADLINE);
             long session = one.session().sessionId();
 
             zooKeeper.stop();
-            long endNs = System.nanoTime() + 3 * SHORT_SESSION_TIMEOUT.toNanos();
+            long endNs = System.nanoTime() + 5 * timeout.toNanos() / 2; // Curator would have given it up twice
             while (System.nanoTime() - endNs < 0) {
                 LockSupport.parkNanos(endNs - System.nanoTime());
             }
