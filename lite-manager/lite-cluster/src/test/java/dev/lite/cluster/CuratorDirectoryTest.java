@@ -141,7 +141,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     @Test
     void aRegistrationThatAnOlderSessionOfThisProcessLeftIsReplacedInOneStep() {
         // Longer than the client takes to find the server again, which pauses for up to 1 s between attempts.
-        Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(2);
+        Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(4);
         try (CuratorDirectory one = openSession(timeout)) {
             RecordingListener told = new RecordingListener();
             one.addListener(told);
@@ -177,7 +177,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     @Test
     void aZooKeeperThatWasAwayForLongFindsEverySessionAndRegistrationAsItWas() {
         // Longer than the client takes to find the server again, which pauses for up to 1 s between attempts.
-        Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(2);
+        Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(4);
         try (CuratorDirectory one = openSession(timeout)) {
             RecordingListener told = new RecordingListener();
             one.addListener(told);
@@ -185,7 +185,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
             long session = one.session().sessionId();
 
             zooKeeper.stop();
-            long endNs = System.nanoTime() + 5 * timeout.toNanos() / 2; // Curator would have given it up twice
+            long endNs = System.nanoTime() + 3 * timeout.toNanos() / 2; // Curator would have given it up
             while (System.nanoTime() - endNs < 0) {
                 LockSupport.parkNanos(endNs - System.nanoTime());
             }

@@ -29,8 +29,8 @@ public final class Waiting implements AutoCloseable {
     private volatile boolean armed;
 
     /**
-     * Whether the system was asked to tell who stands by of the source, and has not. Written by the poll role before it looks whether
-     * somebody stands by, as it were: it sets {@link #armed} first, and who stands by sets this one first.
+     * Whether the system was asked to tell who stands by of the source, and has not told. Who arms sets {@link #armed} before it looks
+     * at this; who stands by clears this before it looks at that: so one of the two sees the other.
      */
     private volatile boolean watching;
 
@@ -129,7 +129,6 @@ public final class Waiting implements AutoCloseable {
         // Whoever calls sets the flag before it rings.
         boolean told = !called.get() && standingBy.await(Math.min(timeoutNs, sleepNsMax));
         if (told) {
-            // Before the look at the other flag: who arms sets that one first, and then looks at this one.
             watching = false;
         }
         return called.getAndSet(false) || (told && armed);
