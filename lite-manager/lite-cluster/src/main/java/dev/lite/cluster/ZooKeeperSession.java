@@ -99,12 +99,13 @@ final class ZooKeeperSession implements AutoCloseable {
      * Only ZooKeeper says that a session is over. Its client and Curator guess: after a silence somewhat longer than the time-out
      * they begin a new session. Then everybody would come back to a ZooKeeper that was away with a new registration, for nothing:
      * ZooKeeper keeps the sessions over its restarts, and grants them their whole time-out again. So Curator is told that there is
-     * no such time-out, here and where it is configured, and the next handle asks for the session of the last one, once: when
-     * ZooKeeper refuses it, the one after that begins anew.
+     * no such time-out, here and where it is configured, and the next handle asks for the session of the last one, until ZooKeeper
+     * refuses it: a handle that ended sooner than the client guesses, and was never connected, was refused.
      */
     @SuppressWarnings("try") // it is closed by Curator; its close() is declared to be interrupted
     private static final class PatientZooKeeper extends ZooKeeper {
         private final Connected connected;
+        private final long madeNs = System.nanoTime();
 
         /** Whether the session is known to be one. */
         private static final class Connected implements Watcher {
@@ -136,9 +137,13 @@ final class ZooKeeperSession implements AutoCloseable {
         static PatientZooKeeper after(@Nullable PatientZooKeeper last, String servers, int timeoutMs, Watcher watcher)
                 throws IOException {
             Connected connected = new Connected(watcher);
-            return last != null && last.connected.once && last.getSessionId() != 0
+            return last != null && !last.wasRefused(timeoutMs) && last.getSessionId() != 0
                     ? new PatientZooKeeper(servers, timeoutMs, connected, last)
                     : new PatientZooKeeper(servers, timeoutMs, connected);
+        }
+
+        private boolean wasRefused(int timeoutMs) {
+            return !connected.once && System.nanoTime() - madeNs < TimeUnit.MILLISECONDS.toNanos(timeoutMs);
         }
 
         /** For Curator, which is the only one to ask. */

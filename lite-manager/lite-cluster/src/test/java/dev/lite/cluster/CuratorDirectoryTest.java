@@ -185,7 +185,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
             long session = one.session().sessionId();
 
             zooKeeper.stop();
-            long endNs = System.nanoTime() + 3 * timeout.toNanos() / 2; // Curator would have given it up
+            long endNs = System.nanoTime() + 3 * timeout.toNanos(); // the client gives it up twice meanwhile
             while (System.nanoTime() - endNs < 0) {
                 LockSupport.parkNanos(endNs - System.nanoTime());
             }
