@@ -57,7 +57,30 @@ public interface ClusterDirectory extends AutoCloseable {
     /** Whether the directory can be reached, as last heard. Never blocks. */
     boolean isAvailable();
 
-    /** Adds a listener. It is told the current nodes soon. */
+    /**
+     * The cluster's epoch as last heard; {@link Epoch#NONE} before the first. Never blocks. As long as no manager leads it
+     * stays as it is, and nobody is removed.
+     */
+    Epoch epoch();
+
+    /**
+     * {@link #epoch}, but as it is now. A node asks after each registration and before it makes or accepts a connection, so
+     * that it never has one to who was removed before.
+     */
+    Epoch epochNow(Duration deadline);
+
+    /**
+     * Says that this node has cut its links to every process that an epoch, or one before it, removed. It may be said again
+     * and lasts as long as the registration.
+     *
+     * @param as the registration that says so
+     * @param epoch the number of an epoch that was heard
+     * @return false when this process's registration is another one by now: what it has cut is to be looked at again
+     * @throws IllegalStateException when this directory has not registered a node
+     */
+    boolean acknowledge(NodeRecord as, long epoch, Duration deadline);
+
+    /** Adds a listener. It is told the current nodes, and the epoch if there is one, soon. */
     void addListener(DirectoryListener listener);
 
     /**
@@ -86,7 +109,26 @@ public interface ClusterDirectory extends AutoCloseable {
     boolean delete(String name, int expectedVersion, Duration deadline);
 
     /** The names that begin with {@code prefix}, sorted, at most {@code limit} of them. */
-    List<String> names(String prefix, int limit, Duration deadline);
+    default List<String> names(String prefix, int limit, Duration deadline) {
+        return names(prefix, "", limit, deadline);
+    }
+
+    /**
+     * The names that begin with {@code prefix} and come after {@code after}, in the order of {@link String#compareTo}, at
+     * most {@code limit} of them. With the last name of one call as the next one's {@code after}, every name that is there
+     * all the time is seen exactly once, whatever is made and removed meanwhile.
+     *
+     * @param after any text; empty to begin with the first name
+     */
+    List<String> names(String prefix, String after, int limit, Duration deadline);
+
+    /**
+     * Calls {@code changed} soon, and then whenever the record of a name may have changed, until this directory is closed;
+     * several changes may be told as one. For a handful of names.
+     *
+     * @param changed runs on the thread of the listeners; must not block
+     */
+    void watch(String name, Runnable changed);
 
     /** Ends the registration and the session. A second call does nothing. */
     @Override

@@ -6,6 +6,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.zookeeper.KeeperException.Code;
+import org.apache.zookeeper.ZooDefs;
+import org.apache.zookeeper.data.ACL;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The directory in ZooKeeper, reached with Curator.
@@ -15,12 +19,16 @@ import org.apache.zookeeper.KeeperException.Code;
  * registration is verified; it is made again, with a new incarnation, if it is not this session's.
  */
 public final class CuratorDirectory implements ClusterDirectory {
+    private static final Logger log = LoggerFactory.getLogger(CuratorDirectory.class);
+
     private final ZooKeeperSession session;
     private final ZooKeeperPaths paths;
     private final ListenerThread listeners;
     private final LiveNodes live;
     private final Registrar registrar;
     private final RecordStore records;
+    private final RecordWatches watches;
+    private final ZooKeeperEpochs epochs;
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean layoutMade;
 
@@ -30,7 +38,9 @@ public final class CuratorDirectory implements ClusterDirectory {
         session = new ZooKeeperSession(config);
         registrar = new Registrar(session, paths, listeners, "lite-registrar-" + config.cluster());
         records = new RecordStore(session, paths);
+        watches = new RecordWatches(session, listeners);
         live = new LiveNodes(session, paths, listeners, this::nodesChanged);
+        epochs = new ZooKeeperEpochs(session, paths, live, listeners, this::begin);
     }
 
     /**
@@ -41,6 +51,7 @@ public final class CuratorDirectory implements ClusterDirectory {
         CuratorDirectory directory = new CuratorDirectory(config);
         directory.session.start(directory::availabilityChanged);
         directory.live.start();
+        directory.epochs.start();
         return directory;
     }
 
@@ -51,6 +62,15 @@ public final class CuratorDirectory implements ClusterDirectory {
      */
     public Leadership leadership(String participant) {
         return new CuratorLeadership(session, paths, participant);
+    }
+
+    /**
+     * Keeps the cluster's epochs while this process leads, on a thread of its own, until that is closed.
+     *
+     * @param leadership of this directory; is to be closed after what this returns
+     */
+    public EpochKeeping keepEpochs(Leadership leadership) {
+        return EpochKeeping.start(epochs, this, leadership);
     }
 
     private void availabilityChanged(boolean available) {
@@ -95,10 +115,28 @@ public final class CuratorDirectory implements ClusterDirectory {
     }
 
     @Override
+    public Epoch epoch() {
+        return epochs.heard();
+    }
+
+    @Override
+    public Epoch epochNow(Duration deadline) {
+        return epochs.now(begin(deadline));
+    }
+
+    @Override
+    public boolean acknowledge(NodeRecord as, long epoch, Duration deadline) {
+        return registrar.isRegistered(as) && epochs.acknowledge(as, epoch, begin(deadline));
+    }
+
+    @Override
     public void addListener(DirectoryListener listener) {
         listeners.add(listener, added -> {
             if (live.isKnown()) {
                 added.nodesChanged(live.heard());
+            }
+            if (epochs.heard().number() > 0) {
+                added.epochChanged(epochs.heard());
             }
         });
     }
@@ -128,9 +166,15 @@ public final class CuratorDirectory implements ClusterDirectory {
     }
 
     @Override
-    public List<String> names(String prefix, int limit, Duration deadline) {
+    public List<String> names(String prefix, String after, int limit, Duration deadline) {
         RecordName.checkLimit(limit);
-        return records.names(prefix, limit, begin(deadline));
+        return records.names(prefix, after, limit, begin(deadline));
+    }
+
+    @Override
+    public void watch(String name, Runnable changed) {
+        RecordName.check(name);
+        watches.add(paths.record(name), changed);
     }
 
     private Deadline begin(Duration duration) {
@@ -145,7 +189,10 @@ public final class CuratorDirectory implements ClusterDirectory {
 
     private void makeLayout(Deadline deadline) {
         for (String path : paths.layout()) {
-            Answer<?> made = session.await(session.create(path, new byte[0]), deadline, "make " + path);
+            Answer<?> made = session.await(
+                    paths.isShared(path) ? session.createShared(path) : session.create(path, new byte[0]),
+                    deadline,
+                    "make " + path);
             if (made.is(Code.NONODE)) {
                 throw new ClusterUnavailableException(
                         "ZooKeeper has no parent for %s; does the path at the end of the connect string exist?"
@@ -155,6 +202,21 @@ public final class CuratorDirectory implements ClusterDirectory {
                 throw made.unexpected();
             }
         }
+        if (session.user() != null) {
+            warnIfOpen(deadline);
+        }
+    }
+
+    /** Credentials protect what is made with them, not what was there before. */
+    private void warnIfOpen(Deadline deadline) {
+        List<ACL> granted = session.await(session.getAcl(paths.base), deadline, "look at who owns " + paths.base)
+                .get();
+        if (granted.stream().anyMatch(acl -> acl.getId().equals(ZooDefs.Ids.ANYONE_ID_UNSAFE))) {
+            log.warn(
+                    "{} was made without a user and password: anybody who reaches ZooKeeper may change what is in it. Give what is there to the user \"{}\" (setAcl -R).",
+                    paths.base,
+                    session.user());
+        }
     }
 
     @Override
@@ -162,6 +224,8 @@ public final class CuratorDirectory implements ClusterDirectory {
         if (closed.compareAndSet(false, true)) {
             registrar.close();
             live.close();
+            watches.close();
+            epochs.close();
             session.close();
             listeners.close();
         }

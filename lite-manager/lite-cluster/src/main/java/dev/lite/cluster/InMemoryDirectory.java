@@ -18,6 +18,9 @@ import org.jspecify.annotations.Nullable;
  * A directory within this process, for tests and single-process tools: the sessions that were opened on one {@link Store}
  * see each other. {@link #setAvailable} and {@link #expireSession} play the faults of a real one. Nothing here waits, so
  * no deadline ever passes.
+ *
+ * <p>The store is its own manager, unless it is told otherwise: each change makes a new epoch at once, and the last missing
+ * acknowledgement fences its removals.
  */
 public final class InMemoryDirectory implements ClusterDirectory {
     private final Store store;
@@ -27,7 +30,10 @@ public final class InMemoryDirectory implements ClusterDirectory {
     private boolean available = true;
     private boolean closed;
     private List<NodeRecord> nodesHeard = List.of();
+    private Epoch epochHeard = Epoch.NONE;
     private @Nullable NodeAdvert advert;
+    private final Map<String, List<Runnable>> watches = new HashMap<>();
+    private @Nullable NodeRecord registered;
 
     private InMemoryDirectory(Store store) {
         this.store = store;
@@ -40,13 +46,60 @@ public final class InMemoryDirectory implements ClusterDirectory {
         private final Map<String, Integer> ids = new HashMap<>();
         private final Map<String, Long> incarnations = new HashMap<>();
         private final Map<String, Registration> live = new HashMap<>();
+        private final Map<Integer, EpochStore.Ack> acks = new HashMap<>();
+        private final StoredEpoch epochs = new StoredEpoch();
+        private boolean keeps = true;
         private int lastVersion;
+
+        /** Whether epochs are made, as by a manager that leads; true at first. What was missed is made up for. */
+        public void setKeeper(boolean nowKeeps) {
+            synchronized (this) {
+                keeps = nowKeeps;
+                keep();
+            }
+        }
+
+        private void keep() {
+            EpochKeeper keeper = new EpochKeeper(epochs, deadline -> true);
+            while (keeps && keeper.doWork(Duration.ZERO) > 0) {
+                tellEpoch();
+            }
+        }
+
+        private void tellEpoch() {
+            Epoch epoch = epochs.epoch;
+            for (InMemoryDirectory session : sessions) {
+                session.hear(epoch);
+            }
+        }
+
+        /** Used under the store's lock. */
+        private final class StoredEpoch implements EpochStore {
+            private Epoch epoch = Epoch.NONE;
+            private int version;
+
+            @Override
+            public Look look(Duration deadline) {
+                List<Known> known = ids.entrySet().stream()
+                        .map(id -> new Known(id.getValue(), id.getKey(), incarnations.getOrDefault(id.getKey(), 0L)))
+                        .toList();
+                return new Look(epoch, version, known, nodes(), Map.copyOf(acks));
+            }
+
+            @Override
+            public boolean replace(Look seen, Epoch next, Duration deadline) {
+                epoch = next;
+                version++;
+                return true;
+            }
+        }
 
         /** A new session. */
         public InMemoryDirectory open() {
             synchronized (this) {
                 InMemoryDirectory session = new InMemoryDirectory(this);
                 session.nodesHeard = nodes();
+                session.epochHeard = epochs.epoch;
                 sessions.add(session);
                 return session;
             }
@@ -65,6 +118,15 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 if (session.available) {
                     session.nodesHeard = nodes;
                     session.listeners.tell(listener -> listener.nodesChanged(nodes));
+                }
+            }
+            keep();
+        }
+
+        private void tellChanged(String name) {
+            for (InMemoryDirectory session : sessions) {
+                if (session.available) {
+                    session.watches.getOrDefault(name, List.of()).forEach(session.listeners::tellSafely);
                 }
             }
         }
@@ -122,9 +184,8 @@ public final class InMemoryDirectory implements ClusterDirectory {
             if (other != null) {
                 throw NodeIds.nameTaken(other.record(), Duration.ZERO);
             }
-            NodeRecord record = put(newAdvert, id);
             advert = newAdvert;
-            return record;
+            return put(newAdvert, id);
         }
     }
 
@@ -132,6 +193,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         long incarnation = store.incarnations.merge(newAdvert.name(), 1L, Long::sum);
         NodeRecord record = NodeIds.record(newAdvert, id, incarnation);
         store.live.put(newAdvert.name(), new Registration(record, this));
+        registered = record;
         store.tellNodes();
         return record;
     }
@@ -151,7 +213,9 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 List<NodeRecord> nodes = store.nodes();
                 nodesHeard = nodes;
                 listeners.tell(listener -> listener.nodesChanged(nodes));
+                watches.values().forEach(ofName -> ofName.forEach(listeners::tellSafely));
                 registerAgainIfLost();
+                hear(store.epochs.epoch);
             }
         }
     }
@@ -173,17 +237,43 @@ public final class InMemoryDirectory implements ClusterDirectory {
         }
     }
 
+    /** Under the store's lock; the listeners' thread does it, which gives up first what this process had. */
     private void registerAgainIfLost() {
-        NodeAdvert lost = advert;
-        if (lost == null) {
-            return;
+        if (isLost()) {
+            listeners.execute(() -> {
+                synchronized (store) {
+                    if (!isLost()) {
+                        return;
+                    }
+                }
+                listeners.tellHere(DirectoryListener::registrationLost);
+                synchronized (store) {
+                    if (isLost()) {
+                        registerAgain();
+                    }
+                }
+            });
         }
+    }
+
+    private boolean isLost() {
+        NodeAdvert mine = advert;
+        if (mine == null || closed || !available) {
+            return false;
+        }
+        Registration current = store.live.get(mine.name());
+        return current == null || current.owner() != this;
+    }
+
+    private void registerAgain() {
+        NodeAdvert lost = java.util.Objects.requireNonNull(advert);
         Registration current = store.live.get(lost.name());
         if (current == null) {
             NodeRecord record = put(lost, store.claimId(lost.name(), lost.heldId()));
             listeners.tell(listener -> listener.registeredAgain(record));
         } else if (current.owner() != this) {
             advert = null;
+            registered = null;
             String reason = String.valueOf(
                     NodeIds.nameTaken(current.record(), Duration.ZERO).getMessage());
             listeners.tell(listener -> listener.registrationRefused(reason));
@@ -213,10 +303,56 @@ public final class InMemoryDirectory implements ClusterDirectory {
     }
 
     @Override
+    public Epoch epoch() {
+        synchronized (store) {
+            return epochHeard;
+        }
+    }
+
+    @Override
+    public Epoch epochNow(Duration deadline) {
+        synchronized (store) {
+            requireAvailable();
+            return store.epochs.epoch;
+        }
+    }
+
+    @Override
+    public boolean acknowledge(NodeRecord as, long epoch, Duration deadline) {
+        synchronized (store) {
+            requireAvailable();
+            if (!NodeIds.isRegistered(as, registered)) {
+                return false;
+            }
+            store.acks.merge(
+                    as.id(),
+                    new EpochStore.Ack(as.incarnation(), epoch),
+                    (before, now) ->
+                            before.incarnation() == now.incarnation() && before.epoch() > now.epoch() ? before : now);
+            store.keep();
+            return true;
+        }
+    }
+
+    /** Under the store's lock. */
+    private void hear(Epoch epoch) {
+        if (available && !epoch.equals(epochHeard)) {
+            epochHeard = epoch;
+            listeners.tell(listener -> listener.epochChanged(epoch));
+        }
+    }
+
+    @Override
     public void addListener(DirectoryListener listener) {
         synchronized (store) {
             List<NodeRecord> nodes = nodesHeard;
-            listeners.add(listener, added -> added.nodesChanged(nodes));
+            Epoch epoch = epochHeard;
+            listeners.add(listener, added -> {
+                added.nodesChanged(nodes);
+                if (epoch.number() > 0) {
+                    added.epochChanged(epoch);
+                }
+            });
         }
     }
 
@@ -238,6 +374,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
     private int putRecord(String name, byte[] record) {
         int version = ++store.lastVersion;
         store.records.put(name, new VersionedRecord(record.clone(), version));
+        store.tellChanged(name);
         return version;
     }
 
@@ -277,23 +414,35 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 return false;
             }
             store.records.remove(name);
+            store.tellChanged(name);
             return true;
         }
     }
 
     @Override
-    public List<String> names(String prefix, int limit, Duration deadline) {
+    public List<String> names(String prefix, String after, int limit, Duration deadline) {
         RecordName.checkLimit(limit);
         synchronized (store) {
             requireAvailable();
             List<String> names = new ArrayList<>();
-            for (String name : store.records.tailMap(prefix).keySet()) {
+            boolean skips = after.compareTo(prefix) >= 0;
+            for (String name :
+                    store.records.tailMap(skips ? after : prefix, !skips).keySet()) {
                 if (!name.startsWith(prefix) || names.size() == limit) {
                     break;
                 }
                 names.add(name);
             }
             return List.copyOf(names);
+        }
+    }
+
+    @Override
+    public void watch(String name, Runnable changed) {
+        RecordName.check(name);
+        synchronized (store) {
+            watches.computeIfAbsent(name, key -> new ArrayList<>()).add(changed);
+            listeners.tellSafely(changed);
         }
     }
 

@@ -2,10 +2,14 @@ package dev.lite.cluster;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,7 +39,43 @@ final class ListenerThread implements Executor, AutoCloseable {
 
     /** Tells all of them. Any thread; does not block. */
     void tell(Consumer<DirectoryListener> call) {
-        execute(() -> listeners.forEach(listener -> callSafely(listener, call)));
+        execute(() -> tellHere(call));
+    }
+
+    /** Tells all of them; on the listeners' thread only. */
+    void tellHere(Consumer<DirectoryListener> call) {
+        listeners.forEach(listener -> callSafely(listener, call));
+    }
+
+    /** Tells all of them, and returns whether all have returned before the deadline. Not on the listeners' thread. */
+    boolean tellAndWait(Consumer<DirectoryListener> call, Deadline deadline) {
+        CompletableFuture<Void> told = new CompletableFuture<>();
+        execute(() -> {
+            tellHere(call);
+            told.complete(null);
+        });
+        try {
+            told.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+            return true;
+        } catch (TimeoutException e) {
+            return false;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        } catch (ExecutionException e) {
+            throw new AssertionError("it only completes", e);
+        }
+    }
+
+    /** Runs a callback in order with the calls; one that throws is logged. Any thread; does not block. */
+    void tellSafely(Runnable callback) {
+        execute(() -> {
+            try {
+                callback.run();
+            } catch (RuntimeException e) {
+                log.error("The callback {} failed", callback.getClass().getName(), e);
+            }
+        });
     }
 
     /** Runs a task in order with the calls; after {@link #close} nothing happens. */

@@ -35,7 +35,7 @@ final class LiveNodes implements AutoCloseable {
         this.paths = paths;
         this.listeners = listeners;
         this.onChange = onChange;
-        cache = CuratorCache.build(session.client(), paths.live);
+        cache = session.cache(paths.live);
         cache.listenable()
                 .addListener(CuratorCacheListener.builder()
                         .forAll((type, before, after) -> queueRefresh())

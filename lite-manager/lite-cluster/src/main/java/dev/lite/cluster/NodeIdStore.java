@@ -39,8 +39,8 @@ final class NodeIdStore {
                     session.multi(
                             paths.byId(id),
                             List.of(
-                                    ZooKeeperSession.createOp(paths.byId(id), bytes(name), CreateMode.PERSISTENT),
-                                    ZooKeeperSession.createOp(
+                                    session.createOp(paths.byId(id), bytes(name), CreateMode.PERSISTENT),
+                                    session.createOp(
                                             paths.id(name), bytes(Integer.toString(id)), CreateMode.PERSISTENT))),
                     deadline,
                     what);
@@ -78,7 +78,7 @@ final class NodeIdStore {
         }
     }
 
-    private static int parse(String path, String id) {
+    static int parse(String path, String id) {
         try {
             int parsed = Integer.parseInt(id);
             if (parsed >= 0 && parsed <= ClusterDirectory.NODE_ID_MAX) {

@@ -3,6 +3,7 @@ package dev.lite.cluster;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /** The rules of names and numbers of nodes, and the words in which a node is refused: the same in every directory. */
 final class NodeIds {
@@ -17,7 +18,17 @@ final class NodeIds {
     }
 
     static NodeRecord record(NodeAdvert advert, int id, long incarnation) {
-        return new NodeRecord(advert.name(), id, incarnation, advert.host(), advert.arenaBytes(), advert.fabrics());
+        return new NodeRecord(
+                advert.name(), id, incarnation, advert.host(), advert.arenaBytes(), advert.fabrics(), advert.process());
+    }
+
+    /** Whether {@code record} is the registration {@code mine}. */
+    static boolean isRegistered(NodeRecord record, @Nullable NodeRecord mine) {
+        if (mine == null) {
+            throw new IllegalStateException(
+                    "this directory has not registered the node \"%s\", nor any other".formatted(record.name()));
+        }
+        return record.id() == mine.id() && record.incarnation() == mine.incarnation();
     }
 
     static NodeUnreachableException heldIdDiffers(String name, int heldId, int known) {

@@ -2,11 +2,9 @@ package dev.lite.cluster;
 
 import dev.lite.api.ClusterUnavailableException;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import org.apache.zookeeper.KeeperException.Code;
@@ -32,10 +30,12 @@ final class RecordStore {
 
     private final ZooKeeperSession session;
     private final ZooKeeperPaths paths;
+    private final NameListing listing;
 
     RecordStore(ZooKeeperSession session, ZooKeeperPaths paths) {
         this.session = session;
         this.paths = paths;
+        this.listing = new NameListing(session, paths);
     }
 
     /** What a znode of a record holds. */
@@ -198,27 +198,7 @@ final class RecordStore {
                 && first.getErr() == Code.BADVERSION.intValue();
     }
 
-    /** Asks all buckets at once: {@value RecordName#BUCKETS} requests under way, each of at most 1 MiB of answer. */
-    List<String> names(String prefix, int limit, Deadline deadline) {
-        CompletableFuture<?> synced = session.sync(paths.names);
-        List<CompletableFuture<Answer<List<String>>>> buckets = new ArrayList<>(RecordName.BUCKETS);
-        for (int bucket = 0; bucket < RecordName.BUCKETS; bucket++) {
-            buckets.add(session.children(paths.bucket(bucket)));
-        }
-        session.await(synced, deadline, "list names");
-        TreeSet<String> first = new TreeSet<>();
-        for (CompletableFuture<Answer<List<String>>> bucket : buckets) {
-            Answer<List<String>> children = session.await(bucket, deadline, "list names");
-            if (children.is(Code.NONODE)) {
-                continue; // a bucket is made with its first name
-            }
-            for (String child : children.get()) {
-                String name = RecordName.decode(child);
-                if (name.startsWith(prefix) && first.add(name) && first.size() > limit) {
-                    first.removeLast();
-                }
-            }
-        }
-        return List.copyOf(first);
+    List<String> names(String prefix, String after, int limit, Deadline deadline) {
+        return listing.names(prefix, after, limit, deadline);
     }
 }

@@ -109,7 +109,7 @@ final class Registrar implements AutoCloseable {
             int before = idData.stat().getVersion();
             NodeRecord record = NodeIds.record(wanted, id, before + 1L);
             operations.add(Op.setData(paths.id(wanted.name()), idData.bytes(), before));
-            operations.add(ZooKeeperSession.createOp(
+            operations.add(session.createOp(
                     paths.live(wanted.name()), new LiveEntry(owner, record).toBytes(), CreateMode.EPHEMERAL));
             Answer<List<OpResult>> made =
                     session.await(session.multi(paths.live(wanted.name()), operations), deadline, what);
@@ -119,6 +119,31 @@ final class Registrar implements AutoCloseable {
             if (!made.is(Code.BADVERSION) && !made.is(Code.NODEEXISTS) && !made.is(Code.NONODE)) {
                 throw made.unexpected();
             }
+        }
+    }
+
+    /** Whether a registration stands, and with this session. */
+    private boolean isThere(NodeRecord record, Deadline deadline) {
+        String what = "verify the registration of the node " + record.name();
+        CompletableFuture<?> synced = session.sync(paths.live(record.name()));
+        CompletableFuture<Answer<ZooKeeperSession.Data>> reading = session.getData(paths.live(record.name()));
+        session.await(synced, deadline, what);
+        Answer<ZooKeeperSession.Data> live = session.await(reading, deadline, what);
+        return live.isOk()
+                && live.get().stat().getEphemeralOwner() == session.sessionId()
+                && LiveEntry.parse(live.path(), live.get().bytes())
+                        .filter(entry ->
+                                entry.owner().equals(owner) && entry.node().incarnation() == record.incarnation())
+                        .isPresent();
+    }
+
+    /** Whether this is the present registration; waits while one is made. */
+    boolean isRegistered(NodeRecord record) {
+        lock.lock();
+        try {
+            return NodeIds.isRegistered(record, registered);
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -170,6 +195,11 @@ final class Registrar implements AutoCloseable {
                 return; // the next connection verifies
             }
             Deadline deadline = Deadline.after(Duration.ofMillis(2 * session.sessionTimeoutMs()));
+            if (!isThere(before, deadline) && !listeners.tellAndWait(DirectoryListener::registrationLost, deadline)) {
+                log.warn("The node {} is not registered anew yet: it has not given up what it had", mine.name());
+                schedule(RETRY);
+                return;
+            }
             NodeRecord now = make(mine, before.id(), deadline);
             if (now.incarnation() != before.incarnation()) {
                 registered = now;

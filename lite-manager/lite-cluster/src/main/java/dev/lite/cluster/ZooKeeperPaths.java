@@ -10,17 +10,21 @@ import java.util.List;
  *              /by-id/ID        the name of the node that the id was given to, for ever
  *              /live/NODE       ephemeral: the registration, as JSON
  *              /names/XX/NAME   a record (see {@link RecordStore}); XX is the bucket, NAME is URL-encoded
+ *              /epoch           the epoch, as JSON
+ *              /acks/ID         ephemeral: which epoch a node has acknowledged, as JSON
  *              /leader          the managers' latch
  * </pre>
  */
 final class ZooKeeperPaths {
     private static final String ROOT = "/lite";
 
-    private final String base;
+    final String base;
     final String ids;
     final String byId;
     final String live;
     final String names;
+    final String epoch;
+    final String acks;
     final String leader;
 
     ZooKeeperPaths(String cluster) {
@@ -29,12 +33,19 @@ final class ZooKeeperPaths {
         byId = base + "/by-id";
         live = base + "/live";
         names = base + "/names";
+        epoch = base + "/epoch";
+        acks = base + "/acks";
         leader = base + "/leader";
     }
 
     /** Parents before children. */
     List<String> layout() {
-        return List.of(ROOT, base, ids, byId, live, names);
+        return List.of(ROOT, base, ids, byId, live, names, acks);
+    }
+
+    /** Whether clusters of different users share this path. */
+    boolean isShared(String path) {
+        return path.equals(ROOT);
     }
 
     String id(String node) {
@@ -47,6 +58,10 @@ final class ZooKeeperPaths {
 
     String live(String node) {
         return live + "/" + node;
+    }
+
+    String ack(int id) {
+        return acks + "/" + id;
     }
 
     String bucket(int bucket) {

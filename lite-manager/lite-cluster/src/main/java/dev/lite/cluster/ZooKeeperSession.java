@@ -1,7 +1,10 @@
 package dev.lite.cluster;
 
 import dev.lite.api.ClusterUnavailableException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -12,6 +15,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.api.ACLProvider;
+import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.BoundedExponentialBackoffRetry;
 import org.apache.zookeeper.CreateMode;
@@ -21,6 +26,7 @@ import org.apache.zookeeper.OpResult;
 import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
+import org.apache.zookeeper.data.ACL;
 import org.apache.zookeeper.data.Stat;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -53,6 +59,8 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     private final String connectString;
+    private final @Nullable String user;
+    private final List<ACL> acl;
     private final CuratorFramework client;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -60,16 +68,66 @@ final class ZooKeeperSession implements AutoCloseable {
 
     ZooKeeperSession(CuratorConfig config) {
         connectString = config.connectString();
-        client = CuratorFrameworkFactory.builder()
+        CuratorConfig.Credentials credentials = config.credentials();
+        user = credentials == null ? null : credentials.user();
+        acl = credentials == null ? ZooDefs.Ids.OPEN_ACL_UNSAFE : ZooDefs.Ids.CREATOR_ALL_ACL;
+        CuratorFrameworkFactory.Builder builder = CuratorFrameworkFactory.builder()
                 .connectString(connectString)
-                .sessionTimeoutMs((int) config.sessionTimeout().toMillis())
+                .sessionTimeoutMs(Integer.MAX_VALUE) // see PatientZooKeeper
                 .connectionTimeoutMs((int) config.connectionTimeout().toMillis())
                 // For the cache and the latch only: both start over when the connection comes back.
                 .retryPolicy(new BoundedExponentialBackoffRetry(50, 1000, 10))
                 // The servers that were configured, not the addresses that they have for each other.
                 .ensembleTracker(false)
+                .zookeeperFactory((servers, timeoutMs, watcher, readOnly) -> new PatientZooKeeper(
+                        servers, (int) config.sessionTimeout().toMillis(), watcher))
                 .dontUseContainerParents()
-                .build();
+                .aclProvider(new OneAcl(acl));
+        if (credentials != null) {
+            builder.authorization(
+                    "digest",
+                    "%s:%s"
+                            .formatted(credentials.user(), credentials.password())
+                            .getBytes(StandardCharsets.UTF_8));
+        }
+        client = builder.build();
+    }
+
+    /**
+     * Only ZooKeeper says that a session is over. Curator guesses: after a silence as long as the time-out it begins a new
+     * session. Then everybody would come back to a ZooKeeper that was away with a new registration, for nothing: ZooKeeper keeps
+     * the sessions over its restarts, and grants them their whole time-out again. So Curator is told that there is no such
+     * time-out, here and where it is configured; the real one goes to the server.
+     */
+    @SuppressWarnings("try") // its close, which may be interrupted, is called by Curator only
+    private static final class PatientZooKeeper extends ZooKeeper {
+        PatientZooKeeper(String servers, int timeoutMs, Watcher watcher) throws IOException {
+            super(servers, timeoutMs, watcher);
+        }
+
+        /** For Curator, which is the only one to ask. */
+        @Override
+        public int getSessionTimeout() {
+            return Integer.MAX_VALUE;
+        }
+
+        /** What the server granted. */
+        int grantedMs() {
+            return super.getSessionTimeout();
+        }
+    }
+
+    /** For what Curator's own recipes make. */
+    private record OneAcl(List<ACL> acl) implements ACLProvider {
+        @Override
+        public List<ACL> getDefaultAcl() {
+            return acl;
+        }
+
+        @Override
+        public List<ACL> getAclForPath(String path) {
+            return acl;
+        }
     }
 
     /**
@@ -109,6 +167,16 @@ final class ZooKeeperSession implements AutoCloseable {
         return client;
     }
 
+    /** What is at or below a path, kept up to date while the connection lasts; not started yet, and the caller's. */
+    CuratorCache cache(String path, CuratorCache.Options... options) {
+        return CuratorCache.builder(client, path)
+                .withOptions(options)
+                // One line: a connection that is lost was told already, and a refusal is told by whoever asks next.
+                .withExceptionHandler(e ->
+                        log.warn("ZooKeeper at {}: {} cannot be watched now: {}", connectString, path, e.getMessage()))
+                .build();
+    }
+
     /** The number of the session that requests go to now. */
     long sessionId() {
         return zooKeeper().getSessionId();
@@ -116,7 +184,9 @@ final class ZooKeeperSession implements AutoCloseable {
 
     /** What the server granted, in milliseconds. */
     long sessionTimeoutMs() {
-        return zooKeeper().getSessionTimeout();
+        return zooKeeper() instanceof PatientZooKeeper granted
+                ? granted.grantedMs()
+                : zooKeeper().getSessionTimeout();
     }
 
     /** Returns when connected; see {@link State} for when it waits and when it throws. */
@@ -211,13 +281,42 @@ final class ZooKeeperSession implements AutoCloseable {
         return answer;
     }
 
+    /** A znode's children, and what ZooKeeper knows of the znode at the same moment. */
+    record Children(List<String> names, Stat stat) {}
+
+    CompletableFuture<Answer<Children>> childrenAndStat(String path) {
+        CompletableFuture<Answer<Children>> answer = new CompletableFuture<>();
+        zooKeeper()
+                .getChildren(
+                        path,
+                        false,
+                        (rc, p, ctx, names, stat) ->
+                                complete(answer, rc, path, rc == 0 ? new Children(names, stat) : null),
+                        null);
+        return answer;
+    }
+
     CompletableFuture<Answer<Stat>> create(String path, byte[] bytes) {
+        return create(path, bytes, acl);
+    }
+
+    /**
+     * Makes what clusters of different users share: it belongs to the user who made it, and everybody may look at it and make
+     * something in it.
+     */
+    CompletableFuture<Answer<Stat>> createShared(String path) {
+        List<ACL> shared = new ArrayList<>(acl);
+        shared.add(new ACL(ZooDefs.Perms.READ | ZooDefs.Perms.CREATE, ZooDefs.Ids.ANYONE_ID_UNSAFE));
+        return create(path, new byte[0], shared);
+    }
+
+    private CompletableFuture<Answer<Stat>> create(String path, byte[] bytes, List<ACL> granted) {
         CompletableFuture<Answer<Stat>> answer = new CompletableFuture<>();
         zooKeeper()
                 .create(
                         path,
                         bytes,
-                        ZooDefs.Ids.OPEN_ACL_UNSAFE,
+                        granted,
                         CreateMode.PERSISTENT,
                         (rc, p, ctx, name, stat) -> complete(answer, rc, path, stat),
                         null);
@@ -235,8 +334,20 @@ final class ZooKeeperSession implements AutoCloseable {
         return answer;
     }
 
-    static Op createOp(String path, byte[] bytes, CreateMode mode) {
-        return Op.create(path, bytes, ZooDefs.Ids.OPEN_ACL_UNSAFE, mode);
+    Op createOp(String path, byte[] bytes, CreateMode mode) {
+        return Op.create(path, bytes, acl, mode);
+    }
+
+    CompletableFuture<Answer<List<ACL>>> getAcl(String path) {
+        CompletableFuture<Answer<List<ACL>>> answer = new CompletableFuture<>();
+        zooKeeper().getACL(path, new Stat(), (rc, p, ctx, found, stat) -> complete(answer, rc, path, found), null);
+        return answer;
+    }
+
+    /** Who this is for ZooKeeper; null for nobody in particular. */
+    @Nullable
+    String user() {
+        return user;
     }
 
     /** Runs on the ZooKeeper client's event thread, which nothing may block. */
@@ -246,6 +357,16 @@ final class ZooKeeperSession implements AutoCloseable {
             case CONNECTIONLOSS, SESSIONEXPIRED, SESSIONMOVED, OPERATIONTIMEOUT, REQUESTTIMEOUT, SYSTEMERROR ->
                 answer.completeExceptionally(new ClusterUnavailableException(
                         "the connection to ZooKeeper at %s is lost: %s".formatted(connectString, code)));
+            case NOAUTH, AUTHFAILED, INVALIDACL ->
+                answer.completeExceptionally(new ClusterUnavailableException(
+                        "ZooKeeper at %s refuses %s to %s (%s): it belongs to another user or was made with another password"
+                                .formatted(
+                                        connectString,
+                                        path,
+                                        user == null
+                                                ? "this process, which has no user and password"
+                                                : "the user \"%s\"".formatted(user),
+                                        code)));
             default -> answer.complete(new Answer<>(path, code, value));
         }
     }

@@ -9,15 +9,22 @@ import dev.lite.api.NodeUnreachableException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
+import java.util.TreeSet;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -28,6 +35,7 @@ abstract class ClusterDirectoryContract {
     private static final int RACERS = 8;
 
     private final List<ClusterDirectory> opened = new ArrayList<>();
+    private final List<Runnable> keepers = new ArrayList<>();
 
     /** Another session with the cluster of this test. */
     abstract ClusterDirectory openSession();
@@ -41,14 +49,27 @@ abstract class ClusterDirectoryContract {
     /** Ends the session as the directory does with one that was silent for too long. */
     abstract void expire(ClusterDirectory session);
 
+    /** Starts a manager that leads; what is returned stops it. */
+    abstract Runnable startKeeper();
+
     final ClusterDirectory open() {
         ClusterDirectory directory = openSession();
         opened.add(directory);
         return directory;
     }
 
+    final void keepEpochs() {
+        keepers.add(startKeeper());
+    }
+
+    final void stopKeepers() {
+        keepers.forEach(Runnable::run);
+        keepers.clear();
+    }
+
     @AfterEach
     void closeSessions() {
+        stopKeepers();
         opened.forEach(ClusterDirectory::close);
     }
 
@@ -66,6 +87,37 @@ abstract class ClusterDirectoryContract {
     }
 
     // Records
+
+    @Test
+    void aListingSeesWhatEverySessionMadeAndRemovedBeforeIt() {
+        long seed = System.nanoTime();
+        System.out.println("seed " + seed);
+        Random random = new Random(seed);
+        List<ClusterDirectory> sessions = List.of(open(), open());
+        TreeSet<String> there = new TreeSet<>();
+        for (int step = 0; step < 300; step++) {
+            ClusterDirectory one = sessions.get(random.nextInt(2));
+            String name = "%s/%d".formatted(random.nextBoolean() ? "a" : "b", random.nextInt(40));
+            if (there.remove(name)) {
+                int version = one.read(name, DEADLINE).orElseThrow().version();
+                assertThat(one.delete(name, version, DEADLINE)).isTrue();
+            } else {
+                there.add(name);
+                assertThat(one.create(name, bytes(name), DEADLINE)).isTrue();
+            }
+            if (step % 5 == 0) {
+                String prefix = List.of("", "a", "a/1", "b/", "c").get(random.nextInt(5));
+                String after = random.nextBoolean() ? "" : "a/" + random.nextInt(40);
+                int limit = 1 + random.nextInt(20);
+                assertThat(sessions.get(random.nextInt(2)).names(prefix, after, limit, DEADLINE))
+                        .as("prefix \"%s\" after \"%s\" limit %d", prefix, after, limit)
+                        .containsExactlyElementsOf(there.stream()
+                                .filter(known -> known.startsWith(prefix) && known.compareTo(after) > 0)
+                                .limit(limit)
+                                .toList());
+            }
+        }
+    }
 
     @Test
     void aRecordIsReadAsItWasCreatedByEverySession() {
@@ -342,6 +394,23 @@ abstract class ClusterDirectoryContract {
         assertThat(one.names("none", 3, DEADLINE)).isEmpty();
     }
 
+    @Test
+    void aListingGoesOnAfterTheLastNameOfTheOneBefore() {
+        ClusterDirectory one = open();
+        for (String name : List.of("a", "b/1", "b/2", "b/3", "b/4", "c")) {
+            one.create(name, bytes("x"), DEADLINE);
+        }
+
+        assertThat(one.names("b/", "", 3, DEADLINE)).containsExactly("b/1", "b/2", "b/3");
+        assertThat(one.names("b/", "b/3", 3, DEADLINE)).containsExactly("b/4");
+        assertThat(one.names("b/", "b/4", 3, DEADLINE)).isEmpty();
+        assertThat(one.names("b/", "a", 1, DEADLINE)).containsExactly("b/1");
+        assertThat(one.names("b/", "c", 3, DEADLINE)).isEmpty();
+        // A name that was removed meanwhile still says where to go on.
+        assertThat(one.names("b/", "b/2 was here", 3, DEADLINE)).containsExactly("b/3", "b/4");
+        assertThat(one.names("", "b/3", 9, DEADLINE)).containsExactly("b/4", "c");
+    }
+
     // Nodes
 
     @Test
@@ -480,6 +549,134 @@ abstract class ClusterDirectoryContract {
                 .hasMessageContaining("\"a\"");
     }
 
+    // Epochs
+
+    private static void awaitMembers(ClusterDirectory directory, NodeRecord... nodes) {
+        List<Epoch.Member> members = Arrays.stream(nodes)
+                .map(node -> new Epoch.Member(node.id(), node.name(), node.incarnation()))
+                .toList();
+        Waits.until("the epoch of " + members, () -> directory.epoch().members().equals(members));
+    }
+
+    @Test
+    void everyChangeOfTheMembershipMakesTheNextEpoch() {
+        ClusterDirectory one = open();
+        RecordingListener told = new RecordingListener();
+        one.addListener(told);
+        assertThat(one.epoch()).isEqualTo(Epoch.NONE);
+        assertThat(one.epochNow(DEADLINE)).isEqualTo(Epoch.NONE);
+        keepEpochs();
+
+        NodeRecord a = one.register(advert("a"), DEADLINE);
+        awaitMembers(one, a);
+        NodeRecord b = open().register(advert("b"), DEADLINE);
+        awaitMembers(one, a, b);
+
+        assertThat(one.epochNow(DEADLINE)).isEqualTo(one.epoch());
+        Waits.until("it is told", () -> told.epochs.contains(one.epoch()));
+        assertThat(told.epochs).isSortedAccordingTo(Comparator.comparingLong(Epoch::number));
+        assertThat(told.epochs.getLast().removals()).isEmpty();
+        RecordingListener late = new RecordingListener();
+        one.addListener(late);
+        Waits.until("a late listener is told", () -> late.epochs.equals(List.of(one.epoch())));
+    }
+
+    @Test
+    void aRemovalIsFencedOnlyWhenEveryLiveNodeHasAcknowledgedIt() {
+        ClusterDirectory one = open();
+        ClusterDirectory two = open();
+        ClusterDirectory three = open();
+        NodeRecord a = one.register(advert("a"), DEADLINE);
+        NodeRecord b = two.register(advert("b"), DEADLINE);
+        NodeRecord c = three.register(advert("c"), DEADLINE);
+        keepEpochs();
+        awaitMembers(one, a, b, c);
+
+        three.close();
+        awaitMembers(one, a, b);
+        awaitMembers(two, a, b);
+
+        Epoch removed = one.epoch();
+        assertThat(removed.pending())
+                .containsExactly(new Epoch.Removal(c.id(), "c", c.incarnation(), removed.number(), false));
+        assertThat(removed.isRemoved(c.id(), c.incarnation())).isTrue();
+        assertThat(removed.isRemoved(c.id(), c.incarnation() + 1)).isFalse();
+        assertThat(one.acknowledge(a, removed.number(), DEADLINE)).isTrue();
+        assertThat(two.acknowledge(b, removed.number() - 1, DEADLINE)).isTrue();
+        LockSupport.parkNanos(Waits.scaled(Duration.ofMillis(200)).toNanos());
+        assertThat(one.epochNow(DEADLINE)).isEqualTo(removed);
+
+        assertThat(two.acknowledge(b, removed.number(), DEADLINE)).isTrue();
+        assertThat(two.acknowledge(b, removed.number() - 1, DEADLINE)).isTrue(); // says nothing new
+
+        Waits.until("it is fenced", () -> one.epoch().isFenced(c.id(), c.incarnation()));
+        assertThat(one.epoch().number()).isEqualTo(removed.number());
+        assertThat(one.epoch().pending()).isEmpty();
+        assertThat(one.epoch().isFenced(c.id(), c.incarnation() + 1)).isFalse();
+        Waits.until("the other hears it", () -> two.epoch().equals(one.epoch()));
+    }
+
+    @Test
+    void anAcknowledgementEndsWithItsRegistration() {
+        ClusterDirectory one = open();
+        ClusterDirectory two = open();
+        NodeRecord a = one.register(advert("a"), DEADLINE);
+        two.register(advert("b"), DEADLINE);
+        RecordingListener told = new RecordingListener();
+        one.addListener(told);
+        keepEpochs();
+        assertThat(one.acknowledge(a, 1000, DEADLINE)).isTrue();
+        expire(one);
+        Waits.until("it is registered again", () -> !told.registeredAgain.isEmpty());
+        NodeRecord again = told.registeredAgain.getFirst();
+
+        two.close();
+        awaitMembers(one, again);
+
+        Epoch removed = one.epoch();
+        assertThat(removed.isRemoved(a.id(), a.incarnation())).isTrue();
+        assertThat(one.acknowledge(a, removed.number(), DEADLINE)).isFalse();
+        LockSupport.parkNanos(Waits.scaled(Duration.ofMillis(200)).toNanos());
+        assertThat(one.epochNow(DEADLINE).pending()).hasSize(2);
+
+        assertThat(one.acknowledge(again, removed.number(), DEADLINE)).isTrue();
+
+        Waits.until("both are fenced", () -> one.epoch().pending().isEmpty());
+        assertThat(one.epoch().isFenced(a.id(), a.incarnation())).isTrue();
+        assertThat(one.epoch().isFenced(again.id(), again.incarnation())).isFalse();
+    }
+
+    @Test
+    void withoutAKeeperNobodyIsRemovedAndOneThatComesMakesUpForWhatWasMissed() {
+        ClusterDirectory one = open();
+        NodeRecord a = one.register(advert("a"), DEADLINE);
+        keepEpochs();
+        awaitMembers(one, a);
+        stopKeepers();
+        Epoch before = one.epoch();
+
+        ClusterDirectory passing = open();
+        NodeRecord b = passing.register(advert("b"), DEADLINE);
+        passing.close();
+        Waits.until("it came and went", () -> one.nodes().equals(List.of(a)));
+        assertThat(one.epochNow(DEADLINE)).isEqualTo(before);
+
+        keepEpochs();
+
+        Waits.until("who was never a member is removed, too", () -> one.epoch().isRemoved(b.id(), b.incarnation()));
+        assertThat(one.epoch().number()).isEqualTo(before.number() + 1);
+    }
+
+    @Test
+    void onlyARegisteredNodeAcknowledges() {
+        ClusterDirectory one = open();
+        NodeRecord a = open().register(advert("a"), DEADLINE);
+
+        assertThatThrownBy(() -> one.acknowledge(a, 1, DEADLINE))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("\"a\"");
+    }
+
     // Faults
 
     @Test
@@ -496,8 +693,42 @@ abstract class ClusterDirectoryContract {
         NodeRecord after = told.registeredAgain.getFirst();
         assertThat(after.id()).isEqualTo(before.id());
         assertThat(after.incarnation()).isGreaterThan(before.incarnation());
+        assertThat(told.lostAndFound).first().isEqualTo("lost");
         assertThat(other.nodesNow(DEADLINE)).containsExactly(after);
         Waits.until("others see it", () -> other.nodes().equals(List.of(after)));
+    }
+
+    @Test
+    void nobodyIsRegisteredAnewBeforeItHasGivenUpWhatItHad() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        CountDownLatch lost = new CountDownLatch(1);
+        CountDownLatch givenUp = new CountDownLatch(1);
+        one.addListener(new DirectoryListener() {
+            @Override
+            public void registrationLost() {
+                lost.countDown();
+                await(givenUp);
+            }
+        });
+        NodeRecord before = one.register(advert("a"), DEADLINE);
+
+        expire(one);
+        await(lost);
+
+        LockSupport.parkNanos(Waits.scaled(Duration.ofMillis(200)).toNanos());
+        assertThat(other.nodesNow(DEADLINE)).isEmpty();
+        givenUp.countDown();
+        Waits.until("it is there", () -> !other.nodesNow(DEADLINE).isEmpty());
+        assertThat(other.nodesNow(DEADLINE).getFirst().incarnation()).isGreaterThan(before.incarnation());
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(DEADLINE.toNanos(), TimeUnit.NANOSECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError("interrupted", e);
+        }
     }
 
     @Test
@@ -522,6 +753,8 @@ abstract class ClusterDirectoryContract {
                 () -> one.compareAndSet("kept", 0, bytes("x"), DEADLINE),
                 () -> one.delete("kept", 0, DEADLINE),
                 () -> one.names("", 1, DEADLINE),
+                () -> one.epochNow(DEADLINE),
+                () -> one.acknowledge(node, 1, DEADLINE),
                 () -> one.nodesNow(DEADLINE))) {
             assertThatThrownBy(call::call).isInstanceOf(ClusterUnavailableException.class);
         }

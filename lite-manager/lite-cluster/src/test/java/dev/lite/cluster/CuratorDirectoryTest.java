@@ -89,6 +89,18 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         }
     }
 
+    @Override
+    Runnable startKeeper() {
+        CuratorDirectory manager = openSession(SESSION_TIMEOUT);
+        Leadership leadership = manager.leadership("keeper");
+        EpochKeeping keeping = manager.keepEpochs(leadership);
+        return () -> {
+            keeping.close();
+            leadership.close();
+            manager.close();
+        };
+    }
+
     private CuratorDirectory curator() {
         return (CuratorDirectory) open();
     }
@@ -129,18 +141,15 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     @Test
     void aRegistrationThatAnOlderSessionOfThisProcessLeftIsReplacedInOneStep() {
         // Longer than the client takes to find the server again, which pauses for up to 1 s between attempts.
-        Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(2);
+        Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(4);
         try (CuratorDirectory one = openSession(timeout)) {
             RecordingListener told = new RecordingListener();
             one.addListener(told);
             NodeRecord before = one.register(advert("a"), DEADLINE);
             long session = one.session().sessionId();
 
-            // The client gives its session up after a long silence; a server that was down meanwhile keeps it, with the
-            // registration, until its time-out has passed once more.
-            zooKeeper.stop();
-            Waits.until("the session is given up", () -> one.session().sessionId() != session);
-            zooKeeper.start();
+            giveUpSession(one);
+            Waits.until("there is another session", () -> one.session().sessionId() != session);
             ClusterDirectory other = open();
 
             long endNs = System.nanoTime() + 3 * timeout.toNanos() / 2;
@@ -153,6 +162,40 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
             NodeRecord after = told.registeredAgain.getFirst();
             assertThat(after.incarnation()).isGreaterThan(before.incarnation());
             assertThat(other.nodesNow(DEADLINE)).containsExactly(after);
+        }
+    }
+
+    /** The client forgets its session; the server keeps it, with the registration, until its time-out has passed. */
+    private static void giveUpSession(CuratorDirectory directory) {
+        try {
+            directory.session().client().getZookeeperClient().reset();
+        } catch (Exception e) { // declared by Curator
+            throw new AssertionError("the session could not be given up", e);
+        }
+    }
+
+    @Test
+    void aZooKeeperThatWasAwayForLongFindsEverySessionAndRegistrationAsItWas() {
+        // Longer than the client takes to find the server again, which pauses for up to 1 s between attempts.
+        Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(4);
+        try (CuratorDirectory one = openSession(timeout)) {
+            RecordingListener told = new RecordingListener();
+            one.addListener(told);
+            NodeRecord before = one.register(advert("a"), DEADLINE);
+            long session = one.session().sessionId();
+
+            zooKeeper.stop();
+            long endNs = System.nanoTime() + 3 * timeout.toNanos() / 2; // Curator would have given it up
+            while (System.nanoTime() - endNs < 0) {
+                LockSupport.parkNanos(endNs - System.nanoTime());
+            }
+            assertThat(one.isAvailable()).isFalse();
+            zooKeeper.start();
+
+            Waits.until("it is found again", one::isAvailable);
+            assertThat(one.nodesNow(DEADLINE)).containsExactly(before);
+            assertThat(one.session().sessionId()).isEqualTo(session);
+            assertThat(told.registeredAgain).isEmpty();
         }
     }
 
@@ -173,7 +216,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
                             paths.live("a"),
                             List.of(
                                     Op.delete(paths.live("a"), -1),
-                                    ZooKeeperSession.createOp(
+                                    session.createOp(
                                             paths.live("a"),
                                             new LiveEntry("another process", successor).toBytes(),
                                             CreateMode.EPHEMERAL))),
@@ -235,6 +278,45 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     }
 
     @Test
+    void aLeaderWhosePartInTheElectionIsGoneDoesNotLeadNow() {
+        CuratorDirectory one = curator();
+        try (Leadership leadership = one.leadership("one")) {
+            Waits.until("it leads", leadership::isLeader);
+            assertThat(leadership.isLeaderNow(DEADLINE)).isTrue();
+            String latch = new ZooKeeperPaths(cluster).leader;
+            ZooKeeperSession session = ((CuratorDirectory) open()).session();
+            session.requireUp(Deadline.after(DEADLINE));
+            String part = session.await(session.children(latch), Deadline.after(DEADLINE), "test")
+                    .get()
+                    .getFirst();
+
+            session.await(
+                    session.multi(latch, List.of(Op.delete(latch + "/" + part, -1))), Deadline.after(DEADLINE), "test");
+
+            assertThat(leadership.isLeaderNow(DEADLINE)).isFalse();
+        }
+    }
+
+    @Test
+    void aSecondManagerGoesOnWithARemovalThatTheFirstBegan() {
+        CuratorDirectory one = curator();
+        ClusterDirectory two = open();
+        NodeRecord a = one.register(advert("a"), DEADLINE);
+        NodeRecord b = two.register(advert("b"), DEADLINE);
+        keepEpochs();
+        two.close();
+        Waits.until("b is removed", () -> one.epoch().isRemoved(b.id(), b.incarnation()));
+        stopKeepers();
+        long removed = one.epoch().number();
+        assertThat(one.acknowledge(a, removed, DEADLINE)).isTrue();
+
+        keepEpochs();
+
+        Waits.until("b is fenced", () -> one.epoch().isFenced(b.id(), b.incarnation()));
+        assertThat(one.epoch().number()).isEqualTo(removed);
+    }
+
+    @Test
     void oneOfTwoManagersLeadsAndTheOtherFollows() {
         CuratorDirectory one = curator();
         CuratorDirectory other = curator();
@@ -243,12 +325,21 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         Leadership second = other.leadership("other");
         List<Boolean> told = new CopyOnWriteArrayList<>();
         second.addListener(told::add);
+        List<List<String>> participants = new CopyOnWriteArrayList<>();
+        second.addParticipantsListener(participants::add);
+        Waits.until(
+                "both know both",
+                () -> first.participants().equals(List.of("one", "other"))
+                        && second.participants().equals(List.of("one", "other")));
 
         first.close();
 
         Waits.until("the second leads", second::isLeader);
         assertThat(first.isLeader()).isFalse();
         assertThat(told).containsExactly(true);
+        Waits.until(
+                "the second knows that it is alone", () -> second.participants().equals(List.of("other")));
+        assertThat(participants).endsWith(List.of("other"));
         second.close();
     }
 }

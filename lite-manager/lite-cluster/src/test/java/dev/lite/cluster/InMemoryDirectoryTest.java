@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class InMemoryDirectoryTest extends ClusterDirectoryContract {
@@ -30,6 +31,17 @@ class InMemoryDirectoryTest extends ClusterDirectoryContract {
     @Override
     void expire(ClusterDirectory session) {
         ((InMemoryDirectory) session).expireSession();
+    }
+
+    @Override
+    Runnable startKeeper() {
+        store.setKeeper(true);
+        return () -> store.setKeeper(false);
+    }
+
+    @BeforeEach
+    void stopTheStoresOwnKeeper() {
+        store.setKeeper(false);
     }
 
     @Test

@@ -7,7 +7,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 final class RecordingListener implements DirectoryListener {
     final List<List<String>> nodes = new CopyOnWriteArrayList<>();
     final List<Boolean> availability = new CopyOnWriteArrayList<>();
+    final List<String> lostAndFound = new CopyOnWriteArrayList<>();
     final List<NodeRecord> registeredAgain = new CopyOnWriteArrayList<>();
+    final List<Epoch> epochs = new CopyOnWriteArrayList<>();
     final List<String> refused = new CopyOnWriteArrayList<>();
 
     List<String> lastNodes() {
@@ -20,12 +22,23 @@ final class RecordingListener implements DirectoryListener {
     }
 
     @Override
+    public void epochChanged(Epoch epoch) {
+        epochs.add(epoch);
+    }
+
+    @Override
     public void availabilityChanged(boolean available) {
         availability.add(available);
     }
 
     @Override
+    public void registrationLost() {
+        lostAndFound.add("lost");
+    }
+
+    @Override
     public void registeredAgain(NodeRecord registration) {
+        lostAndFound.add("found");
         registeredAgain.add(registration);
     }
 

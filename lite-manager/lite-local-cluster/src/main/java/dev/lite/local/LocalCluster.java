@@ -31,12 +31,13 @@ public final class LocalCluster implements AutoCloseable {
     private final Object lock = new Object();
     private final NavigableMap<Integer, LocalProcess> nodes = new TreeMap<>();
     private final List<LocalProcess> applications = new ArrayList<>();
-    private @Nullable LocalProcess manager;
+    private final NavigableMap<Integer, LocalProcess> managers = new TreeMap<>();
     private @Nullable String zookeeper;
 
     private LocalCluster(LocalClusterConfig config, Path work) {
         this.config = config;
         this.work = work;
+        this.zookeeper = config.zookeeper();
         this.logs = config.logDirectory() == null ? work.resolve("logs") : config.logDirectory();
         this.hook =
                 Thread.ofPlatform().name("cluster " + config.name() + " stop").unstarted(this::end);
@@ -65,18 +66,48 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
+     * Starts the manager and every node that does not run, and waits until all are ready.
+     *
+     * @param progress told each step in words, on this thread
+     * @throws ProcessFailedException when a process ends before it is ready, or is not ready in time
+     */
+    public void up(Consumer<String> progress) {
+        progress.accept("Starting the manager");
+        LocalProcess started = startManager();
+        progress.accept("  manager   process %d, ZooKeeper at %s".formatted(started.pid(), zookeeper()));
+        progress.accept("Starting the nodes");
+        for (LocalProcess node : startNodes()) {
+            progress.accept("  %-9s process %d, socket %s"
+                    .formatted(node.name(), node.pid(), node.property("socket").orElse("?")));
+        }
+    }
+
+    /**
      * Starts the manager and waits until it is ready. After a {@link #killManager} it comes back with its port and data.
      *
      * @throws ProcessFailedException when it ends before it is ready, or is not ready in time
      */
     public LocalProcess startManager() {
+        return startManager(1);
+    }
+
+    /**
+     * {@link #startManager()}, of one of several: the first has the embedded ZooKeeper when none was given, the others use
+     * it. One of them leads.
+     *
+     * @param number from 1
+     */
+    public LocalProcess startManager(int number) {
         LocalProcess started;
         synchronized (lock) {
-            requireDown(manager, "the manager");
-            Path readyFile = readyFile("manager");
-            List<String> command = config.managerCommand(work, readyFile, zookeeperPort());
-            started = start("manager", command, readyFile);
-            manager = started;
+            String managerName = number == 1 ? "manager" : "manager-" + number;
+            requireDown(managers.get(number), managerName);
+            Path readyFile = readyFile(managerName);
+            List<String> command = config.zookeeper() == null && number == 1
+                    ? config.managerCommand(work, readyFile, zookeeperPort())
+                    : config.managerCommand(readyFile, managerName, zookeeper());
+            started = start(managerName, command, readyFile);
+            managers.put(number, started);
         }
         started.awaitReady(config.startDeadline());
         String at = started.property("zookeeper")
@@ -139,14 +170,26 @@ public final class LocalCluster implements AutoCloseable {
 
     /** SIGKILL to the manager and its ZooKeeper. */
     public void killManager() {
-        manager().kill();
+        killManager(1);
+    }
+
+    /** SIGKILL to one of several managers. */
+    public void killManager(int number) {
+        manager(number).kill();
     }
 
     /** The manager as it was started last. */
     public LocalProcess manager() {
+        return manager(1);
+    }
+
+    /** One of several managers as it was started last. */
+    public LocalProcess manager(int number) {
         synchronized (lock) {
+            LocalProcess manager = managers.get(number);
             if (manager == null) {
-                throw new IllegalStateException("the manager was not started");
+                throw new IllegalStateException(
+                        "manager %d was not started; there are %s".formatted(number, managers.keySet()));
             }
             return manager;
         }
@@ -206,9 +249,7 @@ public final class LocalCluster implements AutoCloseable {
     public List<LocalProcess> processes() {
         synchronized (lock) {
             List<LocalProcess> all = new ArrayList<>();
-            if (manager != null) {
-                all.add(manager);
-            }
+            all.addAll(managers.values());
             all.addAll(nodes.values());
             all.addAll(applications);
             return all;
@@ -256,9 +297,8 @@ public final class LocalCluster implements AutoCloseable {
             try {
                 stopAll(applications);
                 stopAll(nodes.values());
-                if (manager != null) {
-                    stopAll(List.of(manager));
-                }
+                // The first one's ZooKeeper is the others', too.
+                managers.descendingMap().values().forEach(manager -> stopAll(List.of(manager)));
             } finally {
                 removeDirectories();
             }
@@ -355,6 +395,8 @@ public final class LocalCluster implements AutoCloseable {
         private List<String> fabrics = List.of("shm");
         private final Map<String, String> principals = new LinkedHashMap<>();
         private final Map<String, String> nodeProperties = new LinkedHashMap<>();
+        private final Map<String, String> properties = new LinkedHashMap<>();
+        private @Nullable String zookeeper;
 
         private Builder() {}
 
@@ -443,6 +485,18 @@ public final class LocalCluster implements AutoCloseable {
             return this;
         }
 
+        /** One more property for every manager and node. */
+        public Builder property(String key, String value) {
+            properties.put(key, value);
+            return this;
+        }
+
+        /** A ZooKeeper that is there, as {@code host:port[,host:port…]}; default: one in the manager. */
+        public Builder zookeeper(String connectString) {
+            zookeeper = connectString;
+            return this;
+        }
+
         /**
          * Checks everything and makes the directories; starts nothing.
          *
@@ -467,7 +521,9 @@ public final class LocalCluster implements AutoCloseable {
                     stopDeadline,
                     fabrics,
                     principals,
-                    nodeProperties));
+                    nodeProperties,
+                    properties,
+                    zookeeper));
         }
     }
 }

@@ -29,6 +29,8 @@ import org.jspecify.annotations.Nullable;
  * @param fabrics what carries data between the nodes, the preferred one first
  * @param principals names and tokens of applications that are told apart by token
  * @param nodeProperties more properties for every node
+ * @param properties more properties for every manager and node
+ * @param zookeeper the ZooKeeper to use, {@code host:port[,host:port…]}. Null: the manager has one in it
  */
 record LocalClusterConfig(
         String name,
@@ -45,7 +47,9 @@ record LocalClusterConfig(
         Duration stopDeadline,
         List<String> fabrics,
         Map<String, String> principals,
-        Map<String, String> nodeProperties) {
+        Map<String, String> nodeProperties,
+        Map<String, String> properties,
+        @Nullable String zookeeper) {
 
     private static final int NODES_MAX = 64;
     private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,39}");
@@ -72,6 +76,7 @@ record LocalClusterConfig(
         }
         principals = Map.copyOf(new LinkedHashMap<>(principals));
         nodeProperties = Map.copyOf(nodeProperties);
+        properties = Map.copyOf(properties);
     }
 
     private static void requireFile(Path file, String what) {
@@ -80,13 +85,26 @@ record LocalClusterConfig(
         }
     }
 
-    /** The command that starts the manager. {@code zookeeperPort} is 0 for the first start: any free one. */
-    List<String> managerCommand(Path work, Path readyFile, int zookeeperPort) {
+    private List<String> managerCommand(Path readyFile) {
         // It is no part of the data path, and starts faster with the first compiler only.
         List<String> command = jvm("64m", "256m");
         command.add("-XX:TieredStopAtLevel=1");
         command.addAll(List.of("-jar", managerJar.toString()));
         addCommon(command, readyFile);
+        return command;
+    }
+
+    /** The command that starts a manager that uses a ZooKeeper. */
+    List<String> managerCommand(Path readyFile, String managerName, String zookeeperOfCluster) {
+        List<String> command = managerCommand(readyFile);
+        command.add("--lite.cluster.zookeeper=" + zookeeperOfCluster);
+        command.add("--lite.manager.name=" + managerName);
+        return command;
+    }
+
+    /** The command that starts the manager with a ZooKeeper in it. {@code zookeeperPort} is 0 for the first start: any free one. */
+    List<String> managerCommand(Path work, Path readyFile, int zookeeperPort) {
+        List<String> command = managerCommand(readyFile);
         command.add("--lite.manager.zookeeper.embedded=true");
         command.add("--lite.manager.zookeeper.port=" + zookeeperPort);
         command.add("--lite.manager.zookeeper.data-directory=" + work.resolve("zookeeper"));
@@ -94,11 +112,11 @@ record LocalClusterConfig(
     }
 
     /** The command that starts a node. */
-    List<String> nodeCommand(Path work, Path readyFile, String nodeName, String zookeeper) {
+    List<String> nodeCommand(Path work, Path readyFile, String nodeName, String zookeeperOfCluster) {
         List<String> command = jvm("64m", "256m");
         command.addAll(List.of("-jar", nodeJar.toString()));
         addCommon(command, readyFile);
-        command.add("--lite.cluster.zookeeper=" + zookeeper);
+        command.add("--lite.cluster.zookeeper=" + zookeeperOfCluster);
         command.add("--lite.node.name=" + nodeName);
         command.add("--lite.node.arena.size=" + arenaBytes + "B");
         command.add("--lite.node.arena.directory=" + sharedMemory);
@@ -147,6 +165,7 @@ record LocalClusterConfig(
         command.add("--server.port=0");
         command.add("--lite.cluster.name=" + name);
         command.add("--lite.ready-file=" + readyFile);
+        properties.forEach((key, value) -> command.add("--%s=%s".formatted(key, value)));
         if (tied) {
             command.add(exitWithPid());
         }

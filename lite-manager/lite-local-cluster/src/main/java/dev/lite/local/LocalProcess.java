@@ -161,6 +161,33 @@ public final class LocalProcess {
         awaitEnd(TimeUnit.SECONDS.toNanos(10));
     }
 
+    /** SIGSTOP: it stands still, as a process does whose host has no time for it, until {@link #resume}. */
+    public void pause() {
+        signal("STOP");
+    }
+
+    /** SIGCONT. */
+    public void resume() {
+        signal("CONT");
+    }
+
+    private void signal(String signal) {
+        try {
+            Process kill = new ProcessBuilder("kill", "-" + signal, Long.toString(pid()))
+                    .redirectErrorStream(true)
+                    .start();
+            String said = new String(kill.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+            if (kill.waitFor() != 0) {
+                throw new ProcessFailedException("%s did not get SIG%s: %s".formatted(name, signal, said));
+            }
+        } catch (IOException e) {
+            throw new ProcessFailedException("%s did not get SIG%s: %s".formatted(name, signal, e.getMessage()), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new ProcessFailedException("interrupted while sending SIG%s to %s".formatted(signal, name), e);
+        }
+    }
+
     /** SIGTERM, without waiting. */
     void terminate() {
         // Not Process.destroy(), which also closes the pipe that the process's last words come through.

@@ -3,6 +3,7 @@ package dev.lite.manager;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.Leadership;
 import dev.lite.cluster.NodeRecord;
+import dev.lite.manager.web.OrderWatch;
 import org.springframework.boot.health.contributor.AbstractHealthIndicator;
 import org.springframework.boot.health.contributor.Health;
 import org.springframework.stereotype.Component;
@@ -12,12 +13,15 @@ import org.springframework.stereotype.Component;
 class ClusterHealthIndicator extends AbstractHealthIndicator {
     private final ClusterDirectory directory;
     private final Leadership leadership;
+    private final OrderWatch orders;
     private final ClusterProperties cluster;
 
-    ClusterHealthIndicator(ClusterDirectory directory, Leadership leadership, ClusterProperties cluster) {
+    ClusterHealthIndicator(
+            ClusterDirectory directory, Leadership leadership, OrderWatch orders, ClusterProperties cluster) {
         super("the cluster's health could not be read");
         this.directory = directory;
         this.leadership = leadership;
+        this.orders = orders;
         this.cluster = cluster;
     }
 
@@ -28,6 +32,9 @@ class ClusterHealthIndicator extends AbstractHealthIndicator {
                 .withDetail("cluster", cluster.name())
                 .withDetail("directory", available ? "available" : "away")
                 .withDetail("leader", leadership.isLeader())
+                .withDetail("epoch", directory.epoch().number())
+                .withDetail("removalsPending", directory.epoch().pending().size())
+                .withDetail("ordersOpen", orders.open())
                 .withDetail(
                         "nodes",
                         directory.nodes().stream().map(NodeRecord::name).toList());

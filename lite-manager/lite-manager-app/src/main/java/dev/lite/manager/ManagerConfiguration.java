@@ -1,9 +1,11 @@
 package dev.lite.manager;
 
 import dev.lite.cluster.CuratorDirectory;
+import dev.lite.cluster.EpochKeeping;
 import dev.lite.cluster.Leadership;
 import dev.lite.cluster.process.HostName;
 import dev.lite.cluster.process.StartException;
+import dev.lite.manager.web.ManagerIdentity;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;
 import java.nio.file.Path;
@@ -13,7 +15,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProp
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/** The manager's parts. Spring closes them in the reverse order: the election, the directory, the ZooKeeper. */
+/** The manager's parts. Spring closes them in the reverse order: the keeping of epochs, the election, the directory, the ZooKeeper. */
 @Configuration(proxyBeanMethods = false)
 class ManagerConfiguration {
 
@@ -67,7 +69,20 @@ class ManagerConfiguration {
     }
 
     @Bean
-    Leadership leadership(CuratorDirectory directory, ManagerProperties manager) {
-        return directory.leadership(manager.name() == null ? HostName.get() : manager.name());
+    ManagerIdentity managerIdentity(ClusterProperties cluster, ManagerProperties manager) {
+        String name = manager.name() == null
+                ? "%s/%d".formatted(HostName.get(), ProcessHandle.current().pid())
+                : manager.name();
+        return new ManagerIdentity(cluster.name(), name);
+    }
+
+    @Bean
+    Leadership leadership(CuratorDirectory directory, ManagerIdentity identity) {
+        return directory.leadership(identity.name());
+    }
+
+    @Bean
+    EpochKeeping epochKeeping(CuratorDirectory directory, Leadership leadership) {
+        return directory.keepEpochs(leadership);
     }
 }

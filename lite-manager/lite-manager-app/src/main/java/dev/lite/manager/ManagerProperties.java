@@ -9,7 +9,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * The manager.
  *
- * @param name What it is called in the election of the leader. Default: the host's name.
+ * @param name What it is called in the election of the leader. Default: the host's name and the process's number.
  * @param startDeadline How long it waits at start for ZooKeeper.
  * @param zookeeper Embedded ZooKeeper, for a cluster on one machine.
  */

@@ -51,14 +51,16 @@ class ProcessLifecycle implements DisposableBean {
     void ready() {
         String health = HealthUrl.of(environment);
         log.info(
-                "manager started cluster={} zookeeper={} embedded={} health={}",
+                "manager started cluster={} zookeeper={} embedded={} url={} health={}",
                 cluster.name(),
                 zookeeper,
                 embedded,
+                HealthUrl.base(environment),
                 health);
         if (process.readyFile() != null) {
             Map<String, String> values = new LinkedHashMap<>();
             values.put("zookeeper", zookeeper);
+            values.put("url", HealthUrl.base(environment));
             values.put("health", health);
             readyFile = ReadyFile.write(process.readyFile(), values);
         }

@@ -2,6 +2,7 @@ package dev.lite.manager;
 
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.cluster.process.StartException;
+import java.io.UncheckedIOException;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.diagnostics.FailureAnalyzer;
@@ -18,8 +19,11 @@ final class StartFailureAnalyzer implements FailureAnalyzer {
             if (cause instanceof ClusterUnavailableException) {
                 return new FailureAnalysis(
                         cause.getMessage(),
-                        "Start ZooKeeper, or correct lite.cluster.zookeeper; lite.manager.start-deadline says how long the manager waits for it.",
+                        "Start ZooKeeper, or correct lite.cluster.zookeeper (lite.cluster.auth.* when it refuses); lite.manager.start-deadline says how long the manager waits for it.",
                         failure);
+            }
+            if (cause instanceof UncheckedIOException && isOurs(cause)) {
+                return new FailureAnalysis(cause.getMessage(), "Look at the file that the message names.", failure);
             }
             if (cause instanceof IllegalArgumentException && isOurs(cause)) {
                 return new FailureAnalysis(cause.getMessage(), "Correct the configuration (lite.*).", failure);

@@ -1,4 +1,4 @@
-/** The manager process: it takes part in the election of the cluster's leader and watches the membership. */
+/** The manager process: it takes part in the election of the cluster's leader, watches the membership, and answers people. */
 @NullMarked
 package dev.lite.manager;
 

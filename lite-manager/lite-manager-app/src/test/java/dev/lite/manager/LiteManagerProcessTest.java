@@ -45,6 +45,7 @@ class LiteManagerProcessTest {
                     CuratorDirectory node = CuratorDirectory.open(CuratorConfig.of(zookeeper, "lite"))) {
                 node.register(new NodeAdvert("node-a", NodeAdvert.NO_ID, "host", 1, Map.of()), Duration.ofSeconds(20));
                 ManagerProcess.awaitHealth(health, "\"node-a\"");
+                ManagerProcess.awaitHealth(health, "\"epoch\":1");
                 String secondHealth = second.ready().getProperty("health");
                 assertThat(ManagerProcess.awaitHealth(secondHealth, "\"node-a\""))
                         .contains("\"leader\":false")
@@ -68,6 +69,40 @@ class LiteManagerProcessTest {
                     .contains("membership changed nodes=[node-a] joined=[node-a(id=0,incarnation=1)] left=[]")
                     .doesNotContain("\tat ");
         }
+    }
+
+    @Test
+    void aPasswordKeepsOthersOutAndIsNotLogged() throws IOException, InterruptedException {
+        String password = "the manager's own password";
+        Path file = Files.writeString(directory.resolve("password"), password + "\n");
+        try (ManagerProcess first =
+                new ManagerProcess(directory, "first", embedded("zk", "--lite.cluster.auth.password-file=" + file))) {
+            String zookeeper = first.ready().getProperty("zookeeper");
+            ManagerProcess.awaitHealth(first.ready().getProperty("health"), "\"leader\":true");
+
+            assertRefused(
+                    "other",
+                    "refuses /lite/lite/ids to the user \"lite\" (NOAUTH)",
+                    "--lite.cluster.zookeeper=" + zookeeper,
+                    "--lite.cluster.auth.password=another");
+            assertRefused(
+                    "nobody",
+                    "refuses /lite/lite/ids to this process, which has no user and password",
+                    "--lite.cluster.zookeeper=" + zookeeper);
+            try (ManagerProcess second = new ManagerProcess(
+                    directory,
+                    "second",
+                    "--lite.cluster.zookeeper=" + zookeeper,
+                    "--lite.cluster.auth.password=" + password)) {
+                ManagerProcess.awaitHealth(second.ready().getProperty("health"), "\"directory\":\"available\"");
+                assertThat(second.log()).doesNotContain(password);
+            }
+            assertThat(first.log()).doesNotContain(password);
+        }
+        assertRefused(
+                "missing",
+                "lite.cluster.auth.password-file " + directory.resolve("missing") + " cannot be read",
+                embedded("missing", "--lite.cluster.auth.password-file=" + directory.resolve("missing")));
     }
 
     @Test
@@ -109,6 +144,15 @@ class LiteManagerProcessTest {
                 "ZooKeeper at 127.0.0.1:1 cannot be reached; waited 500 ms",
                 "--lite.cluster.zookeeper=127.0.0.1:1",
                 "--lite.manager.start-deadline=500ms");
+        assertRefused(
+                "open",
+                "server.address is 0.0.0.0, which is no loopback address, and no token is configured",
+                embedded("open", "--server.address=0.0.0.0"));
+        assertThat(directory.resolve("open")).doesNotExist();
+        assertRefused(
+                "open-management",
+                "management.server.port is set, and management.server.address is no loopback address",
+                embedded("open-management", "--management.server.port=0", "--management.server.address=0.0.0.0"));
         assertRefused("name", "the cluster name \"a/b\" is not 1 to 63", embedded("name", "--lite.cluster.name=a/b"));
     }
 

@@ -6,17 +6,18 @@ import java.util.TreeMap;
 
 /** Runs the benchmark that is named: {@code mvn -Pbench -Dlite.bench=one-sided}. */
 public final class BenchMain {
-    private static final Map<String, Benchmark> BENCHMARKS = new TreeMap<>(Map.of(
-            "allocation", new AllocationBench(),
-            "lock", new LockBench(),
-            "memory-ops", new MemoryOpsBench(),
-            "one-sided", new OneSidedBench(),
-            "rdma", new RdmaBench(),
-            "rpc-cpu", new RpcCpuBench(),
-            "rpc-latency", new RpcLatencyBench(),
-            "rpc-memory", new RpcMemoryBench(),
-            "rpc-throughput", new RpcThroughputBench(),
-            "tcp", new TcpBench()));
+    private static final Map<String, Benchmark> BENCHMARKS = new TreeMap<>(Map.ofEntries(
+            Map.entry("allocation", new AllocationBench()),
+            Map.entry("lock", new LockBench()),
+            Map.entry("memory-ops", new MemoryOpsBench()),
+            Map.entry("names", new NamesBench()),
+            Map.entry("one-sided", new OneSidedBench()),
+            Map.entry("rdma", new RdmaBench()),
+            Map.entry("rpc-cpu", new RpcCpuBench()),
+            Map.entry("rpc-latency", new RpcLatencyBench()),
+            Map.entry("rpc-memory", new RpcMemoryBench()),
+            Map.entry("rpc-throughput", new RpcThroughputBench()),
+            Map.entry("tcp", new TcpBench())));
 
     private BenchMain() {}
 

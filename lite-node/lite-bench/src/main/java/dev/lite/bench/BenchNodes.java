@@ -2,6 +2,7 @@ package dev.lite.bench;
 
 import dev.lite.api.Lite;
 import dev.lite.api.NodeInfo;
+import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.tier.node.LiteNode;
@@ -28,16 +29,31 @@ final class BenchNodes implements AutoCloseable {
      * @param arenaBytes of each node
      */
     BenchNodes(int count, long arenaBytes) {
-        InMemoryDirectory.Store store = new InMemoryDirectory.Store();
-        for (int index = 0; index < count; index++) {
+        this(inMemory(count), arenaBytes);
+    }
+
+    /**
+     * @param directories one for each node; they stay the caller's
+     * @param arenaBytes of each node
+     */
+    BenchNodes(List<? extends ClusterDirectory> directories, long arenaBytes) {
+        for (int index = 0; index < directories.size(); index++) {
             LiteNodeConfig config = LiteNodeConfig.of(
                             "bench", "node-" + index, arenaBytes, sockets.resolve("n" + index))
                     .withArena(root, false);
-            nodes.add(LiteNode.start(config, store.open(), List.of(new ShmFabricProvider())));
+            nodes.add(LiteNode.start(config, directories.get(index), List.of(new ShmFabricProvider())));
         }
         while (nodes.stream().anyMatch(BenchNodes::isAlone)) {
             LockSupport.parkNanos(PAUSE_NS);
         }
+    }
+
+    private static List<ClusterDirectory> inMemory(int count) {
+        InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+        return Stream.generate(store::open)
+                .limit(count)
+                .map(ClusterDirectory.class::cast)
+                .toList();
     }
 
     private static boolean isAlone(LiteNode node) {

@@ -9,7 +9,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalDouble;
+import java.util.OptionalInt;
 import java.util.concurrent.locks.LockSupport;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * The native programs of the Debian package {@code perftest} between two processes on this machine's RDMA device, when they are
@@ -23,6 +26,8 @@ final class Perftest {
     private static final int AVERAGE_MIB_PER_S = 3;
     private static final int MILLIONS_PER_S = 4;
     private static final double MIB_TO_MB = 1.048576;
+
+    private static final Pattern REGIONS = Pattern.compile("\\bmr (\\d+)");
 
     private static String trouble = "";
 
@@ -115,15 +120,27 @@ final class Perftest {
         throw new IOException("the server does not listen at port " + PORT);
     }
 
-    /** What {@code rdma resource show} says of memory regions, or why it says nothing. */
-    static String memoryRegions() {
+    /** How many memory regions {@code rdma resource show} (Debian package iproute2) counts on all devices of this machine. */
+    static OptionalInt memoryRegions() {
         try {
-            return output(start(List.of("rdma", "resource", "show"))).strip();
+            String said = output(start(List.of("rdma", "resource", "show")));
+            Matcher counts = REGIONS.matcher(said);
+            int regions = 0;
+            boolean found = false;
+            while (counts.find()) {
+                found = true;
+                regions += Integer.parseInt(counts.group(1));
+            }
+            if (found) {
+                return OptionalInt.of(regions);
+            }
+            trouble = "rdma resource show printed no count: " + said;
         } catch (IOException e) {
-            return "unknown: " + e.getMessage();
+            trouble = "rdma (Debian package iproute2): " + e.getMessage();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            return "unknown";
+            trouble = "interrupted";
         }
+        return OptionalInt.empty();
     }
 }

@@ -1,5 +1,6 @@
 package dev.lite.bench;
 
+import com.sun.management.ThreadMXBean;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
@@ -12,6 +13,7 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,6 +23,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.OptionalInt;
 import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
@@ -33,8 +36,8 @@ import java.util.concurrent.TimeoutException;
  * tier over TCP between the same two processes.
  *
  * <p>{@code -Dlite.bench.rdma.parts=} names some of {@value #LATENCY}, {@value #THROUGHPUT}, {@value #RPC}, {@value #LMRS},
- * {@value #MANY}; all when it is not set. {@code -Dlite.bench.rdma.lmrs=} and {@code -Dlite.bench.rdma.operations=} make the
- * last two smaller.
+ * {@value #MANY}; all when it is not set. {@code -Dlite.bench.rdma.bytes=} names the sizes of the first, {@code -Dlite.bench.rdma.lmrs=} and
+ * {@code -Dlite.bench.rdma.operations=} make the last two smaller.
  */
 final class RdmaBench implements BenchMain.Benchmark {
     private static final String LATENCY = "latency";
@@ -46,15 +49,22 @@ final class RdmaBench implements BenchMain.Benchmark {
             Arrays.asList(System.getProperty("lite.bench.rdma.parts", "latency,throughput,rpc,lmrs,many")
                     .split(",", -1));
 
-    private static final int[] BYTES = {8, 64, 512, 4096, 64 << 10};
+    private static final int[] BYTES = Arrays.stream(System.getProperty("lite.bench.rdma.bytes", "8,64,512,4096,65536")
+                    .split(",", -1))
+            .mapToInt(Integer::parseInt)
+            .toArray();
+    private static final int BYTES_MAX = Arrays.stream(BYTES).max().orElseThrow();
+    private static final int WARM_UPS = 4;
     private static final int[] CALL_BYTES = {8, 64, 512, 4096};
     private static final int PERFTEST_ITERATIONS = 1000;
     private static final int UNDER_WAY = 32;
     private static final int LMR_COUNT = Integer.getInteger("lite.bench.rdma.lmrs", 100_000);
-    private static final int LMR_BYTES = 4096;
+    private static final int LMR_BYTES = 2048;
     private static final int OPERATIONS = Integer.getInteger("lite.bench.rdma.operations", 1_000_000);
     private static final int OPERATIONS_WARM_UP = OPERATIONS / 10;
+    private static final long OPERATIONS_NS_MAX = TimeUnit.MINUTES.toNanos(5);
     private static final double NS_TO_MB_PER_S = 1_000;
+    private static final Path CLOCK = Path.of("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     private static final Duration DEADLINE = Duration.ofSeconds(20);
 
     @Override
@@ -65,6 +75,7 @@ final class RdmaBench implements BenchMain.Benchmark {
             report.note("no rows: the RDMA fabric cannot be used here: " + unavailable.get());
             return;
         }
+        report.note("clock: %s (where it is not tsc, to read the clock is a system call or worse)".formatted(clock()));
         try (RdmaPeer peer = RdmaPeer.start()) {
             try (Lite rdma = peer.node("rdma").attach("bench");
                     Lite tcp = peer.node("tcp").attach("bench");
@@ -90,6 +101,14 @@ final class RdmaBench implements BenchMain.Benchmark {
         }
     }
 
+    private static String clock() {
+        try {
+            return Files.readString(CLOCK).strip();
+        } catch (IOException e) {
+            return "unknown";
+        }
+    }
+
     private static LmrHandle window(Lite lite) {
         return lite.memory().malloc(LmrSpec.of(1 << 20).withPlacement(Placement.on(RdmaPeer.NAME)));
     }
@@ -102,31 +121,48 @@ final class RdmaBench implements BenchMain.Benchmark {
         try (Arena scope = Arena.ofConfined();
                 LmrHandle handle = window(rdma);
                 LmrHandle overTcp = window(tcp)) {
-            warmUp(handle, overTcp, bare, scope);
-            for (int bytes : BYTES) {
-                MemorySegment local = scope.allocate(bytes, 64);
-                Duel.Result write = Duel.fight(n -> write(handle, local, n), n -> bare.write(bytes, n));
+            MemorySegment local = scope.allocate(BYTES_MAX, 64);
+            warmUp(n -> write(handle, local.asSlice(0, 8), n), n -> bare.write(8, n));
+            warmUp(n -> read(handle, local.asSlice(0, 8), n), n -> bare.read(8, n));
+            double[] writeNs = new double[BYTES.length];
+            double[] readNs = new double[BYTES.length];
+            // One after the other, since all of it shares one processor, and what ran before is still being compiled,
+            // or ends.
+            for (int i = 0; i < BYTES.length; i++) {
+                int bytes = BYTES[i];
+                MemorySegment data = local.asSlice(0, bytes);
+                Duel.Result write = Duel.fight(n -> write(handle, data, n), n -> bare.write(bytes, n));
                 report.add("write-bare", bytes, "ns", write.oursNs(), write.rawNs());
-                addPerftest(
-                        report, "write-perftest", bytes, write.oursNs(), Perftest.writeNs(bytes, PERFTEST_ITERATIONS));
-                Duel.Result read = Duel.fight(n -> read(handle, local, n), n -> bare.read(bytes, n));
+                Duel.Result read = Duel.fight(n -> read(handle, data, n), n -> bare.read(bytes, n));
                 report.add("read-bare", bytes, "ns", read.oursNs(), read.rawNs());
-                addPerftest(report, "read-perftest", bytes, read.oursNs(), Perftest.readNs(bytes, PERFTEST_ITERATIONS));
-                Duel.Result writes = Duel.fight(n -> write(handle, local, n), n -> write(overTcp, local, n));
-                report.add("write-tcp", bytes, "ns", writes.oursNs(), writes.rawNs());
-                Duel.Result reads = Duel.fight(n -> read(handle, local, n), n -> read(overTcp, local, n));
-                report.add("read-tcp", bytes, "ns", reads.oursNs(), reads.rawNs());
+                writeNs[i] = write.oursNs();
+                readNs[i] = read.oursNs();
+            }
+            for (int i = 0; i < BYTES.length; i++) {
+                addPerftest(
+                        report,
+                        "write-perftest",
+                        BYTES[i],
+                        writeNs[i],
+                        Perftest.writeNs(BYTES[i], PERFTEST_ITERATIONS));
+                addPerftest(
+                        report, "read-perftest", BYTES[i], readNs[i], Perftest.readNs(BYTES[i], PERFTEST_ITERATIONS));
+            }
+            warmUp(n -> write(overTcp, local.asSlice(0, 8), n), n -> read(overTcp, local.asSlice(0, 8), n));
+            for (int bytes : BYTES) {
+                MemorySegment data = local.asSlice(0, bytes);
+                Duel.Result write = Duel.fight(n -> write(handle, data, n), n -> write(overTcp, data, n));
+                report.add("write-tcp", bytes, "ns", write.oursNs(), write.rawNs());
+                Duel.Result read = Duel.fight(n -> read(handle, data, n), n -> read(overTcp, data, n));
+                report.add("read-tcp", bytes, "ns", read.oursNs(), read.rawNs());
             }
         }
     }
 
-    /** An emulated processor takes long until the compiler is done with all of it. */
-    private static void warmUp(LmrHandle handle, LmrHandle overTcp, BarePosts bare, Arena scope) {
-        MemorySegment local = scope.allocate(BYTES[0], 64);
-        for (int round = 0; round < 3; round++) {
-            Duel.Result unused = Duel.fight(n -> write(handle, local, n), n -> bare.write(BYTES[0], n));
-            unused = Duel.fight(n -> read(handle, local, n), n -> bare.read(BYTES[0], n));
-            unused = Duel.fight(n -> write(overTcp, local, n), n -> read(overTcp, local, n));
+    /** An emulated processor takes long until the compiler is done. */
+    private static void warmUp(Duel.Batch one, Duel.Batch other) {
+        for (int round = 0; round < WARM_UPS; round++) {
+            Duel.Result unused = Duel.fight(one, other);
         }
     }
 
@@ -217,53 +253,79 @@ final class RdmaBench implements BenchMain.Benchmark {
         }
     }
 
-    /** Writes to random ones of many LMRs beside writes to one; what the device says of its memory regions before and after. */
+    /** Writes to random ones of many LMRs beside writes to one; the device's memory regions before and after. */
     private static void manyLmrs(BenchReport report, Lite rdma) {
-        report.note("memory regions of the device with 1 LMR:\n" + Perftest.memoryRegions());
         LmrSpec spec = LmrSpec.of(LMR_BYTES).withPlacement(Placement.on(RdmaPeer.NAME));
         LmrHandle[] handles = new LmrHandle[LMR_COUNT];
+        handles[0] = rdma.memory().malloc(spec);
+        OptionalInt regionsBefore = Perftest.memoryRegions();
         long beginNs = System.nanoTime();
-        for (int index = 0; index < LMR_COUNT; index++) {
+        for (int index = 1; index < LMR_COUNT; index++) {
             handles[index] = rdma.memory().malloc(spec);
         }
         report.note("%d LMRs made in %d ms".formatted(LMR_COUNT, (System.nanoTime() - beginNs) / 1_000_000));
-        report.note("memory regions of the device with %d LMRs:%n%s".formatted(LMR_COUNT, Perftest.memoryRegions()));
+        OptionalInt regions = Perftest.memoryRegions();
+        if (regionsBefore.isPresent() && regions.isPresent()) {
+            report.note("memory regions as \"rdma resource show\" counts them; raw: with 1 LMR");
+            report.add("memory-regions", LMR_COUNT, "regions", regions.getAsInt(), regionsBefore.getAsInt());
+        } else {
+            report.note("no row \"memory-regions\": " + Perftest.trouble());
+        }
         int[] order = new Random(1).ints(1 << 16, 0, LMR_COUNT).toArray();
-        try (Arena scope = Arena.ofConfined()) {
+        LmrSpec wholeSpec = LmrSpec.of((long) LMR_COUNT * LMR_BYTES).withPlacement(Placement.on(RdmaPeer.NAME));
+        try (Arena scope = Arena.ofConfined();
+                LmrHandle whole = rdma.memory().malloc(wholeSpec)) {
             MemorySegment local = scope.allocate(64, 64);
-            Duel.Result result = Duel.fight(
-                    n -> {
-                        for (int i = 0; i < n; i++) {
-                            handles[order[i & 0xffff]].write(0, local);
-                        }
-                    },
-                    n -> write(handles[0], local, n));
-            report.add("write-%d-lmrs-one-lmr".formatted(LMR_COUNT), 64, "ns", result.oursNs(), result.rawNs());
+            Duel.Batch toMany = n -> {
+                for (int i = 0; i < n; i++) {
+                    handles[order[i & 0xffff]].write(0, local);
+                }
+            };
+            Duel.Batch toOne = n -> {
+                for (int i = 0; i < n; i++) {
+                    whole.write((long) order[i & 0xffff] * LMR_BYTES, local);
+                }
+            };
+            report.note("raw: one LMR as large as all of them, at the same places; then one, at one place");
+            Duel.Result result = Duel.fight(toMany, toOne);
+            report.add("write-%d-lmrs-one-large".formatted(LMR_COUNT), 64, "ns", result.oursNs(), result.rawNs());
+            result = Duel.fight(toMany, n -> write(handles[0], local, n));
+            report.add("write-%d-lmrs-one-small".formatted(LMR_COUNT), 64, "ns", result.oursNs(), result.rawNs());
         }
         // The session's end frees them.
     }
 
-    /** The process's resident size before and after many operations, all of them after a warm-up of a tenth. */
+    /** What many operations leave behind, all of them after a warm-up of a tenth: resident memory, and garbage. */
     private static void manyOperations(BenchReport report, Lite rdma) {
         try (Arena scope = Arena.ofConfined();
                 LmrHandle handle = window(rdma)) {
             MemorySegment local = scope.allocate(64, 64);
-            readAndWrite(handle, local, OPERATIONS_WARM_UP);
+            int unused = readAndWrite(handle, local, OPERATIONS_WARM_UP);
+            ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
             System.gc();
-            double before = residentKib();
-            readAndWrite(handle, local, OPERATIONS);
+            double residentBefore = residentKib();
+            long allocatedBefore = threads.getCurrentThreadAllocatedBytes();
+            int done = readAndWrite(handle, local, OPERATIONS);
+            long allocated = threads.getCurrentThreadAllocatedBytes() - allocatedBefore;
             System.gc();
-            double after = residentKib();
-            report.note("raw: the resident size before, ours: after %d operations".formatted(OPERATIONS));
-            report.add("resident-size", OPERATIONS, "KiB", after, before);
+            report.note("raw: the resident size before, ours: after %d operations of 64 bytes, reads and writes in turn"
+                    .formatted(done));
+            report.add("resident-size", done, "KiB", residentKib(), residentBefore);
+            report.note("%d operations allocated %d bytes on the heap, %s bytes each"
+                    .formatted(done, allocated, (double) allocated / done));
         }
     }
 
-    private static void readAndWrite(LmrHandle handle, MemorySegment local, int operations) {
-        for (int i = 0; i < operations; i += 2) {
+    /** As many as were asked for, or as there is time for. */
+    private static int readAndWrite(LmrHandle handle, MemorySegment local, int operations) {
+        long endNs = System.nanoTime() + OPERATIONS_NS_MAX;
+        int done = 0;
+        while (done < operations && System.nanoTime() - endNs < 0) {
             handle.write(0, local);
             handle.read(0, local);
+            done += 2;
         }
+        return done;
     }
 
     private static double residentKib() {

@@ -39,16 +39,18 @@ final class RdmaPeer implements AutoCloseable {
     private static final String OWN_NAME = "node-0";
     private static final List<String> FABRICS = List.of("rdma", "tcp");
     private static final long OWN_ARENA_BYTES = 16L << 20;
+    private static final String ARENA_MB = "lite.bench.rdma.arena-mb";
     /** For 100,000 LMRs. */
-    private static final long ARENA_BYTES = Long.getLong("lite.bench.rdma.arena-mb", 448) << 20;
+    private static final long ARENA_BYTES = Long.getLong(ARENA_MB, 448) << 20;
 
     private static final Duration DEADLINE = Duration.ofSeconds(60);
     private static final Duration FOR_EVER = Duration.ofDays(365);
+    private static final String SPINS = "lite.bench.rdma.spins";
     /**
      * Over RDMA; also on one processor, where nodes do not look at all before they sleep unless they are told to: the bare driver
      * and perftest look all the time, too.
      */
-    private static final int POLL_SPINS = Integer.getInteger("lite.bench.rdma.spins", 200);
+    private static final int POLL_SPINS = Integer.getInteger(SPINS, 200);
 
     private static final long PAUSE_NS = 5_000_000;
 
@@ -101,6 +103,8 @@ final class RdmaPeer implements AutoCloseable {
                 "-Xmx128m",
                 "-XX:+UseSerialGC",
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+                "-D%s=%d".formatted(ARENA_MB, ARENA_BYTES >> 20),
+                "-D%s=%d".formatted(SPINS, POLL_SPINS),
                 "-classpath",
                 System.getProperty("java.class.path"),
                 RdmaPeer.class.getName(),

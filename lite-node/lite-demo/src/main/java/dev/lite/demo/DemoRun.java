@@ -57,13 +57,15 @@ final class DemoRun {
                 .nodes(NODES)
                 .arenaBytes(arenaBytes)
                 .fabrics(settings.fabric())
+                .nodeProperty(
+                        "lite.node.drain-timeout", "0s") // all nodes end together, so there is nowhere to drain to
                 .tied(!settings.keep());
         tokens.forEach((role, token) -> builder.principal("demo-" + role, token));
         try (LocalCluster cluster = builder.build()) {
             say("  cluster   %s: a manager with ZooKeeper, %d nodes with arenas of %s in %s, joined by %s"
                     .formatted(
                             cluster.name(), NODES, Sizes.of(arenaBytes), cluster.arenaDirectory(), settings.fabric()));
-            start(cluster);
+            cluster.up(this::say); // as "lite up" does
             Report report = report(cluster);
             out.print(report.text());
             say("");
@@ -74,17 +76,6 @@ final class DemoRun {
                 say("Stopping the cluster.");
             }
             return report.allHeld();
-        }
-    }
-
-    private void start(LocalCluster cluster) {
-        say("Starting the manager");
-        LocalProcess manager = cluster.startManager();
-        say("  manager   process %d, ZooKeeper at %s".formatted(manager.pid(), cluster.zookeeper()));
-        say("Starting the nodes");
-        for (LocalProcess node : cluster.startNodes()) {
-            say("  %-9s process %d, socket %s"
-                    .formatted(node.name(), node.pid(), node.property("socket").orElse("?")));
         }
     }
 

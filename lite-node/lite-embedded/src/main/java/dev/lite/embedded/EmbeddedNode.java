@@ -13,12 +13,14 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -29,10 +31,14 @@ import org.slf4j.LoggerFactory;
  * socket for other applications. Any thread.
  */
 public final class EmbeddedNode implements AutoCloseable {
+    /** For how long a node that is closed may move memory to others. */
+    public static final Duration DRAIN = Duration.ofSeconds(10);
+
     private static final Logger log = LoggerFactory.getLogger(EmbeddedNode.class);
     private final ClusterDirectory directory;
     private final LiteNode node;
     private final Path runDirectory;
+    private final AtomicBoolean closed = new AtomicBoolean();
 
     private EmbeddedNode(ClusterDirectory directory, LiteNode node, Path runDirectory) {
         this.directory = directory;
@@ -45,6 +51,8 @@ public final class EmbeddedNode implements AutoCloseable {
      *
      * @throws dev.lite.api.LiteException when the cluster cannot be joined within the deadline
      * @throws dev.lite.tier.memory.ArenaException when the arena cannot be made
+     * @throws dev.lite.fabric.FabricException when the required fabric cannot be used, with the reason
+     * @throws IllegalArgumentException when there is no fabric of the configured name
      */
     public static EmbeddedNode start(EmbeddedNodeConfig config) {
         Path runDirectory = makeRunDirectory();
@@ -82,8 +90,8 @@ public final class EmbeddedNode implements AutoCloseable {
     private static List<FabricProvider> fabrics(EmbeddedNodeConfig config) {
         Map<String, FabricProvider> known = new HashMap<>();
         ServiceLoader.load(FabricProvider.class).forEach(provider -> known.put(provider.name(), provider));
-        FabricSelection chosen =
-                FabricSelection.of(config.fabric(), null, List.of(), name -> unusable(name, known, config.secret()));
+        FabricSelection chosen = FabricSelection.of(
+                config.fabric(), config.require(), List.of(), name -> unusable(name, known, config.secret()));
         log.info("fabrics {}", chosen.describe());
         return chosen.names().stream().map(name -> named(name, known)).toList();
     }
@@ -130,9 +138,15 @@ public final class EmbeddedNode implements AutoCloseable {
         return node.nodeName();
     }
 
-    /** Ends its sessions and leaves the cluster; its memory is gone. A second call does nothing. */
+    /**
+     * Moves what other nodes can hold of its memory to them, for at most {@link #DRAIN}, ends its sessions and leaves the cluster;
+     * what is left of its memory is gone. A second call does nothing.
+     */
     @Override
     public void close() {
+        if (closed.compareAndSet(false, true)) {
+            node.drain(DRAIN).ifPresent(reason -> log.info("memory of {} is given up: {}", node.nodeName(), reason));
+        }
         node.close();
         directory.close();
         delete(runDirectory);

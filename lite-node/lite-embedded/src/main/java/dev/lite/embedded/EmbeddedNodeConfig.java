@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param deadline how long an operation may wait when its call says nothing
  * @param fabric what carries data to other nodes, of the drivers on the class path: {@code auto} (shm on the same host, else rdma,
  *     else tcp, of those that work here), or {@code shm}, {@code rdma} or {@code tcp} alone
+ * @param require the fabric without which it does not start, and in whose place it uses none that is less preferred; or null
  * @param secret what all nodes of the cluster know, for rdma and tcp, or null; rdma asks for one
  */
 public record EmbeddedNodeConfig(
@@ -26,6 +27,7 @@ public record EmbeddedNodeConfig(
         long arenaBytes,
         Duration deadline,
         String fabric,
+        @Nullable String require,
         @Nullable String secret) {
     private static final long ARENA_BYTES_DEFAULT = 64 << 20;
     private static final Duration DEADLINE_DEFAULT = Duration.ofSeconds(10);
@@ -40,30 +42,38 @@ public record EmbeddedNodeConfig(
                 ARENA_BYTES_DEFAULT,
                 DEADLINE_DEFAULT,
                 FabricSelection.AUTO,
+                null,
                 null);
     }
 
     /** With so much memory. */
     public EmbeddedNodeConfig withArenaBytes(long bytes) {
-        return new EmbeddedNodeConfig(cluster, name, zookeeper, arenaDirectory, bytes, deadline, fabric, secret);
+        return new EmbeddedNodeConfig(
+                cluster, name, zookeeper, arenaDirectory, bytes, deadline, fabric, require, secret);
     }
 
     /** As a node of this name of that cluster. */
     public EmbeddedNodeConfig joining(String zookeeperOfCluster, String newCluster, String newName) {
         return new EmbeddedNodeConfig(
-                newCluster, newName, zookeeperOfCluster, arenaDirectory, arenaBytes, deadline, fabric, secret);
+                newCluster, newName, zookeeperOfCluster, arenaDirectory, arenaBytes, deadline, fabric, require, secret);
     }
 
     /** Over this fabric, or {@code auto}; with the cluster's secret, or null. */
     public EmbeddedNodeConfig withFabric(String newFabric, @Nullable String newSecret) {
         return new EmbeddedNodeConfig(
-                cluster, name, zookeeper, arenaDirectory, arenaBytes, deadline, newFabric, newSecret);
+                cluster, name, zookeeper, arenaDirectory, arenaBytes, deadline, newFabric, require, newSecret);
+    }
+
+    /** Not without this fabric, nor with a less preferred one in its place; null: with what there is. */
+    public EmbeddedNodeConfig requiring(@Nullable String newRequire) {
+        return new EmbeddedNodeConfig(
+                cluster, name, zookeeper, arenaDirectory, arenaBytes, deadline, fabric, newRequire, secret);
     }
 
     /** Without the value of the secret. */
     @Override
     public String toString() {
-        return "EmbeddedNodeConfig[cluster=%s, name=%s, zookeeper=%s, arenaDirectory=%s, arenaBytes=%d, fabric=%s, secret=%s]"
+        return "EmbeddedNodeConfig[cluster=%s, name=%s, zookeeper=%s, arenaDirectory=%s, arenaBytes=%d, fabric=%s, require=%s, secret=%s]"
                 .formatted(
                         cluster,
                         name,
@@ -71,6 +81,7 @@ public record EmbeddedNodeConfig(
                         arenaDirectory,
                         arenaBytes,
                         fabric,
+                        require,
                         secret == null ? "none" : "given");
     }
 }

@@ -20,6 +20,8 @@ import org.springframework.util.unit.DataSize;
  * @param deadline How long an operation may wait when the call itself names no deadline.
  * @param fabric What carries data to other nodes, of the drivers on the class path: auto is shm on the same host, else rdma, else tcp, of
  *     those that work here; or shm, rdma or tcp alone.
+ * @param require Fabric without which the application does not start, and in whose place none that is less preferred is used. Default:
+ *     what works is used.
  * @param secret What all nodes of the cluster know, for rdma and tcp, at least 16 bytes. Default: none, and no rdma.
  */
 @ConfigurationProperties("lite.embedded")
@@ -33,6 +35,7 @@ record LiteEmbeddedProperties(
         @Nullable String principal,
         @DefaultValue("10s") Duration deadline,
         @DefaultValue("auto") String fabric,
+        @Nullable String require,
         @Nullable String secret) {
 
     @Override
@@ -49,6 +52,7 @@ record LiteEmbeddedProperties(
                 arenaSize.toBytes(),
                 deadline,
                 fabric,
+                require,
                 secret);
     }
 }

@@ -9,6 +9,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.NodeInfo;
 import dev.lite.boot.LiteClientAutoConfiguration;
+import dev.lite.fabric.FabricException;
 import dev.lite.tier.memory.ArenaException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -44,6 +45,23 @@ class EmbeddedNodeTest {
         EmbeddedNodeConfig config = EmbeddedNodeConfig.alone().withArenaBytes(1L << 60);
         assertThatThrownBy(() -> EmbeddedNode.start(config)).isInstanceOf(ArenaException.class);
         assertThat(config.arenaDirectory().resolve(config.cluster())).doesNotExist();
+    }
+
+    @Test
+    void aRequiredFabricThatCannotBeUsedIsRefusedWithTheReasonAndNothingIsLeft() {
+        EmbeddedNodeConfig config = EmbeddedNodeConfig.alone().requiring("rdma");
+        assertThatThrownBy(() -> EmbeddedNode.start(config))
+                .isInstanceOf(FabricException.class)
+                .hasMessage("the fabric rdma is required, and it cannot be used: its driver is not on the class path");
+        assertThat(config.arenaDirectory().resolve(config.cluster())).doesNotExist();
+        runner.withPropertyValues("lite.embedded.require=rdma")
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .hasMessageContaining("the fabric rdma is required"));
+        try (EmbeddedNode node = EmbeddedNode.start(config.requiring("shm").withArenaBytes(16 << 20))) {
+            assertThat(node.name()).isEqualTo("embedded");
+        }
     }
 
     @Test

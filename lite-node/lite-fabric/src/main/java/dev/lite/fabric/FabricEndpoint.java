@@ -32,6 +32,15 @@ public interface FabricEndpoint {
      */
     long mappedAddress();
 
+    /**
+     * Whether the peer's process still has this node's memory mapped, so that no {@link #close} keeps it from it: true from
+     * {@link FabricHandler#connected} on until that process has ended, or has closed its fabric in this very process; false
+     * with drivers that map nothing. Any thread; may take a system call.
+     */
+    default boolean isMappedByPeer() {
+        return false;
+    }
+
     /** Peer's memory → local memory. */
     Post read(long remoteOffset, long localAddress, long length, long context);
 

@@ -51,7 +51,9 @@ class NodeConfiguration {
         makeDirectory(node.runDirectory(), "lite.node.run-directory");
         makeDirectory(node.arena().directory(), "lite.node.arena.directory");
         LiteNodeConfig config = node.toConfig(cluster.name(), fabrics.names());
-        return LiteNode.start(config, directory, providers(fabrics.names(), node, sslBundles));
+        LiteNode started = LiteNode.start(config, directory, providers(fabrics.names(), node, sslBundles));
+        started.setOrphanGrace(node.orphanGrace());
+        return started;
     }
 
     @Bean

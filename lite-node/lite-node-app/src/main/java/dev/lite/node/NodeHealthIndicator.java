@@ -49,6 +49,7 @@ class NodeHealthIndicator extends AbstractHealthIndicator {
                 .withDetail("sessions", sessions.sessions().size())
                 .withDetail("offered", selection.describe())
                 .withDetail("fabrics", fabrics())
+                .withDetail("draining", node.isDraining())
                 .withDetail("memory", node.usage());
     }
 

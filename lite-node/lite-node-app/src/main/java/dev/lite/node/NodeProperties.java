@@ -32,6 +32,9 @@ import org.springframework.util.unit.DataSize;
  * @param limits What applications may take.
  * @param principals Who may attach, and as whom. Default: everybody who may open the socket, as uid:<user id>.
  * @param deadline How long an operation may wait when its call says nothing; also how long a start may wait for the cluster.
+ * @param drainTimeout How long a node that is told to stop may move its memory to other nodes before it leaves; 0 leaves at
+ *     once. What has not moved is kept in the memory file.
+ * @param orphanGrace For how long memory must belong to no LMR until it is freed; longer than any allocation or move takes.
  * @param spins How often a waiting thread looks before it sleeps.
  */
 @ConfigurationProperties("lite.node")
@@ -47,6 +50,8 @@ record NodeProperties(
         @DefaultValue Limits limits,
         @DefaultValue List<Principal> principals,
         @DefaultValue("10s") Duration deadline,
+        @DefaultValue("30s") Duration drainTimeout,
+        @DefaultValue("10m") Duration orphanGrace,
         @DefaultValue Spins spins) {
 
     private static final int OCTAL = 8;
@@ -169,6 +174,8 @@ record NodeProperties(
      * @param secret What all nodes of the cluster know and nobody else, at least 16 bytes. Default: that of tcp.
      * @param secretFile File that holds the secret, instead of the property; line ends after it do not count.
      * @param peerTimeout How long nothing may come back from another node until it counts as gone.
+     * @param windowSize How much of the arena is one registration, a power of two from 1MB to 1GB; less for devices that do not
+     *     register as much.
      */
     record Rdma(
             @Nullable String device,
@@ -179,7 +186,8 @@ record NodeProperties(
             @DefaultValue("48") int connectionsMax,
             @Nullable String secret,
             @Nullable Path secretFile,
-            @DefaultValue("3s") Duration peerTimeout) {
+            @DefaultValue("3s") Duration peerTimeout,
+            @DefaultValue("1GB") DataSize windowSize) {
 
         private Map<String, String> toOptions(@Nullable String knownSecret) {
             Map<String, String> options = new HashMap<>();
@@ -188,6 +196,7 @@ record NodeProperties(
             options.put("queue-depth", Integer.toString(queueDepth));
             options.put("connections-max", Integer.toString(connectionsMax));
             options.put("peer-timeout-ms", Long.toString(peerTimeout.toMillis()));
+            options.put("window-bytes", Long.toString(windowSize.toBytes()));
             putIfSet(options, "device", device);
             putIfSet(options, "host", host);
             putIfSet(options, "secret", knownSecret);
@@ -239,6 +248,7 @@ record NodeProperties(
 
     /** With these fabrics instead of the listed ones. */
     LiteNodeConfig toConfig(String cluster, List<String> chosen) {
+        checkTimes();
         Map<String, Map<String, String>> options = new HashMap<>();
         if (chosen.contains("tcp")) {
             options.put("tcp", tcp.toOptions());
@@ -282,6 +292,19 @@ record NodeProperties(
         }
         throw new IllegalArgumentException(
                 "lite.node.socket-mode is %s; it must be 0 to %o".formatted(socketMode, MODE_MAX));
+    }
+
+    private void checkTimes() {
+        if (drainTimeout.isNegative()) {
+            throw new IllegalArgumentException(
+                    "lite.node.drain-timeout is %s; it must be 0 (leave at once) or more".formatted(drainTimeout));
+        }
+        Duration least = deadline.multipliedBy(2);
+        if (orphanGrace.compareTo(least) < 0) {
+            throw new IllegalArgumentException(
+                    "lite.node.orphan-grace is %s; it must be at least %s, twice lite.node.deadline, since memory is allocated before its LMR is known"
+                            .formatted(orphanGrace, least));
+        }
     }
 
     private PrincipalPolicy policy() {

@@ -31,7 +31,7 @@ final class StartFailureAnalyzer implements FailureAnalyzer {
         return switch (cause) {
             case StartException start -> start.action();
             case ClusterUnavailableException unavailable ->
-                "Start ZooKeeper, or correct lite.cluster.zookeeper; lite.node.deadline says how long the node waits for it.";
+                "Start ZooKeeper, or correct lite.cluster.zookeeper (lite.cluster.auth.* when it refuses); lite.node.deadline says how long the node waits for it.";
             case NodeUnreachableException taken ->
                 "Give this node another lite.node.name, or stop the other one; an arena of another cluster or name has to be removed or moved.";
             case LimitExceededException limit -> "Raise the limit, or take less.";

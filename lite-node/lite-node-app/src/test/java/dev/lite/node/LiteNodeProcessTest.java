@@ -205,4 +205,16 @@ class LiteNodeProcessTest {
                     .doesNotContain("\tat ");
         }
     }
+
+    @Test
+    void aRequiredFabricThatCannotBeUsedIsNamedWithTheReason() throws IOException, InterruptedException {
+        try (NodeProcess node = node("a", "--lite.fabric=auto", "--lite.fabric.require=rdma")) {
+            assertThat(node.awaitExit(NodeProcess.START)).isEqualTo(1);
+            assertThat(node.log())
+                    .contains("APPLICATION FAILED TO START")
+                    .contains("the fabric rdma is required, and it cannot be used: it needs the cluster's secret")
+                    .contains("lite.fabric.require")
+                    .doesNotContain("\tat ");
+        }
+    }
 }

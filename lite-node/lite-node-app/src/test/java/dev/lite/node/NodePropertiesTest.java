@@ -38,6 +38,8 @@ class NodePropertiesTest {
         assertThat(config.arenaRetained()).isTrue();
         assertThat(config.limits()).isEqualTo(LiteNodeConfig.Limits.DEFAULT);
         assertThat(config.deadline()).isEqualTo(Duration.ofSeconds(10));
+        assertThat(properties.drainTimeout()).isEqualTo(Duration.ofSeconds(30));
+        assertThat(properties.orphanGrace()).isEqualTo(Duration.ofMinutes(10));
         assertThat(config.pollSpins()).isEqualTo(LiteNodeConfig.pollSpinsDefault());
         assertThat(properties.fabrics()).containsExactly("shm");
         SessionServerConfig sessions = properties.toSessionConfig();
@@ -146,6 +148,17 @@ class NodePropertiesTest {
         assertThat(policy.decide(new PeerCredentials(1, 0, 0), null)).isEqualTo(new PrincipalPolicy.Admitted("root"));
         assertThat(policy.decide(new PeerCredentials(1, 42, 42), "wrong")).isInstanceOf(PrincipalPolicy.Rejected.class);
         assertThat(properties.toString()).contains("orders").doesNotContain("s3cret");
+    }
+
+    @Test
+    void timesThatWouldLoseMemoryAreRefusedWithTheirLimit() {
+        assertThatThrownBy(() -> bind(Map.of("lite.node.drain-timeout", "-1s")).toConfig("c"))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("lite.node.drain-timeout is PT-1S");
+        assertThatThrownBy(() -> bind(Map.of("lite.node.orphan-grace", "19s")).toConfig("c"))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("lite.node.orphan-grace is PT19S")
+                .hasMessageContaining("PT20S");
     }
 
     @Test

@@ -45,6 +45,7 @@ class ArchitectureTest {
             "embedded",
             "node",
             "local",
+            "cli",
             "demo"
         }) {
             assertThat(lite.containPackage("dev.lite." + part)).as(part).isTrue();
@@ -74,6 +75,12 @@ class ArchitectureTest {
     @Test
     void clusterUsesTheInterface() {
         onlyUses("cluster", "api");
+    }
+
+    @Test
+    void commandLineKnowsTheClusterByRestOnly() {
+        onlyUses("local");
+        onlyUses("cli", "local");
     }
 
     @Test

@@ -85,6 +85,18 @@ final class Hosts implements AutoCloseable {
         return NET + SWITCH;
     }
 
+    /** From now on nothing gets from one of two hosts to the other. */
+    void cut(int one, int other) {
+        ip("-n", prefix + one, "route", "add", "blackhole", address(other) + "/32");
+        ip("-n", prefix + other, "route", "add", "blackhole", address(one) + "/32");
+    }
+
+    /** Ends {@link #cut}. */
+    void heal(int one, int other) {
+        ip("-n", prefix + one, "route", "del", "blackhole", address(other) + "/32");
+        ip("-n", prefix + other, "route", "del", "blackhole", address(one) + "/32");
+    }
+
     /** Runs a program at a host, or at the switch (0), and waits until its ready file is there. */
     void start(int host, String name, List<String> command, Path readyFile) {
         List<String> whole =

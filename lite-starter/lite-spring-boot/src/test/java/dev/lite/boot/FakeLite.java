@@ -12,20 +12,34 @@ import dev.lite.api.SessionLostException;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 
-/** A session without a node: it knows no LMR, and can be lost at will. */
+/** A session without a node: it knows no LMR but those that it was told of, and can be lost at will. */
 final class FakeLite implements Lite {
 
     final AttachOptions options;
     private final CompletableFuture<String> ended = new CompletableFuture<>();
     private final FakeRpc rpc = new FakeRpc();
+    private final Map<String, FakeHandle> known = new ConcurrentHashMap<>();
     private volatile boolean open = true;
 
     FakeLite(AttachOptions options) {
         this.options = options;
+    }
+
+    /** Has an LMR of this name and number. */
+    FakeLite knowing(String name, long id) {
+        known.put(name, new FakeHandle(this, name, id));
+        return this;
+    }
+
+    FakeHandle known(String name) {
+        return Objects.requireNonNull(known.get(name));
     }
 
     void lose() {
@@ -58,7 +72,11 @@ final class FakeLite implements Lite {
 
             @Override
             public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
-                throw lostOr(name);
+                FakeHandle found = known.get(name);
+                if (found == null || !open) {
+                    throw lostOr(name);
+                }
+                return found.handle();
             }
 
             @Override

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
@@ -12,6 +14,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
@@ -22,46 +25,141 @@ class ReattachingLiteTests {
 
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
 
+    private static final Duration LONG = Duration.ofSeconds((long) (30 * TIME_SCALE));
+    private static final Duration SHORT = Duration.ofMillis(150);
+    private static final byte[] BYTES = new byte[8];
+
     private final List<FakeLite> sessions = new CopyOnWriteArrayList<>();
     private volatile boolean nodeIsThere = true;
-    private final ReattachingLite lite =
-            new ReattachingLite(AttachOptions.to(Path.of("/tmp/x.sock"), "test"), options -> {
-                if (!nodeIsThere) {
-                    throw new NodeUnreachableException("nobody listens");
-                }
-                sessions.add(new FakeLite(options));
-                return sessions.getLast();
-            });
+    private volatile long idOfA = 7;
+    private final ReattachingLite lite = open(LONG);
+
+    private ReattachingLite open(Duration deadline) {
+        return new ReattachingLite(new AttachOptions(Path.of("/tmp/x.sock"), "test", null, deadline), options -> {
+            if (!nodeIsThere) {
+                throw new NodeUnreachableException("nobody listens");
+            }
+            sessions.add(new FakeLite(options).knowing("a", idOfA));
+            return sessions.getLast();
+        });
+    }
 
     @Test
     void theMemoryOutlivesTheNodesRestart() {
         var memory = lite.memory();
         sessions.getLast().lose();
         assertThat(lite.isOpen()).isFalse();
-        assertThatThrownBy(() -> memory.map("a", Permission.READ)).isInstanceOf(LmrNotFoundException.class);
+        assertThatThrownBy(() -> memory.map("b", Permission.READ)).isInstanceOf(LmrNotFoundException.class);
         assertThat(lite.isOpen()).isTrue();
         assertThat(sessions).hasSize(2);
     }
 
     @Test
-    void aLockBelongsToItsSessionAndIsAskedForAgainAfterTheNodesRestart() {
+    void aLockIsAskedOfTheSessionOfNow() {
         LtSync sync = lite.sync();
         LtLock lock = sync.lock("a");
         assertThat(lock.tryAcquire()).isEmpty();
         sessions.getLast().lose();
-        assertThatThrownBy(lock::tryAcquire).isInstanceOf(SessionLostException.class);
+        assertThat(lock.tryAcquire()).isEmpty();
+        assertThat(sessions).hasSize(2);
         assertThat(sync.lock("a").tryAcquire()).isEmpty();
         assertThat(sessions).hasSize(2);
     }
 
     @Test
-    void whileTheNodeIsAwayCallersAreToldSoAndNothingElseHappens() {
+    void whileTheNodeIsAwayCallersAreToldSoAtTheirDeadline() {
+        ReattachingLite impatient = open(SHORT);
+        LmrHandle handle = impatient.memory().map("a", Permission.READ);
         nodeIsThere = false;
         sessions.getLast().lose();
-        assertThatThrownBy(() -> lite.memory().map("a", Permission.READ)).isInstanceOf(NodeUnreachableException.class);
-        assertThatThrownBy(lite::nodes).isInstanceOf(NodeUnreachableException.class);
+        long startNs = System.nanoTime();
+
+        assertThatThrownBy(() -> impatient.memory().map("a", Permission.READ))
+                .isInstanceOf(NodeUnreachableException.class);
+        assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(NodeUnreachableException.class);
+
+        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isBetween(SHORT.multipliedBy(2), LONG);
+        assertThatThrownBy(impatient::nodes).as("asked at once").isInstanceOf(NodeUnreachableException.class);
         nodeIsThere = true;
+        assertThat(impatient.nodes()).hasSize(2);
+    }
+
+    @Test
+    void callersWaitForTheNodeAndGoOnWithTheirHandles() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE, Permission.ATOMIC);
+        LtLock lock = lite.sync().lock("a");
+        nodeIsThere = false;
+        sessions.getLast().lose();
+        Thread node = Thread.ofPlatform().start(() -> {
+            LockSupport.parkNanos(SHORT.toNanos());
+            nodeIsThere = true;
+        });
+
+        handle.read(0, BYTES);
+
+        assertThat(nodeIsThere).isTrue();
+        handle.write(0, BYTES);
+        assertThat(handle.fetchAdd(0, 1)).isEqualTo(5);
+        assertThat(handle.id()).isEqualTo(7);
+        assertThat(lock.tryAcquire()).isEmpty();
+        assertThat(sessions).hasSize(2);
+        assertThat(sessions.getLast().known("a").calls).hasValue(3);
+        awaitTrue(() -> !node.isAlive());
+    }
+
+    @Test
+    void aWriteThatMeetsTheLossIsDoneAgainAndAFetchAddIsNot() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE, Permission.ATOMIC);
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+
+        handle.write(0, BYTES);
+
+        assertThat(sessions).hasSize(2);
+        assertThat(sessions.getLast().known("a").calls).hasValue(1);
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+        assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(SessionLostException.class);
+        assertThat(sessions).as("nobody did it again").hasSize(2);
+        assertThat(handle.fetchAdd(0, 1)).isEqualTo(5);
+        assertThat(sessions).hasSize(3);
+        assertThat(sessions.getLast().known("a").calls).hasValue(1);
+    }
+
+    @Test
+    void aHandleNeverGoesOnInAnotherLmrOfItsName() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ);
+        idOfA = 8;
+        sessions.getLast().lose();
+
+        assertThatThrownBy(() -> handle.read(0, BYTES))
+                .isInstanceOf(LmrFreedException.class)
+                .hasMessageContaining("\"a\"")
+                .hasMessageContaining("LMR 8");
+    }
+
+    @Test
+    void anUnmappedHandleIsNotMappedAgain() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ);
+        handle.unmap();
+        sessions.getLast().lose();
+
+        assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(LmrFreedException.class);
         assertThat(lite.nodes()).hasSize(2);
+        assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(LmrFreedException.class);
+    }
+
+    @Test
+    void whoWaitsForTheNodeGivesUpWhenTheApplicationCloses() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ);
+        nodeIsThere = false;
+        sessions.getLast().lose();
+        Thread closer = Thread.ofPlatform().start(() -> {
+            LockSupport.parkNanos(SHORT.toNanos());
+            lite.close();
+        });
+
+        assertThatThrownBy(() -> handle.read(0, BYTES))
+                .isInstanceOfAny(SessionLostException.class, NodeUnreachableException.class);
+        awaitTrue(() -> !closer.isAlive());
     }
 
     @Test

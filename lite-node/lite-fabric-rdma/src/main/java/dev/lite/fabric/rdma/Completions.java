@@ -78,16 +78,6 @@ final class Completions {
         }
     }
 
-    /** Whether somebody else is taking now, or took what the poll role has not seen. Poll role. */
-    boolean isTaken() {
-        if (!TAKING.compareAndSet(this, false, true)) {
-            return true;
-        }
-        boolean some = keptHead != keptTail;
-        TAKING.setRelease(this, false);
-        return some;
-    }
-
     /** Takes for the poll role what there is. Any thread. */
     void keep() {
         if (!TAKING.compareAndSet(this, false, true)) {

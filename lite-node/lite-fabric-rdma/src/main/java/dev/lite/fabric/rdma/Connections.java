@@ -162,7 +162,8 @@ final class Connections {
         LaneMemory memory = null;
         try {
             memory = new LaneMemory(resources.verbs(), resources.domain());
-            var lane = new Lane(resources.verbs(), manager, id, memory, tag, options.queueDepth());
+            var lane = new Lane(
+                    resources.verbs(), manager, id, memory, resources.announcements(), tag, options.queueDepth());
             lane.open(resources.domain(), resources.completionQueue());
             lanes.put(lane);
             return lane;

@@ -39,6 +39,7 @@ final class Lane {
     private final ConnectionManager manager;
     private final ConnectionManager.Id id;
     private final LaneMemory memory;
+    private final Announcements announcements;
     private final int depth;
     private final int mask;
     private long queuePair;
@@ -48,7 +49,9 @@ final class Lane {
     // Guarded by the lock: written before a request is posted, and read by the poll role once its end came.
     private final long[] contexts;
     private final boolean[] posts;
-    private int tail;
+    /** How many requests were posted, or are about to be; volatile for {@link Announcements}. */
+    private volatile int tail;
+
     private boolean refusing;
 
     /** How many requests' ends the poll role has seen; the poll role writes. */
@@ -73,11 +76,19 @@ final class Lane {
     /** On the first lane of a connection only. */
     private volatile @Nullable Mailbox mailbox;
 
-    Lane(Verbs verbs, ConnectionManager manager, ConnectionManager.Id id, LaneMemory memory, int tag, int depth) {
+    Lane(
+            Verbs verbs,
+            ConnectionManager manager,
+            ConnectionManager.Id id,
+            LaneMemory memory,
+            Announcements announcements,
+            int tag,
+            int depth) {
         this.verbs = verbs;
         this.manager = manager;
         this.id = id;
         this.memory = memory;
+        this.announcements = announcements;
         this.tag = tag;
         this.depth = depth;
         this.mask = depth - 1;
@@ -138,7 +149,7 @@ final class Lane {
             int immediate,
             @Nullable Credits credits,
             long context) {
-        int pieces = length == 0 ? 1 : pieces(own, offset, local, length);
+        int pieces = length == 0 ? 1 : pieces(own, peer, offset, local, length);
         lock.lock();
         try {
             if (refusing) {
@@ -149,7 +160,7 @@ final class Lane {
             }
             long done = 0;
             for (int piece = 1; piece < pieces; piece++) {
-                int part = (int) own.piece(offset + done, local + done, length - done);
+                int part = (int) own.piece(peer, offset + done, local + done, length - done);
                 int plain = opcode == WorkRequest.READ ? WorkRequest.READ : WorkRequest.WRITE;
                 if (!submit(false, plain, own, peer, offset + done, local + done, part, 0, 0)) {
                     return Post.CLOSED;
@@ -169,10 +180,10 @@ final class Lane {
         }
     }
 
-    private static int pieces(OwnMemory own, long offset, long local, long length) {
+    private static int pieces(OwnMemory own, RemoteMemory peer, long offset, long local, long length) {
         int pieces = 0;
         for (long done = 0; done < length; pieces++) {
-            done += own.piece(offset + done, local + done, length - done);
+            done += own.piece(peer, offset + done, local + done, length - done);
         }
         return pieces;
     }
@@ -227,19 +238,26 @@ final class Lane {
                 remote,
                 remoteKey,
                 immediate);
+        tail = count + 1;
         try {
+            announcements.beforePost();
             verbs.postSend(queuePair, request);
         } catch (VerbsException e) {
+            tail = count;
             refusing = true;
             lost(String.valueOf(e.getMessage()), FabricError.FLUSHED);
             return false;
         }
-        tail = count + 1;
         return true;
     }
 
     private int used() {
         return tail - head.getAcquire();
+    }
+
+    /** Poll role: whether the end of a request was not seen yet. */
+    boolean isUnderWay() {
+        return tail != head.getPlain();
     }
 
     /** Asks the owner of a word for an atomic step; {@link Mailbox} knows the slot. Under {@link #lock()}. */

@@ -14,6 +14,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Lanes {
     private final AtomicReferenceArray<@Nullable Lane> lanes;
+    /** The same without gaps. Replaced, never changed. */
+    private volatile Lane[] present = {};
 
     // Guarded by this object.
     private final int[] generations;
@@ -45,8 +47,9 @@ final class Lanes {
     }
 
     /** Puts the lane where {@link #of} finds it. */
-    void put(Lane lane) {
+    synchronized void put(Lane lane) {
         lanes.setRelease(Completion.index(lane.tag), lane);
+        present = collect();
     }
 
     /** The lane of a tag; null when it is gone. */
@@ -62,10 +65,10 @@ final class Lanes {
         int index = Completion.index(tag);
         lanes.setRelease(index, null);
         free.add(index);
+        present = collect();
     }
 
-    /** Those there are now. */
-    List<Lane> all() {
+    private Lane[] collect() {
         var all = new ArrayList<Lane>();
         for (int i = 0; i < lanes.length(); i++) {
             var lane = lanes.getAcquire(i);
@@ -73,6 +76,21 @@ final class Lanes {
                 all.add(lane);
             }
         }
-        return all;
+        return all.toArray(Lane[]::new);
+    }
+
+    /** Those there are now. */
+    List<Lane> all() {
+        return List.of(present);
+    }
+
+    /** Poll role: whether a request of any lane is under way. */
+    boolean areUnderWay() {
+        for (var lane : present) {
+            if (lane.isUnderWay()) {
+                return true;
+            }
+        }
+        return false;
     }
 }

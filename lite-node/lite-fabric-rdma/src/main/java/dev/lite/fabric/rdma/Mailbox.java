@@ -25,7 +25,7 @@ final class Mailbox {
     static final int BUFFER_BYTES = 64;
     static final int MESSAGE_BYTES = 32;
 
-    private static final int IMMEDIATES = 128;
+    static final int IMMEDIATES = 128;
     private static final int ATOMICS = 32;
     private static final int BATCH = 32;
     private static final int RECEIVE_MASK = RECEIVES - 1;

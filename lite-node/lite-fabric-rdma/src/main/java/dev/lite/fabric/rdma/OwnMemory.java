@@ -3,31 +3,20 @@ package dev.lite.fabric.rdma;
 import dev.lite.fabric.FabricException;
 import java.lang.foreign.MemorySegment;
 
-/**
- * This node's registered memory: windows of {@value #WINDOW_BYTES} bytes, since DiSNI gives the length of a registration as an
- * {@code int}. As many registrations as windows, whatever lies in them.
- */
+/** This node's registered memory. As many registrations as {@link Windows}, whatever lies in them. */
 final class OwnMemory implements AutoCloseable {
-    static final int WINDOW_SHIFT = 30;
-    static final long WINDOW_BYTES = 1L << WINDOW_SHIFT;
-    /** A tebibyte: the keys must fit into one message. */
-    static final int WINDOWS_MAX = 1024;
-
     private final Verbs verbs;
+    private final Windows windows;
     private final long address;
     private final long bytes;
     private final Verbs.Region[] regions;
 
-    private OwnMemory(Verbs verbs, MemorySegment segment) {
+    private OwnMemory(Verbs verbs, MemorySegment segment, Windows windows) {
         this.verbs = verbs;
+        this.windows = windows;
         address = segment.address();
         bytes = segment.byteSize();
-        regions = new Verbs.Region[(int) windows(bytes)];
-    }
-
-    /** How many windows a memory of this size has. */
-    static long windows(long bytes) {
-        return (bytes + WINDOW_BYTES - 1) >>> WINDOW_SHIFT;
+        regions = new Verbs.Region[(int) windows.count(bytes)];
     }
 
     /**
@@ -35,18 +24,22 @@ final class OwnMemory implements AutoCloseable {
      *
      * @throws FabricException when it is too large, or the system does not pin as much
      */
-    static OwnMemory register(Verbs verbs, long domain, MemorySegment segment) {
-        if (windows(segment.byteSize()) > WINDOWS_MAX) {
+    static OwnMemory register(Verbs verbs, long domain, MemorySegment segment, Windows windows) {
+        if (windows.count(segment.byteSize()) > Windows.COUNT_MAX) {
             throw new FabricException(
-                    "the RDMA fabric registers at most %d bytes of memory, not %d"
-                            .formatted(WINDOWS_MAX * WINDOW_BYTES, segment.byteSize()),
+                    "the RDMA fabric registers at most %d bytes of memory in windows of %d (%s), not %d"
+                            .formatted(
+                                    Windows.COUNT_MAX * windows.bytes(),
+                                    windows.bytes(),
+                                    RdmaOptions.WINDOW_BYTES,
+                                    segment.byteSize()),
                     null);
         }
-        var memory = new OwnMemory(verbs, segment);
+        var memory = new OwnMemory(verbs, segment, windows);
         try {
             for (int i = 0; i < memory.regions.length; i++) {
-                long start = (long) i << WINDOW_SHIFT;
-                int length = (int) Math.min(WINDOW_BYTES, memory.bytes - start);
+                long start = windows.start(i);
+                int length = (int) Math.min(windows.bytes(), memory.bytes - start);
                 memory.regions[i] = verbs.register(domain, memory.address + start, length, true);
             }
         } catch (VerbsException e) {
@@ -73,7 +66,7 @@ final class OwnMemory implements AutoCloseable {
         for (int i = 0; i < keys.length; i++) {
             keys[i] = regions[i].remoteKey();
         }
-        return new RemoteMemory(address, bytes, keys, creditAddress, creditKey);
+        return new RemoteMemory(address, bytes, windows, keys, creditAddress, creditKey);
     }
 
     /** Whether an aligned 64-bit word lies in it. */
@@ -93,22 +86,17 @@ final class OwnMemory implements AutoCloseable {
 
     /** The key for an address that {@link #checkLocal} allowed. */
     int localKey(long local) {
-        return regions[(int) ((local - address) >>> WINDOW_SHIFT)].localKey();
+        return regions[windows.of(local - address)].localKey();
     }
 
     /** How much of a transfer lies in one window of this memory and in one of the peer's, in bytes. */
-    long piece(long offset, long local, long length) {
-        return pieceOf(offset, local - address, length);
+    long piece(RemoteMemory peer, long offset, long local, long length) {
+        return pieceOf(windows, local - address, peer.windows(), offset, length);
     }
 
     /** The same, with both places as offsets in their memories. */
-    static long pieceOf(long offset, long localOffset, long length) {
-        long left = Math.min(leftInWindow(offset), leftInWindow(localOffset));
-        return Math.min(length, left);
-    }
-
-    private static long leftInWindow(long offset) {
-        return WINDOW_BYTES - (offset & (WINDOW_BYTES - 1));
+    static long pieceOf(Windows own, long localOffset, Windows peers, long offset, long length) {
+        return Math.min(length, Math.min(own.left(localOffset), peers.left(offset)));
     }
 
     /** Gives the registrations up; no queue pair uses them any more. */

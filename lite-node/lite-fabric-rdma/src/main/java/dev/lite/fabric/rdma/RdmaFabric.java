@@ -9,8 +9,8 @@ import dev.lite.fabric.FabricException;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.handshake.Handshake;
+import dev.lite.fabric.waiting.Waiting;
 import dev.lite.os.OsException;
-import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
@@ -36,8 +36,6 @@ final class RdmaFabric implements Fabric {
     private static final long STALL_NS = RdmaEndpoint.CLOSE_WAIT_NS / 2;
     /** A peer is asked for a sign of life after one silent part of its time, and given up after all of them. */
     private static final int TICKS = 3;
-    /** Completions of a poll that are nobody's but the driver's, before it is another one's turn. */
-    private static final int OWN_MAX = 256;
 
     private final FabricConfig config;
     private final long protocol;
@@ -60,28 +58,13 @@ final class RdmaFabric implements Fabric {
     private volatile @Nullable Connections connections;
     private volatile String address = "";
 
+    private volatile @Nullable Delivery delivery;
+
     // Poll role, as all that follows.
-    private @Nullable Completions completions;
-    private final Arena arena = Arena.ofAuto();
-    private final long batch = arena.allocate((long) Completions.BATCH * Completion.BYTES, Long.BYTES)
-            .address();
-    private int batchNext;
-    private int batchEnd;
     private final List<RdmaEndpoint> live = new ArrayList<>();
 
     /** Ended endpoints whose lanes are destroyed, and lanes that never were an endpoint's. */
     private final ArrayDeque<Gone> gone = new ArrayDeque<>();
-
-    /** What arrived for endpoints before they were told to be connected. */
-    private final ArrayDeque<Early> early = new ArrayDeque<>();
-
-    private long handled;
-    /** Whether the last look at the queue found nothing. */
-    private boolean queueEmpty;
-
-    private boolean debts;
-    /** Poll role: whether this poll did something for a peer. */
-    private boolean served;
 
     private long lastPollNs = System.nanoTime();
     private long lastTickNs = lastPollNs;
@@ -89,9 +72,6 @@ final class RdmaFabric implements Fabric {
     /** What waits until no completion of it can come any more: the queue was seen empty, or as many passed as it holds. */
     private record Gone(
             @Nullable RdmaEndpoint endpoint, @Nullable Lane lane, long since) {}
-
-    /** An arrival on a lane whose endpoint the handler does not know yet. */
-    private record Early(Lane lane, int count, boolean isImmediate, int immediate) {}
 
     RdmaFabric(FabricConfig config, RdmaOptions options, FabricHandler handler) {
         this(config, options, handler, PROTOCOL);
@@ -135,16 +115,6 @@ final class RdmaFabric implements Fabric {
         return CAPABILITIES;
     }
 
-    /**
-     * Room for every end that can be under way: of what each lane may send, of the handshakes' receives, and of what each first lane may
-     * hear.
-     */
-    private int completionEntries() {
-        int perLane = options.queueDepth() + Lane.HANDSHAKE_RECEIVES;
-        int perConnection = options.lanes() * perLane + Mailbox.RECEIVES;
-        return options.connectionsMax() * perConnection + Connections.STRANGERS_MAX * 2 * Lane.HANDSHAKE_RECEIVES;
-    }
-
     @Override
     public synchronized void register(FabricMemory memory) {
         if (connections != null || closed) {
@@ -158,16 +128,17 @@ final class RdmaFabric implements Fabric {
                 config.node(),
                 verbs,
                 new InetSocketAddress(host, options.port()),
-                completionEntries(),
+                options.completionEntries(),
                 segment,
+                options.windows(),
                 lanes,
                 this::requested);
         try {
             var handshake = new Handshake(
                     protocol, RdmaOptions.LANES_MAX, options.secret(), config.hello(), segment.byteSize());
             resources = opened;
-            completions = opened.completions();
-            waiting.watch(opened.announcements());
+            delivery = new Delivery(opened.completions(), opened.announcements(), lanes, handler, this::deviceFailed);
+            waiting.watch(opened.announcements().descriptor());
             connections =
                     new Connections(config.node(), options, host, handshake, opened, lanes, this::offer, this::ended);
             opened.manager().start();
@@ -175,7 +146,7 @@ final class RdmaFabric implements Fabric {
             address = "%s:%d".formatted(bound.getAddress().getHostAddress(), bound.getPort());
         } catch (VerbsException | OsException e) {
             resources = null;
-            completions = null;
+            delivery = null;
             connections = null;
             opened.giveUp();
             throw new FabricException(
@@ -203,8 +174,8 @@ final class RdmaFabric implements Fabric {
 
     @Override
     public int poll(int limit) {
-        var queue = completions;
-        if (closed || queue == null) {
+        var current = delivery;
+        if (closed || current == null) {
             return 0;
         }
         long now = System.nanoTime();
@@ -217,22 +188,29 @@ final class RdmaFabric implements Fabric {
             if (event == null) {
                 break;
             }
-            handed += handle(event);
+            handed += handle(event, current);
         }
-        served = false;
-        if (!early.isEmpty()) {
-            handed += hearEarly(limit - handed);
+        handed += current.poll(limit - handed);
+        if (!gone.isEmpty()) {
+            handed += finishGone(limit - handed, current);
         }
-        handed += pollCompletions(queue, limit - handed);
-        if (debts) {
-            settle();
+        current.settle(live);
+        if (handed == 0 && current.isAnnouncedAnyway()) {
+            // A message that is being waited for shall not wake who stands by, too.
+            waiting.settle();
         }
         if (now - lastTickNs > tickNs) {
             tick(now);
         }
         lastPollNs = now;
         // What peers asked for is work, too: whoever polls must not take it for a time in which nothing came.
-        return handed == 0 && served && limit > 0 ? 1 : handed;
+        return handed == 0 && current.served() && limit > 0 ? 1 : handed;
+    }
+
+    private void deviceFailed(String reason) {
+        for (var endpoint : live) {
+            endpoint.lost(reason, FabricError.FLUSHED);
+        }
     }
 
     private void lookForEndedPeers() {
@@ -242,14 +220,14 @@ final class RdmaFabric implements Fabric {
         }
     }
 
-    private int handle(Event event) {
+    private int handle(Event event, Delivery current) {
         switch (event) {
             case Event.Connected connected -> {
                 return connected(connected.endpoint(), connected.link());
             }
-            case Event.Ended ended -> tearDown(ended.endpoint());
-            case Event.TornDown tornDown -> gone.add(new Gone(tornDown.endpoint(), null, handled));
-            case Event.Discarded discarded -> gone.add(new Gone(null, discarded.lane(), handled));
+            case Event.Ended ended -> tearDown(ended.endpoint(), current);
+            case Event.TornDown tornDown -> gone.add(new Gone(tornDown.endpoint(), null, current.handled()));
+            case Event.Discarded discarded -> gone.add(new Gone(null, discarded.lane(), current.handled()));
         }
         return 0;
     }
@@ -275,12 +253,12 @@ final class RdmaFabric implements Fabric {
     }
 
     /** Destroying takes its time: the manager's thread does it, and says so. */
-    private void tearDown(RdmaEndpoint endpoint) {
+    private void tearDown(RdmaEndpoint endpoint, Delivery current) {
         live.remove(endpoint);
         endpoint.beginEnding();
         var link = endpoint.link();
         if (link == null) {
-            gone.add(new Gone(endpoint, null, handled));
+            gone.add(new Gone(endpoint, null, current.handled()));
             return;
         }
         execute(() -> {
@@ -295,138 +273,6 @@ final class RdmaFabric implements Fabric {
         var current = resources;
         if (current != null) {
             current.manager().execute(task);
-        }
-    }
-
-    private int pollCompletions(Completions queue, int limit) {
-        int handed = 0;
-        int own = 0;
-        queueEmpty = false;
-        while (handed < limit && own < OWN_MAX && !closed) {
-            if (batchNext == batchEnd && !refill(queue)) {
-                break;
-            }
-            long completion = batch + (long) batchNext++ * Completion.BYTES;
-            int calls = handle(completion);
-            handled++;
-            handed += calls;
-            own += 1 - calls;
-        }
-        return gone.isEmpty() ? handed : handed + finishGone(limit - handed);
-    }
-
-    /** Takes the next completions; false when there are none now. */
-    private boolean refill(Completions queue) {
-        batchNext = 0;
-        batchEnd = 0;
-        try {
-            int taken = queue.take(batch);
-            queueEmpty = taken == 0;
-            batchEnd = Math.max(0, taken);
-        } catch (VerbsException e) {
-            for (var endpoint : live) {
-                endpoint.lost("the device failed: " + e.getMessage(), FabricError.FLUSHED);
-            }
-        }
-        return batchEnd > 0;
-    }
-
-    private int handle(long completion) {
-        long id = Completion.id(completion);
-        var lane = lanes.of(Completion.tag(id));
-        if (lane == null) {
-            return 0;
-        }
-        int status = Completion.status(completion);
-        boolean success = Completion.isSuccess(status);
-        var endpoint = lane.owner();
-        if (!success) {
-            lane.lost(Completion.describe(status), Completion.error(status));
-        } else if (endpoint != null) {
-            endpoint.sawLife();
-        }
-        int count = Completion.count(id);
-        if (!Completion.isReceive(id)) {
-            return sent(lane, endpoint, count, status);
-        }
-        if (!success) {
-            return 0;
-        }
-        if (count < Lane.HANDSHAKE_RECEIVES) {
-            lane.heard(count, Completion.byteLength(completion));
-            return 0;
-        }
-        boolean isImmediate = Completion.hasImmediate(completion);
-        int immediate = Completion.immediate(completion);
-        if (isEarly(lane) || (!early.isEmpty() && early.stream().anyMatch(before -> before.lane() == lane))) {
-            early.add(new Early(lane, count, isImmediate, immediate));
-            return 0;
-        }
-        return endpoint == null ? 0 : arrived(lane, endpoint, count, isImmediate, immediate);
-    }
-
-    private int sent(Lane lane, @Nullable RdmaEndpoint endpoint, int count, int status) {
-        long context = lane.context(count);
-        if (!lane.end(count) || endpoint == null) {
-            return 0;
-        }
-        if (Completion.isSuccess(status)) {
-            handler.completed(endpoint, context);
-        } else {
-            handler.failed(endpoint, context, Completion.error(status));
-        }
-        return 1;
-    }
-
-    private int arrived(Lane lane, RdmaEndpoint endpoint, int count, boolean isImmediate, int immediate) {
-        var mailbox = lane.mailbox();
-        if (mailbox == null || !endpoint.isHeard()) {
-            return 0;
-        }
-        int handed;
-        if (isImmediate) {
-            mailbox.tookImmediate();
-            handler.immediate(endpoint, immediate);
-            handed = 1;
-        } else {
-            handed = mailbox.took(endpoint, handler, count);
-            served |= handed == 0;
-        }
-        debts |= mailbox.owes();
-        return handed;
-    }
-
-    /** Whether the handler is still to be told of the connection. */
-    private static boolean isEarly(Lane lane) {
-        var endpoint = lane.owner();
-        return endpoint == null || (endpoint.link() == null && endpoint.end() == null);
-    }
-
-    /** Hands over, in order, what was held back of endpoints that are connected by now. */
-    private int hearEarly(int limit) {
-        int handed = 0;
-        for (var left = early.iterator(); left.hasNext() && handed < limit; ) {
-            var first = left.next();
-            boolean isGone = lanes.of(first.lane().tag) == null;
-            if (isEarly(first.lane()) && !isGone) {
-                continue;
-            }
-            left.remove();
-            var endpoint = first.lane().owner();
-            if (endpoint != null && !isGone) {
-                handed += arrived(first.lane(), endpoint, first.count(), first.isImmediate(), first.immediate());
-            }
-        }
-        return handed;
-    }
-
-    private void settle() {
-        debts = false;
-        for (var endpoint : live) {
-            var link = endpoint.link();
-            if (link != null && endpoint.end() == null && link.mailbox().owes()) {
-                debts |= !link.mailbox().settle();
-            }
         }
     }
 
@@ -451,11 +297,11 @@ final class RdmaFabric implements Fabric {
     }
 
     /** Fails what ended endpoints still had under way, tells their end, and frees the places of their lanes. */
-    private int finishGone(int limit) {
+    private int finishGone(int limit, Delivery current) {
         int handed = 0;
         while (!gone.isEmpty() && handed < limit) {
             var first = gone.peek();
-            if (!queueEmpty && handled - first.since() < completionEntries()) {
+            if (!current.queueEmpty() && current.handled() - first.since() < options.completionEntries()) {
                 break;
             }
             var lane = first.lane();
@@ -497,10 +343,10 @@ final class RdmaFabric implements Fabric {
     @Override
     public void await(long timeoutNs) {
         requireTimeout(timeoutNs);
-        if (!closed && isIdle()) {
-            waiting.await(timeoutNs);
+        if (!closed && leave() && waiting.await(timeoutNs)) {
+            announced();
         }
-        lastPollNs = System.nanoTime();
+        comeBack();
     }
 
     private static void requireTimeout(long timeoutNs) {
@@ -509,14 +355,27 @@ final class RdmaFabric implements Fabric {
         }
     }
 
-    /** Whether there is nothing to poll; and if so, that what ends from now on will be announced. */
-    private boolean isIdle() {
-        if (!events.isEmpty() || !gone.isEmpty() || batchNext != batchEnd) {
-            return false;
+    /** Nobody polls for a while: whether there is nothing to poll, and what comes is announced. */
+    private boolean leave() {
+        var current = delivery;
+        return events.isEmpty() && gone.isEmpty() && (current == null || current.leave());
+    }
+
+    /** Somebody polls again. */
+    private void comeBack() {
+        var current = delivery;
+        if (current != null) {
+            current.comeBack();
         }
-        waiting.request();
-        var queue = completions;
-        return queue == null || (!refill(queue) && !queue.isTaken());
+        lastPollNs = System.nanoTime();
+    }
+
+    /** Any thread. */
+    private void announced() {
+        var current = delivery;
+        if (current != null) {
+            current.announced();
+        }
     }
 
     @Override
@@ -525,7 +384,7 @@ final class RdmaFabric implements Fabric {
             return true;
         }
         waiting.arm();
-        boolean idle = isIdle();
+        boolean idle = leave();
         if (!idle) {
             // Nothing may announce it to whoever stands by.
             waiting.wakeStandBy();
@@ -538,14 +397,22 @@ final class RdmaFabric implements Fabric {
         if (!closed) {
             waiting.disarm();
         }
-        lastPollNs = System.nanoTime();
+        comeBack();
     }
 
     @Override
     public void standBy(long timeoutNs) {
         requireTimeout(timeoutNs);
-        if (!closed) {
-            waiting.standBy(timeoutNs);
+        long startNs = System.nanoTime();
+        // Peers are looked after at every tick.
+        long allNs = Math.min(timeoutNs, tickNs);
+        long leftNs = allNs;
+        while (!closed && leftNs >= 0) {
+            if (waiting.standBy(leftNs)) {
+                announced();
+                return;
+            }
+            leftNs = allNs - (System.nanoTime() - startNs);
         }
     }
 
@@ -581,11 +448,19 @@ final class RdmaFabric implements Fabric {
         }
         var current = connections;
         var opened = resources;
+        var handing = delivery;
+        if (handing != null) {
+            handing.stop();
+        }
         if (current != null && opened != null) {
             close(current, opened);
         }
         waiting.wakeAll();
         waiting.close();
+        if (opened != null) {
+            // Last, since who stands by may just be about to watch it.
+            opened.announcements().close();
+        }
     }
 
     private void close(Connections current, Resources opened) {

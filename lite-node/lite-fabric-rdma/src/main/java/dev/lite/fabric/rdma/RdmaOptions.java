@@ -24,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  *     milliseconds, 5000 unless set
  * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: for how long nothing may come back from a peer, asked for a sign of life, until it counts as
  *     gone, 300 to 600000 milliseconds, 3000 unless set
+ * @param windowBytes {@value #WINDOW_BYTES}: how much of the memory is one registration, a power of two from a mebibyte to a gibibyte;
+ *     a gibibyte, unless set. For devices that do not register as much. The two sides may differ.
  */
 public record RdmaOptions(
         @Nullable String device,
@@ -34,7 +36,8 @@ public record RdmaOptions(
         @Nullable String secret,
         int connectionsMax,
         int handshakeTimeoutMs,
-        int peerTimeoutMs) {
+        int peerTimeoutMs,
+        int windowBytes) {
     static final String DEVICE = "device";
     static final String HOST = "host";
     static final String PORT = "port";
@@ -44,6 +47,7 @@ public record RdmaOptions(
     static final String CONNECTIONS_MAX = "connections-max";
     static final String HANDSHAKE_TIMEOUT_MS = "handshake-timeout-ms";
     static final String PEER_TIMEOUT_MS = "peer-timeout-ms";
+    static final String WINDOW_BYTES = "window-bytes";
 
     /** The most lanes a connection has. */
     static final int LANES_MAX = 4;
@@ -54,7 +58,16 @@ public record RdmaOptions(
     private static final int SECRET_BYTES_LIMIT = 1024;
 
     private static final Set<String> NAMES = Set.of(
-            DEVICE, HOST, PORT, LANES, QUEUE_DEPTH, SECRET, CONNECTIONS_MAX, HANDSHAKE_TIMEOUT_MS, PEER_TIMEOUT_MS);
+            DEVICE,
+            HOST,
+            PORT,
+            LANES,
+            QUEUE_DEPTH,
+            SECRET,
+            CONNECTIONS_MAX,
+            HANDSHAKE_TIMEOUT_MS,
+            PEER_TIMEOUT_MS,
+            WINDOW_BYTES);
     private static final int PORT_LIMIT = 65_535;
     private static final int CONNECTIONS_LIMIT = 1024;
     private static final int HANDSHAKE_TIMEOUT_MS_LIMIT = 60_000;
@@ -66,18 +79,24 @@ public record RdmaOptions(
         FabricOptions.requireRange(PORT, port, 0, PORT_LIMIT);
         FabricOptions.requireRange(LANES, lanes, 1, LANES_MAX);
         FabricOptions.requireRange(QUEUE_DEPTH, queueDepth, QUEUE_DEPTH_MIN, QUEUE_DEPTH_LIMIT);
-        if (Integer.bitCount(queueDepth) != 1) {
-            throw new IllegalArgumentException("%s must be a power of two, not %d".formatted(QUEUE_DEPTH, queueDepth));
-        }
+        requirePowerOfTwo(QUEUE_DEPTH, queueDepth);
         FabricOptions.requireRange(CONNECTIONS_MAX, connectionsMax, 1, CONNECTIONS_LIMIT);
         FabricOptions.requireRange(HANDSHAKE_TIMEOUT_MS, handshakeTimeoutMs, 1, HANDSHAKE_TIMEOUT_MS_LIMIT);
         FabricOptions.requireRange(PEER_TIMEOUT_MS, peerTimeoutMs, PEER_TIMEOUT_MS_MIN, PEER_TIMEOUT_MS_LIMIT);
+        FabricOptions.requireRange(WINDOW_BYTES, windowBytes, 1 << Windows.SHIFT_MIN, 1 << Windows.SHIFT_MAX);
+        requirePowerOfTwo(WINDOW_BYTES, windowBytes);
         if (secret != null) {
             int bytes = secret.getBytes(StandardCharsets.UTF_8).length;
             if (bytes < SECRET_BYTES_MIN || bytes > SECRET_BYTES_LIMIT) {
                 throw new IllegalArgumentException("%s must have %d to %d bytes; this one has %d"
                         .formatted(SECRET, SECRET_BYTES_MIN, SECRET_BYTES_LIMIT, bytes));
             }
+        }
+    }
+
+    private static void requirePowerOfTwo(String name, int value) {
+        if (Integer.bitCount(value) != 1) {
+            throw new IllegalArgumentException("%s must be a power of two, not %d".formatted(name, value));
         }
     }
 
@@ -97,7 +116,23 @@ public record RdmaOptions(
                 given.text(SECRET),
                 given.number(CONNECTIONS_MAX, 48),
                 given.number(HANDSHAKE_TIMEOUT_MS, 5_000),
-                given.number(PEER_TIMEOUT_MS, 3_000));
+                given.number(PEER_TIMEOUT_MS, 3_000),
+                given.number(WINDOW_BYTES, 1 << Windows.SHIFT_MAX));
+    }
+
+    /** How the memory is cut into registrations. */
+    Windows windows() {
+        return new Windows(Integer.numberOfTrailingZeros(windowBytes));
+    }
+
+    /**
+     * Room in the completion queue for every end that can be under way: of what each lane may send, of the handshakes' receives, and of
+     * what each first lane may hear.
+     */
+    int completionEntries() {
+        int perLane = queueDepth + Lane.HANDSHAKE_RECEIVES;
+        int perConnection = lanes * perLane + Mailbox.RECEIVES;
+        return connectionsMax * perConnection + Connections.STRANGERS_MAX * 2 * Lane.HANDSHAKE_RECEIVES;
     }
 
     @Override

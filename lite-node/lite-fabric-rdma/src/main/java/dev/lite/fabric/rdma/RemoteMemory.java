@@ -9,23 +9,24 @@ import java.nio.ByteOrder;
  *
  * @param address where the registered memory lies in the peer's process
  * @param bytes its size
- * @param keys one for each window of {@link OwnMemory#WINDOW_BYTES}
+ * @param windows how it is cut
+ * @param keys one for each window
  * @param creditAddress where the peer reads how many of its immediates were taken; 8 bytes
  * @param creditKey for that
  */
-record RemoteMemory(long address, long bytes, int[] keys, long creditAddress, int creditKey) {
+record RemoteMemory(long address, long bytes, Windows windows, int[] keys, long creditAddress, int creditKey) {
     private static final long MAGIC = 0x4C495445_4B455953L;
-    private static final int FIXED_BYTES = 4 * Long.BYTES + 2 * Integer.BYTES;
+    private static final int FIXED_BYTES = 4 * Long.BYTES + 3 * Integer.BYTES;
 
     /** What {@link #encode} makes, in bytes. */
-    static final int ENCODED_BYTES = FIXED_BYTES + OwnMemory.WINDOWS_MAX * Integer.BYTES;
+    static final int ENCODED_BYTES = FIXED_BYTES + Windows.COUNT_MAX * Integer.BYTES;
 
     /** For the wire; always of the same length. */
     byte[] encode() {
         byte[] message = new byte[ENCODED_BYTES];
         var fields = ByteBuffer.wrap(message).order(ByteOrder.LITTLE_ENDIAN);
         fields.putLong(MAGIC).putLong(address).putLong(bytes).putLong(creditAddress);
-        fields.putInt(creditKey).putInt(keys.length);
+        fields.putInt(creditKey).putInt(windows.shift()).putInt(keys.length);
         for (int key : keys) {
             fields.putInt(key);
         }
@@ -45,17 +46,22 @@ record RemoteMemory(long address, long bytes, int[] keys, long creditAddress, in
         long bytes = fields.getLong();
         long creditAddress = fields.getLong();
         int creditKey = fields.getInt();
+        int shift = fields.getInt();
         int count = fields.getInt();
-        long windows = OwnMemory.windows(claimedBytes);
-        if (magic != MAGIC || bytes != claimedBytes || count != windows || count > OwnMemory.WINDOWS_MAX) {
-            throw new HandshakeException("it names %d bytes of memory in %d windows; said were %d bytes, in %d windows"
-                    .formatted(bytes, count, claimedBytes, windows));
+        if (magic != MAGIC || bytes != claimedBytes || shift < Windows.SHIFT_MIN || shift > Windows.SHIFT_MAX) {
+            throw new HandshakeException("it names %d bytes of memory in windows of 2^%d; said were %d bytes"
+                    .formatted(bytes, shift, claimedBytes));
+        }
+        var windows = new Windows(shift);
+        if (count != windows.count(bytes) || count > Windows.COUNT_MAX) {
+            throw new HandshakeException("it names %d windows for %d bytes of memory; they are %d, and at most %d"
+                    .formatted(count, bytes, windows.count(bytes), Windows.COUNT_MAX));
         }
         int[] keys = new int[count];
         for (int i = 0; i < count; i++) {
             keys[i] = fields.getInt();
         }
-        return new RemoteMemory(address, bytes, keys, creditAddress, creditKey);
+        return new RemoteMemory(address, bytes, windows, keys, creditAddress, creditKey);
     }
 
     /** Whether a range lies in it, safe against overflow. */
@@ -65,7 +71,7 @@ record RemoteMemory(long address, long bytes, int[] keys, long creditAddress, in
 
     /** The key for the window that an offset lies in. */
     int key(long offset) {
-        return keys[(int) (offset >>> OwnMemory.WINDOW_SHIFT)];
+        return keys[windows.of(offset)];
     }
 
     /** Checks a range. */

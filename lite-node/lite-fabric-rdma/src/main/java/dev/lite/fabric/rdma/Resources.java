@@ -19,6 +19,7 @@ final class Resources implements AutoCloseable {
     private long queue;
     private @Nullable OwnMemory memory;
     private @Nullable Completions completions;
+    private @Nullable Announcements announcements;
 
     private Resources(Verbs verbs, ConnectionManager manager) {
         this.verbs = verbs;
@@ -38,6 +39,7 @@ final class Resources implements AutoCloseable {
             InetSocketAddress address,
             int entries,
             MemorySegment segment,
+            Windows windows,
             Lanes lanes,
             Consumer<ConnectionManager.Id> requests) {
         ConnectionManager manager;
@@ -54,9 +56,10 @@ final class Resources implements AutoCloseable {
             made.channel = verbs.createCompletionChannel(context);
             made.queue = verbs.createCompletionQueue(context, made.channel, entries);
             made.completions = new Completions(verbs, made.queue, entries, lanes);
-            made.memory = OwnMemory.register(verbs, made.domain, segment);
+            made.announcements = new Announcements(verbs, made.channel, made.queue, lanes);
+            made.memory = OwnMemory.register(verbs, made.domain, segment, windows);
             return made;
-        } catch (VerbsException e) {
+        } catch (VerbsException | OsException e) {
             made.giveUp();
             throw new FabricException(
                     "node %s cannot use its RDMA device: %s (of a completion queue the length is given by %s, %s and %s; %s)"
@@ -78,6 +81,9 @@ final class Resources implements AutoCloseable {
     void giveUp() {
         manager.stop();
         close();
+        if (announcements != null) {
+            announcements.close();
+        }
     }
 
     Verbs verbs() {
@@ -96,8 +102,9 @@ final class Resources implements AutoCloseable {
         return queue;
     }
 
-    Waiting.Announcements announcements() {
-        return new Waiting.Announcements(verbs, channel, queue);
+    /** The caller closes them, after {@link #close}, when nobody waits any more. */
+    Announcements announcements() {
+        return java.util.Objects.requireNonNull(announcements);
     }
 
     Completions completions() {

@@ -349,10 +349,14 @@ final class Verbs {
         return taken;
     }
 
-    /** The next completion makes the queue's channel readable, once. */
-    void requestNotification(long queue) {
+    /**
+     * The next completion makes the queue's channel readable, once.
+     *
+     * @param solicited whether only that of a receive whose sender wanted so, or an error
+     */
+    void requestNotification(long queue, boolean solicited) {
         try {
-            calls._reqNotifyCQ(queue, 0);
+            calls._reqNotifyCQ(queue, solicited ? 1 : 0);
         } catch (IOException e) {
             throw failed("ibv_req_notify_cq", e);
         }

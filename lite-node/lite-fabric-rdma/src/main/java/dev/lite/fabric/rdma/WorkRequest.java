@@ -68,13 +68,19 @@ final class WorkRequest {
         RawMemory.putLong(request + ID, id);
         RawMemory.putInt(request + SCATTER_COUNT, length == 0 ? 0 : 1);
         RawMemory.putInt(request + OPCODE, opcode);
-        RawMemory.putInt(request + FLAGS, copied ? SIGNALED | SOLICITED | INLINE : SIGNALED | SOLICITED);
+        RawMemory.putInt(request + FLAGS, flags(opcode, copied));
         RawMemory.putInt(request + IMMEDIATE, immediate);
         RawMemory.putLong(request + REMOTE_ADDRESS, remote);
         RawMemory.putInt(request + REMOTE_KEY, remoteKey);
         RawMemory.putLong(request + SEND_SCATTER + SCATTER_ADDRESS, local);
         RawMemory.putInt(request + SEND_SCATTER + SCATTER_LENGTH, length);
         RawMemory.putInt(request + SEND_SCATTER + SCATTER_KEY, localKey);
+    }
+
+    /** What takes a receive of the peer's ends its wait, too; of anything else it hears nothing. */
+    private static int flags(int opcode, boolean copied) {
+        int arrives = opcode == SEND || opcode == WRITE_WITH_IMMEDIATE ? SOLICITED : 0;
+        return SIGNALED | arrives | (copied ? INLINE : 0);
     }
 
     /** Writes a receive of one buffer. */

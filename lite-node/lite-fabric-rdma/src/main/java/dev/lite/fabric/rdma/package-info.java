@@ -16,7 +16,9 @@
  * ends the connection: its queue pairs are destroyed, and when none of their completions can come any more, what had no end fails once.
  * Only then is their place given to another connection.
  *
- * <p><b>Waiting.</b> The device announces a completion only when somebody is about to sleep.
+ * <p><b>Waiting.</b> The device announces a completion once after it was asked to, which is when somebody is about to stop polling. While nothing
+ * of this node's own is under way it is asked for messages of peers only, so that who polls for the end of its own write makes no system
+ * call for it; see {@link dev.lite.fabric.rdma.Announcements}.
  *
  * <p><b>Trust.</b> See {@link dev.lite.fabric.handshake.Handshake} and {@link dev.lite.fabric.rdma.Connections}. The keys of the registered memory go over the
  * connection after both sides proved to know the secret. As with TCP without TLS, the beginning of a connection is

@@ -11,6 +11,9 @@ import org.junit.jupiter.api.Test;
 
 /** Requests, completions and messages, byte by byte; layouts are the ABI of libibverbs. */
 class CodecTest {
+    private static final Windows LARGE = new Windows(Windows.SHIFT_MAX);
+    private static final Windows SMALL = new Windows(Windows.SHIFT_MIN);
+
     private static final long REQUEST_ID = 0x1234_5678_9ABC_DEF0L;
 
     @Test
@@ -47,6 +50,22 @@ class CodecTest {
             WorkRequest.send(request, WorkRequest.WRITE, 1, 0, 0, 0, false, 0, 0, 0);
 
             assertThat(RawMemory.getInt(request + 24)).isZero();
+        }
+    }
+
+    @Test
+    void onlyWhatTakesAReceiveOfThePeerIsAnnouncedToIt() {
+        try (var arena = Arena.ofConfined()) {
+            long request = arena.allocate(WorkRequest.SEND_BYTES, 8).address();
+            int[] flags = new int[5];
+            for (int opcode :
+                    new int[] {WorkRequest.WRITE, WorkRequest.WRITE_WITH_IMMEDIATE, WorkRequest.SEND, WorkRequest.READ
+                    }) {
+                WorkRequest.send(request, opcode, 1, 0x7000, 64, 11, false, 0x9000, 22, 0);
+                flags[opcode] = RawMemory.getInt(request + 32);
+            }
+
+            assertThat(flags).as("signaled, and solicited").containsExactly(2, 2 | 4, 2 | 4, 0, 2);
         }
     }
 
@@ -89,43 +108,52 @@ class CodecTest {
 
     @Test
     void keysComeBackAsTheyWereSaid() {
-        var memory = new RemoteMemory(0x7F00_0000_0000L, OwnMemory.WINDOW_BYTES + 1, new int[] {1, -2}, 0x1000, 3);
+        var memory = new RemoteMemory(0x7F00_0000_0000L, LARGE.bytes() + 1, LARGE, new int[] {1, -2}, 0x1000, 3);
 
         byte[] message = memory.encode();
         var decoded = RemoteMemory.decode(message, memory.bytes());
 
         assertThat(message).hasSize(RemoteMemory.ENCODED_BYTES);
         assertThat(decoded.address()).isEqualTo(memory.address());
+        assertThat(decoded.windows()).isEqualTo(LARGE);
         assertThat(decoded.keys()).containsExactly(1, -2);
-        assertThat(decoded.key(OwnMemory.WINDOW_BYTES - 1)).isOne();
-        assertThat(decoded.key(OwnMemory.WINDOW_BYTES)).isEqualTo(-2);
+        assertThat(decoded.key(LARGE.bytes() - 1)).isOne();
+        assertThat(decoded.key(LARGE.bytes())).isEqualTo(-2);
         assertThat(decoded.creditAddress()).isEqualTo(0x1000);
         assertThat(decoded.creditKey()).isEqualTo(3);
     }
 
     @Test
     void keysOfAnotherMemoryThanWasClaimedAreRefused() {
-        byte[] message = new RemoteMemory(0, 4096, new int[] {1}, 0, 0).encode();
+        byte[] message = new RemoteMemory(0, 4096, LARGE, new int[] {1}, 0, 0).encode();
 
         assertThatExceptionOfType(HandshakeException.class)
-                .isThrownBy(() -> RemoteMemory.decode(message, OwnMemory.WINDOW_BYTES + 1))
+                .isThrownBy(() -> RemoteMemory.decode(message, LARGE.bytes() + 1))
                 .withMessageContaining("4096")
-                .withMessageContaining("2 windows");
+                .withMessageContaining("said were 1073741825 bytes");
+        byte[] twoKeys = new RemoteMemory(0, 4096, SMALL, new int[] {1, 2}, 0, 0).encode();
+        assertThatExceptionOfType(HandshakeException.class)
+                .isThrownBy(() -> RemoteMemory.decode(twoKeys, 4096))
+                .withMessage("it names 2 windows for 4096 bytes of memory; they are 1, and at most 1024");
         assertThatExceptionOfType(HandshakeException.class)
                 .isThrownBy(() -> RemoteMemory.decode(new byte[RemoteMemory.ENCODED_BYTES], 0));
     }
 
     @Test
     void aTransferIsCutAtTheWindowsOfBothMemories() {
-        long window = OwnMemory.WINDOW_BYTES;
+        long large = LARGE.bytes();
+        long small = SMALL.bytes();
 
-        assertThat(OwnMemory.pieceOf(0, 0, 100)).isEqualTo(100);
-        assertThat(OwnMemory.pieceOf(window - 10, 0, 100)).isEqualTo(10);
-        assertThat(OwnMemory.pieceOf(0, 2 * window - 7, 100)).isEqualTo(7);
-        assertThat(OwnMemory.pieceOf(window, window, 100)).isEqualTo(100);
-        assertThat(OwnMemory.windows(0)).isZero();
-        assertThat(OwnMemory.windows(window)).isOne();
-        assertThat(OwnMemory.windows(window + 1)).isEqualTo(2);
+        assertThat(OwnMemory.pieceOf(LARGE, 0, LARGE, 0, 100)).isEqualTo(100);
+        assertThat(OwnMemory.pieceOf(LARGE, 0, LARGE, large - 10, 100)).isEqualTo(10);
+        assertThat(OwnMemory.pieceOf(LARGE, 2 * large - 7, LARGE, 0, 100)).isEqualTo(7);
+        assertThat(OwnMemory.pieceOf(LARGE, large, LARGE, large, 100)).isEqualTo(100);
+        assertThat(OwnMemory.pieceOf(SMALL, 3 * small - 5, LARGE, 0, 100)).isEqualTo(5);
+        assertThat(OwnMemory.pieceOf(LARGE, 0, SMALL, 3 * small - 6, 100)).isEqualTo(6);
+        assertThat(LARGE.count(0)).isZero();
+        assertThat(LARGE.count(large)).isOne();
+        assertThat(LARGE.count(large + 1)).isEqualTo(2);
+        assertThat(SMALL.count(large)).isEqualTo(1024);
     }
 
     @Test

@@ -10,8 +10,10 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.Post;
+import dev.lite.os.RawMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -19,6 +21,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -44,7 +48,7 @@ class RdmaFabricTest {
 
     /** A fabric and what it said. */
     private static final class Node implements FabricHandler {
-        final MemorySegment memory = Arena.ofAuto().allocate(MEMORY_BYTES, 4096);
+        final MemorySegment memory;
         final Fabric fabric;
 
         @Nullable
@@ -55,9 +59,19 @@ class RdmaFabricTest {
         long failed;
         long immediates;
 
-        Node(Path directory, String secret, long protocol) {
+        Node(Path directory, String secret, long protocol, int memoryBytes, int windowBytes) {
+            memory = Arena.ofAuto().allocate(memoryBytes, 4096);
             var config = new FabricConfig("n", "hello".getBytes(StandardCharsets.UTF_8), directory, Map.of());
-            var options = RdmaOptions.of(Map.of(RdmaOptions.SECRET, secret, RdmaOptions.CONNECTIONS_MAX, "4"));
+            // An emulated processor that loads its first classes takes seconds for a handshake.
+            var options = RdmaOptions.of(Map.of(
+                    RdmaOptions.SECRET,
+                    secret,
+                    RdmaOptions.CONNECTIONS_MAX,
+                    "4",
+                    RdmaOptions.HANDSHAKE_TIMEOUT_MS,
+                    "60000",
+                    RdmaOptions.WINDOW_BYTES,
+                    Integer.toString(windowBytes)));
             fabric = new RdmaFabric(config, options, this, protocol);
             fabric.register(new FabricMemory(memory, FabricMemory.NO_DESCRIPTOR));
         }
@@ -93,7 +107,10 @@ class RdmaFabricTest {
     }
 
     private Node open(String secret, long protocol) {
-        var node = new Node(directory, secret, protocol);
+        return add(new Node(directory, secret, protocol, MEMORY_BYTES, 1 << Windows.SHIFT_MAX));
+    }
+
+    private Node add(Node node) {
         nodes.add(node);
         return node;
     }
@@ -120,8 +137,15 @@ class RdmaFabricTest {
     private Node[] pair() {
         var from = open(Devices.SECRET, RdmaFabric.PROTOCOL);
         var to = open(Devices.SECRET, RdmaFabric.PROTOCOL);
+        return connect(from, to);
+    }
+
+    private Node[] connect(Node from, Node to) {
         var unused = from.fabric.connect(to.fabric.localAddress());
-        until("a connection", () -> from.connected != null && to.connected != null);
+        until("a connection", () -> {
+            assertThat(from.reason).as("why it is not connected").isEmpty();
+            return from.connected != null && to.connected != null;
+        });
         return new Node[] {from, to};
     }
 
@@ -155,6 +179,116 @@ class RdmaFabricTest {
         assertThat(both[1].reason).isEmpty();
         assertThat(both[0].endpoint().writeImm(0, 0, 0, 5, 1)).isEqualTo(Post.ACCEPTED);
         until("an immediate of the peer's", () -> both[1].immediates == 1);
+    }
+
+    /** An arena of several gigabytes, on a small scale: what an operation touches belongs to several registrations at either end. */
+    @Test
+    void transfersOverTheWindowsOfBothMemoriesMoveEveryByteAndNoOther() {
+        int bytes = 24 << 20;
+        var from = add(new Node(directory, Devices.SECRET, RdmaFabric.PROTOCOL, bytes, 8 << 20));
+        var to = add(new Node(directory, Devices.SECRET, RdmaFabric.PROTOCOL, bytes - 4096, 1 << 20));
+        var unused = connect(from, to);
+        long seed = System.nanoTime();
+        var random = new Random(seed);
+        byte[] model = new byte[bytes - 4096];
+        random.nextBytes(model);
+        MemorySegment.copy(model, 0, to.memory, ValueLayout.JAVA_BYTE, 0, model.length);
+        int[] edges = {1 << 20, 8 << 20, 16 << 20, bytes - 4096};
+
+        for (int i = 0; i < 40; i++) {
+            int length = 1 + random.nextInt(i % 8 == 0 ? (int) RdmaFabric.OPERATION_BYTES_MAX : 9000);
+            int offset = near(edges[random.nextInt(edges.length)], length, model.length, random);
+            int local = near(8 << 20, length, bytes, random);
+            boolean write = random.nextBoolean();
+            var here = from.memory.asSlice(local, length);
+            if (write) {
+                byte[] content = new byte[length];
+                random.nextBytes(content);
+                here.copyFrom(MemorySegment.ofArray(content));
+                System.arraycopy(content, 0, model, offset, length);
+            }
+            long end = from.completed + 1;
+            var answer = write
+                    ? from.endpoint().write(offset, here.address(), length, i)
+                    : from.endpoint().read(offset, here.address(), length, i);
+            assertThat(answer).isEqualTo(Post.ACCEPTED);
+            until("its end", () -> from.completed == end);
+            assertThat(here.mismatch(MemorySegment.ofArray(model).asSlice(offset, length)))
+                    .as(
+                            "seed %d: %s of %d bytes at %d, here at %d",
+                            seed, write ? "write" : "read", length, offset, local)
+                    .isEqualTo(-1);
+        }
+
+        assertThat(to.memory.mismatch(MemorySegment.ofArray(model)))
+                .as("seed %d: all of the peer's memory", seed)
+                .isEqualTo(-1);
+        assertThat(from.failed).isZero();
+    }
+
+    /** A place for so many bytes that an edge lies among them, most likely. */
+    private static int near(int edge, int length, int bytes, Random random) {
+        return Math.clamp((long) edge - random.nextInt(length + 1), 0, bytes - length);
+    }
+
+    @Test
+    void closeWaitsForTheEndsOfWhatALivingPeerCanStillEnd() throws InterruptedException {
+        var both = pair();
+        var from = both[0];
+        long local = from.memory.address() + MEMORY_BYTES / 2;
+        var polling = new AtomicBoolean(true);
+        var peer = Thread.ofPlatform().daemon().start(() -> {
+            while (polling.get()) {
+                if (both[1].fabric.poll(64) == 0) {
+                    both[1].fabric.await(200_000);
+                }
+            }
+        });
+
+        for (int i = 0; i < 8; i++) {
+            assertThat(from.endpoint().write(4096L * i, local, 4096, i)).isEqualTo(Post.ACCEPTED);
+        }
+        assertThat(from.endpoint().fetchAdd(MEMORY_BYTES - 8, 1, local, 8)).isEqualTo(Post.ACCEPTED);
+        from.endpoint().close();
+        long word = RawMemory.getLongAcquire(both[1].memory.address() + MEMORY_BYTES - 8);
+        polling.set(false);
+        peer.join();
+
+        until("the end of the connection", () -> !from.reason.isEmpty());
+        assertThat(word).as("what the atomic step left, when close returned").isOne();
+        // What the peer answered once its endpoint was closed is not told any more.
+        assertThat(from.completed).as("writes that ended well").isEqualTo(8);
+        assertThat(from.failed).isOne();
+    }
+
+    @Test
+    void immediatesThatThePeerDoesNotTakeAreBusyInTheEndAndNoneIsLost() {
+        var both = pair();
+        var from = both[0];
+        var to = both[1];
+        int accepted = 0;
+        for (int round = 0; round < 4; round++) {
+            for (int busy = 0; busy < 20; ) {
+                var answer = from.endpoint().writeImm(0, 0, 0, accepted, accepted);
+                assertThat(answer).isIn(Post.ACCEPTED, Post.BUSY);
+                if (answer == Post.ACCEPTED) {
+                    accepted++;
+                } else {
+                    // What is under way ends; that is not what it waits for.
+                    from.fabric.await(1_000_000);
+                    busy++;
+                }
+                from.fabric.poll(64);
+                assertThat(accepted - to.immediates)
+                        .as("immediates that the peer did not take, round %d", round)
+                        .isLessThanOrEqualTo(Mailbox.IMMEDIATES);
+            }
+            long all = accepted;
+            until("every immediate", () -> to.immediates == all);
+        }
+        assertThat(accepted).isGreaterThan(Mailbox.RECEIVES);
+        assertThat(from.failed).isZero();
+        assertThat(from.reason).isEmpty();
     }
 
     @Test

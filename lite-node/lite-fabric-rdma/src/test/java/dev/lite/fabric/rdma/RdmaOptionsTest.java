@@ -14,7 +14,7 @@ class RdmaOptionsTest {
     void nothingNeedsToBeSet() {
         var options = RdmaOptions.of(Map.of());
 
-        assertThat(options).isEqualTo(new RdmaOptions(null, null, 0, 2, 128, null, 48, 5_000, 3_000));
+        assertThat(options).isEqualTo(new RdmaOptions(null, null, 0, 2, 128, null, 48, 5_000, 3_000, 1 << 30));
     }
 
     @Test
@@ -32,6 +32,8 @@ class RdmaOptionsTest {
         "lanes, two, number",
         "queue-depth, 32, 64 to 4096",
         "queue-depth, 100, power of two",
+        "window-bytes, 1048575, 1048576 to 1073741824",
+        "window-bytes, 1048577, power of two",
         "port, 65536, 0 to 65535",
         "connections-max, 0, 1 to 1024",
         "peer-timeout-ms, 299, 300 to 600000",

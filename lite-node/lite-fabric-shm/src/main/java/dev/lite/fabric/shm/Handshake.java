@@ -71,6 +71,7 @@ final class Handshake implements AutoCloseable {
                 require(answer.kind() == WELCOME, "the answer is of the unknown kind " + answer.kind());
                 require(passed.count() == 2, "%d descriptors instead of 2".formatted(passed.count()));
                 return link(
+                        peers.process(socket),
                         answer,
                         passed,
                         rings,
@@ -111,7 +112,7 @@ final class Handshake implements AutoCloseable {
         try (var arena = Arena.ofConfined()) {
             var buffer = arena.allocate(MESSAGE_BYTES_MAX, Long.BYTES);
             try (var passed = receive(socket, buffer)) {
-                link = accept(parse(buffer, passed.length()), passed);
+                link = accept(peers.process(socket), parse(buffer, passed.length()), passed);
             }
         } catch (HandshakeException | OsException | IllegalArgumentException e) {
             var failure = failure(e);
@@ -131,7 +132,7 @@ final class Handshake implements AutoCloseable {
         }
     }
 
-    private Link accept(Message offer, Passed passed) throws HandshakeException {
+    private Link accept(PeerProcess process, Message offer, Passed passed) throws HandshakeException {
         int entries = offer.ringEntries();
         require(offer.kind() == OFFER, "the first message is of kind %d, not an offer".formatted(offer.kind()));
         require(passed.count() == 3, "%d descriptors instead of 3".formatted(passed.count()));
@@ -142,6 +143,7 @@ final class Handshake implements AutoCloseable {
         var rings = SharedMemory.fromDescriptor(passed.take(), RingLayout.bytes(entries), true);
         try {
             return link(
+                    process,
                     offer,
                     passed,
                     rings,
@@ -154,12 +156,14 @@ final class Handshake implements AutoCloseable {
     }
 
     /** Takes the peer's doorbell and, since that stays mapped, its memory last. */
-    private Link link(Message message, Passed passed, SharedMemory rings, SendRing send, ReceiveRing receive)
+    private Link link(
+            PeerProcess process, Message message, Passed passed, SharedMemory rings, SendRing send, ReceiveRing receive)
             throws HandshakeException {
         var peerDoorbell = Doorbell.fromDescriptor(passed.take());
         try {
             long address = peers.map(passed.take(), message.memoryBytes());
-            return new Link(message.text(), address, message.memoryBytes(), rings, peerDoorbell, send, receive);
+            return new Link(
+                    message.text(), address, message.memoryBytes(), rings, peerDoorbell, send, receive, process);
         } catch (HandshakeException | OsException | IllegalArgumentException e) {
             peerDoorbell.close();
             throw e;

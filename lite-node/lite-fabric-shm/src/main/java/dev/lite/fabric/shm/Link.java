@@ -12,6 +12,7 @@ import dev.lite.os.SharedMemory;
  * @param doorbell the peer's
  * @param send to the peer
  * @param receive from the peer
+ * @param process the peer's; outlives the link
  */
 record Link(
         byte[] hello,
@@ -20,7 +21,8 @@ record Link(
         SharedMemory rings,
         Doorbell doorbell,
         SendRing send,
-        ReceiveRing receive) {
+        ReceiveRing receive,
+        PeerProcess process) {
 
     /** Checks a range of the peer's memory, safe against overflow. */
     void checkRange(long offset, long length) {

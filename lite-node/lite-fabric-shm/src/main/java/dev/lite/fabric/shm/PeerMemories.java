@@ -2,6 +2,7 @@ package dev.lite.fabric.shm;
 
 import dev.lite.os.Linux;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.UnixSocket;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,7 +12,7 @@ import java.util.Map;
 
 /**
  * The memories of peers that are mapped into this process, each once however often its node connects, until the fabric is
- * closed. Thread-safe.
+ * closed; and the processes that may have this node's memory mapped. Thread-safe.
  */
 final class PeerMemories implements AutoCloseable {
     /** Address space is what a mapping costs; peers that come back with ever new memory are stopped here. */
@@ -22,7 +23,28 @@ final class PeerMemories implements AutoCloseable {
 
     private final Map<Key, Long> addresses = new HashMap<>();
     private final Map<Key, SharedMemory> mappings = new HashMap<>();
+    private final Map<Integer, PeerProcess> processes = new HashMap<>();
     private boolean closed;
+
+    /** The process at the other end of a socket, watched from now on until it ends or the fabric is closed. */
+    synchronized PeerProcess process(UnixSocket socket) throws HandshakeException {
+        if (closed) {
+            throw new HandshakeException("the fabric is closed");
+        }
+        int pid = socket.peerCredentials().pid();
+        processes.values().removeIf(PeerProcess::isForgotten); // numbers are given again
+        PeerProcess known = processes.get(pid);
+        if (known != null) {
+            return known;
+        }
+        if (processes.size() == MAPPINGS_MAX) {
+            throw new HandshakeException(
+                    "%d processes may have this node's memory mapped, the limit".formatted(MAPPINGS_MAX));
+        }
+        PeerProcess process = PeerProcess.watch(pid);
+        processes.put(pid, process);
+        return process;
+    }
 
     /** Makes a memory known that this process has mapped already: its own, which it meets when it connects to itself. */
     synchronized void addOwn(int descriptor, long address, long bytes) throws IOException {
@@ -78,5 +100,7 @@ final class PeerMemories implements AutoCloseable {
         mappings.values().forEach(SharedMemory::close);
         mappings.clear();
         addresses.clear();
+        processes.values().forEach(PeerProcess::close);
+        processes.clear();
     }
 }

@@ -65,6 +65,12 @@ final class ShmEndpoint implements FabricEndpoint {
     }
 
     @Override
+    public boolean isMappedByPeer() {
+        var current = link;
+        return current != null && current.process().isAlive();
+    }
+
+    @Override
     public Post read(long remoteOffset, long localAddress, long length, long context) {
         var current = link;
         if (current == null) {

@@ -27,7 +27,7 @@ class TwoProcessesTest {
                             "-Xmx64m",
                             "-cp",
                             System.getProperty("java.class.path"),
-                            PeerProcess.class.getName(),
+                            PeerJvm.class.getName(),
                             directory.toString())
                     .redirectError(ProcessBuilder.Redirect.INHERIT)
                     .start();

@@ -9,6 +9,8 @@ import dev.lite.fabric.FabricException;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.handshake.Handshake;
+import dev.lite.fabric.waiting.Waiting;
+import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -46,6 +48,9 @@ final class TcpFabric implements Fabric {
     private final TcpOptions options;
     private final FabricHandler handler;
     private final Waiting waiting;
+    /** All of them. Waited at by the poll role only, and then for no time. */
+    private final Epoll sockets;
+
     private final LateAcknowledgements late = new LateAcknowledgements();
     private final long tickNs;
 
@@ -99,11 +104,18 @@ final class TcpFabric implements Fabric {
                     null);
         }
         tickNs = TimeUnit.MILLISECONDS.toNanos(options.peerTimeoutMs()) / TICKS;
+        Waiting opened = null;
         try {
-            waiting = Waiting.open(tickNs);
+            opened = Waiting.open(tickNs);
+            sockets = Epoll.create();
         } catch (OsException | UnsupportedOperationException e) {
+            if (opened != null) {
+                opened.close();
+            }
             throw new FabricException("the TCP fabric cannot be opened: " + e.getMessage(), e);
         }
+        waiting = opened;
+        waiting.watch(sockets);
     }
 
     @Override
@@ -131,7 +143,7 @@ final class TcpFabric implements Fabric {
         Connections started;
         try {
             started = new Connections(
-                    config.node(), options, config.tls(), handshake, own, waiting.sockets(), this::offer, this::ended);
+                    config.node(), options, config.tls(), handshake, own, sockets, this::offer, this::ended);
         } catch (OsException e) {
             throw new FabricException(
                     "node %s cannot listen for peers: %s".formatted(config.node(), e.getMessage()), e);
@@ -293,7 +305,6 @@ final class TcpFabric implements Fabric {
     /** Asks the system what there is. */
     private int pollCold(int limit) {
         int handed = 0;
-        var sockets = waiting.sockets();
         int ready = sockets.await(0);
         for (int i = 0; i < ready; i++) {
             int key = (int) sockets.key(i);
@@ -572,6 +583,7 @@ final class TcpFabric implements Fabric {
         }
         waiting.wakeAll();
         waiting.close();
+        sockets.close();
     }
 
     private void close(Connections current) {

@@ -310,6 +310,34 @@ interface ClosingCases extends ConformanceCases {
     }
 
     @Test
+    default void anAtomicStepUnderWayIsDoneBeforeCloseReturnsOrNever() {
+        Pair first = fabrics().pair();
+        MemorySegment local = first.from().local(8);
+        first.to().startPolling();
+        long done = 0;
+        for (int i = 0; i < 20; i++) {
+            Pair pair = i == 0 ? first : fabrics().connect(first.from(), first.to());
+            Posted posted = fabrics()
+                    .post(pair.from(), pair.out(), (to, context) -> to.fetchAdd(0, 1, local.address(), context));
+
+            pair.out().close();
+            long atClose = pair.to().word(0);
+
+            fabrics()
+                    .until(
+                            () -> pair.from().isDisconnected(pair.out())
+                                    && pair.to().isDisconnected(pair.in()),
+                            "both to be disconnected");
+            done += posted.succeeded() ? 1 : 0;
+            assertThat(pair.to().word(0))
+                    .as("the peer's word, round %d; it was %d when close returned", i, atClose)
+                    .isEqualTo(atClose)
+                    .isGreaterThanOrEqualTo(done);
+        }
+        first.to().stopPolling();
+    }
+
+    @Test
     default void aHandlerMayCloseItsEndpoint() {
         Pair onImmediate = fabrics().pair();
         TestNode alpha = onImmediate.from();

@@ -3,6 +3,7 @@ package dev.lite.fabric.conformance;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.fabric.conformance.TestFabrics.Pair;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -120,6 +121,35 @@ interface StandByCases extends ConformanceCases {
             }
         } finally {
             pair.to().stopPolling();
+        }
+    }
+
+    /** Posts by a thread that does not poll itself: only their ends wake who stands by. */
+    @Test
+    default void whatIsPostedWhileItIsArmedEndsWithoutAnybodyElse() {
+        long seed = Long.getLong("lite.test.seed", System.nanoTime());
+        Pair pair = fabrics().pair();
+        MemorySegment local = pair.from().local(64);
+        fabrics().settle();
+        Random random = new Random(seed);
+        // One for all of them: a driver that looks by itself now and then hides what it missed from any single one.
+        Deadline deadline = Deadline.generous();
+        pair.from().startStandingBy();
+        try {
+            for (int i = 0; i < 300; i++) {
+                int count = i;
+                fabrics().run(pair.from(), pair.out(), (to, context) -> switch (count % 3) {
+                    case 0 -> to.write(0, local.address(), 64, context);
+                    case 1 -> to.read(0, local.address(), 64, context);
+                    default -> to.fetchAdd(64, 1, local.address(), context);
+                });
+                deadline.check("post %d of 300 to end, seed %d".formatted(count, seed));
+                for (int spins = random.nextInt(400); spins > 0; spins--) {
+                    Thread.onSpinWait();
+                }
+            }
+        } finally {
+            pair.from().stopPolling();
         }
     }
 

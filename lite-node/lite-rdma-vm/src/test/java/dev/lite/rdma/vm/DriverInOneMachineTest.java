@@ -18,7 +18,7 @@ class DriverInOneMachineTest {
                 machine,
                 "driver",
                 List.of("dev.lite.fabric.rdma.RdmaFabricConformanceTest", "dev.lite.fabric.rdma.RdmaFabricTest"),
-                List.of("-Xmx256m"),
+                List.of("-Xmx256m", "-XX:TieredStopAtLevel=1"),
                 Duration.ofMinutes(8));
     }
 }

@@ -29,7 +29,8 @@ final class Jvm {
         return command.stream().map(Jvm::quoted).collect(Collectors.joining(" ", "exec ", "\n"));
     }
 
-    private static String quoted(String word) {
+    /** One word of a shell's command line. */
+    static String quoted(String word) {
         return "'" + word.replace("'", "'\\''") + "'";
     }
 }

@@ -31,6 +31,9 @@ public final class ArenaAllocator {
     /** The most that is zeroed in one step, so that a step ends soon. */
     private static final long CLEAN_STEP_BYTES = 16 << 20;
 
+    /** How many extents are looked at under one hold of the lock: some microseconds. */
+    private static final int VISIT_STEP = 512;
+
     /** Entries that the end of a split takes: what is left before, what is left behind, and the extent itself. */
     private static final int SPLIT_ENTRIES = 3;
 
@@ -337,6 +340,42 @@ public final class ArenaAllocator {
     /** Bytes that belong to LMRs. */
     public synchronized long allocatedBytes() {
         return allocatedBytes;
+    }
+
+    /** Is shown extents. */
+    public interface ExtentVisitor {
+        /** An extent of an LMR. */
+        void extent(long lmrId, ExtentRun run);
+    }
+
+    /**
+     * Shows the extents of LMRs, without what serves this process, each as it is at some moment of this call: one that comes or
+     * goes meanwhile may be shown or not. Holds the lock for a part of them at a time, and not while the visitor runs.
+     */
+    public void forEachExtent(ExtentVisitor visitor) {
+        List<ExtentRun> runs = new ArrayList<>(VISIT_STEP);
+        List<Long> ids = new ArrayList<>(VISIT_STEP);
+        for (int entry = 0; entry >= 0; ) {
+            runs.clear();
+            ids.clear();
+            entry = copyExtents(entry, runs, ids);
+            for (int index = 0; index < runs.size(); index++) {
+                visitor.extent(ids.get(index), runs.get(index));
+            }
+        }
+    }
+
+    /** Copies some, and answers where to go on; negative when those were the last. */
+    private synchronized int copyExtents(int from, List<ExtentRun> runs, List<Long> ids) {
+        int entry = closed ? -1 : usedEntries.nextSetBit(from);
+        for (int seen = 0; entry >= 0 && seen < VISIT_STEP; seen++) {
+            if (table.state(entry) == ExtentTable.State.ALLOCATED && table.lmrId(entry) != INTERNAL_LMR) {
+                runs.add(new ExtentRun(table.offset(entry), table.length(entry), entry));
+                ids.add(table.lmrId(entry));
+            }
+            entry = usedEntries.nextSetBit(entry + 1);
+        }
+        return entry;
     }
 
     /** Extents that belong to LMRs. */

@@ -5,6 +5,7 @@ import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
+import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.RawMemory;
 import dev.lite.tier.Deadline;
@@ -39,6 +40,9 @@ final class MappedLmr {
 
     /** Operations that wait for a fabric or for another node, counted from inside their in-flight slot. */
     private final AtomicInteger posted = new AtomicInteger();
+
+    /** What an operation got lately; written without order, since any will do. */
+    private @Nullable Deadline lastDeadline;
 
     private volatile @Nullable LiteException ended;
 
@@ -303,11 +307,16 @@ final class MappedLmr {
     }
 
     /** {@link Mapping#fetchAdd} through the fabric; {@link #beginPosted} came before. */
-    long fetchAddPosted(long place, long delta) {
+    long fetchAddPosted(long place, long delta, @Nullable Deadline deadline) {
         try {
             MappedPlaces where = placed;
             return owner.remoteMemory()
-                    .fetchAdd(Layout.nodeOf(place), where.arenaOf(place), Layout.offsetOf(place), delta, deadline());
+                    .fetchAdd(
+                            Layout.nodeOf(place),
+                            where.arenaOf(place),
+                            Layout.offsetOf(place),
+                            delta,
+                            deadline != null ? deadline : deadline());
         } catch (LmrUnavailableException e) {
             throw named(e);
         } finally {
@@ -316,7 +325,7 @@ final class MappedLmr {
     }
 
     /** {@link Mapping#testSet} through the fabric; {@link #beginPosted} came before. */
-    long testSetPosted(long place, long expected, long value) {
+    long testSetPosted(long place, long expected, long value, @Nullable Deadline deadline) {
         try {
             MappedPlaces where = placed;
             return owner.remoteMemory()
@@ -326,7 +335,7 @@ final class MappedLmr {
                             Layout.offsetOf(place),
                             expected,
                             value,
-                            deadline());
+                            deadline != null ? deadline : deadline());
         } catch (LmrUnavailableException e) {
             throw named(e);
         } finally {
@@ -340,7 +349,12 @@ final class MappedLmr {
     }
 
     Deadline deadline() {
-        return Deadline.in(owner.deadline());
+        Deadline last = lastDeadline;
+        Deadline deadline = Deadline.about(owner.deadline(), last);
+        if (deadline != last) {
+            lastDeadline = deadline;
+        }
+        return deadline;
     }
 
     /** Thrown while the handle is paused, and caught where the operation can wait: outside of its in-flight slot. */
@@ -354,6 +368,13 @@ final class MappedLmr {
 
     @Override
     public String toString() {
-        return name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR %d".formatted(lmr().id());
+        if (name == null) {
+            return "anonymous LMR %d".formatted(lmr().id());
+        }
+        if (name.startsWith(ClusterDirectory.INTERNAL_PREFIX)) {
+            int slash = name.indexOf('/');
+            return "%s \"%s\"".formatted(name.substring(1, slash), name.substring(slash + 1));
+        }
+        return "LMR \"%s\"".formatted(name);
     }
 }

@@ -64,6 +64,14 @@ public final class Mapping implements TierHandle {
         /** Frees the LMR for everybody, this mapping included. */
         void free(Mapping mapping);
 
+        /** What the owner may do with the LMR, by its record. */
+        default int allowed(LmrRecord lmr) {
+            return lmr.permissionsOf(principal());
+        }
+
+        /** The LMR lies elsewhere now, and operations go on there. Must not block. */
+        default void moved(long lmrId) {}
+
         /** See {@link LmrHandle#grant}. */
         void grant(Mapping mapping, String principal, Set<Permission> permissions);
 
@@ -198,16 +206,25 @@ public final class Mapping implements TierHandle {
 
     @Override
     public long fetchAdd(long offset, long delta) {
+        return fetchAdd(offset, delta, (Deadline) null);
+    }
+
+    /**
+     * {@link #fetchAdd(long, long)} with a deadline of its own for a word that is reached through a fabric.
+     *
+     * @param deadline null: the owner's
+     */
+    public long fetchAdd(long offset, long delta, @Nullable Deadline deadline) {
         try {
-            return fetchAddNow(offset, delta);
+            return fetchAddNow(offset, delta, deadline);
         } catch (Moving paused) {
             long[] before = new long[1];
-            afterMove(() -> before[0] = fetchAddNow(offset, delta));
+            afterMove(() -> before[0] = fetchAddNow(offset, delta, deadline));
             return before[0];
         }
     }
 
-    private long fetchAddNow(long offset, long delta) {
+    private long fetchAddNow(long offset, long delta, @Nullable Deadline deadline) {
         long place;
         long slot = InFlight.enter(number());
         try {
@@ -220,21 +237,26 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        return rest().fetchAddPosted(place, delta);
+        return rest().fetchAddPosted(place, delta, deadline);
     }
 
     @Override
     public long testSet(long offset, long expected, long value) {
+        return testSet(offset, expected, value, null);
+    }
+
+    /** {@link #fetchAdd(long, long, Deadline)} for {@link #testSet(long, long, long)}. */
+    public long testSet(long offset, long expected, long value, @Nullable Deadline deadline) {
         try {
-            return testSetNow(offset, expected, value);
+            return testSetNow(offset, expected, value, deadline);
         } catch (Moving paused) {
             long[] before = new long[1];
-            afterMove(() -> before[0] = testSetNow(offset, expected, value));
+            afterMove(() -> before[0] = testSetNow(offset, expected, value, deadline));
             return before[0];
         }
     }
 
-    private long testSetNow(long offset, long expected, long value) {
+    private long testSetNow(long offset, long expected, long value, @Nullable Deadline deadline) {
         long place;
         long slot = InFlight.enter(number());
         try {
@@ -247,7 +269,7 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        return rest().testSetPosted(place, expected, value);
+        return rest().testSetPosted(place, expected, value, deadline);
     }
 
     /**
@@ -454,14 +476,36 @@ public final class Mapping implements TierHandle {
         void drawn(long before);
     }
 
+    /** The word cannot be reached in one step just now: it moves, or has moved to where it is not mapped. */
+    public static final class NotMappedException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        NotMappedException() {
+            super("the word is not mapped", null, false, false);
+        }
+    }
+
     /**
      * {@link #fetchAdd(long, long)} of a word of {@linkplain #isOneMappedExtent mapped} memory, within one operation with what
      * the drawer does: whoever {@linkplain #awaitOperations waits} for the operation finds its outcome noted.
+     *
+     * @throws NotMappedException when the word is not mapped; nothing was done then
      */
     public long fetchAdd(long offset, long delta, Drawer drawer) {
+        try {
+            return fetchAddNow(offset, delta, drawer);
+        } catch (Moving paused) {
+            throw new NotMappedException();
+        }
+    }
+
+    private long fetchAddNow(long offset, long delta, Drawer drawer) {
         long slot = InFlight.enter(number());
         try {
             checkWord(offset);
+            if (base == 0) {
+                throw new NotMappedException();
+            }
             drawer.beforeDraw();
             long before = RawMemory.getAndAddLong(base + offset, delta);
             drawer.drawn(before);

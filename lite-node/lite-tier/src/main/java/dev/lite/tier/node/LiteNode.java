@@ -6,7 +6,6 @@ import dev.lite.api.LiteException;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.ClusterDirectory;
-import dev.lite.cluster.DirectoryListener;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
@@ -29,7 +28,6 @@ import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.sync.SyncStats;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -38,6 +36,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
@@ -55,6 +54,9 @@ import org.slf4j.LoggerFactory;
  * <p>Any thread. {@link #close} ends sessions first, then connections, and last unmaps the arena.
  */
 public final class LiteNode implements SessionBackend, AutoCloseable {
+    /** For how long memory must belong to no LMR until it is freed, when nothing else is said. */
+    public static final Duration ORPHAN_GRACE_DEFAULT = Duration.ofMinutes(10);
+
     private static final Logger log = LoggerFactory.getLogger(LiteNode.class);
 
     private final LiteNodeConfig config;
@@ -62,11 +64,13 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final NodeArena arena;
     private final ArenaAllocator allocator;
     private final NodeRecord self;
+    private final Fencing fencing;
     private final PeerLinks links;
     private final MemoryService memory;
     private final ControlChannel channel;
     private final RpcEngine rpc;
     private final Reclaimer reclaimer;
+    private final OrderExecutor orders;
     private final SyncWords words;
     private final SyncService sync;
     private final ExecutorService executor;
@@ -101,10 +105,13 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 config.pollSpins());
         this.executor = Executors.newVirtualThreadPerTaskExecutor();
         try {
-            NodeAdvert advert = new NodeAdvert(config.name(), id, host, arena.size(), links.addresses());
+            NodeAdvert advert =
+                    new NodeAdvert(config.name(), id, host, arena.size(), links.addresses(), hello.instance());
             this.self = directory.register(advert, deadline.remaining());
+            this.fencing = new Fencing(self, directory, links);
+            fencing.read(deadline);
             PostedMemory posted = new PostedMemory(links, bounceMemory());
-            this.memory = new MemoryService(self, config, arena, allocator, directory, links, posted);
+            this.memory = new MemoryService(self, config, arena, allocator, directory, links, fencing, posted);
             AtomicReference<@Nullable NodeCalls> later = new AtomicReference<>();
             this.rpc = new RpcEngine(
                     id,
@@ -113,7 +120,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     arena,
                     allocator,
                     posted,
-                    name -> nodeId(directory, name),
+                    this::nodeId,
                     executor,
                     config.pollSpins(),
                     (node, function, principal, head, generation, until) -> Objects.requireNonNull(later.get())
@@ -122,8 +129,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.channel = new ControlChannel(
                     id, arena, links, NodeCalls.handler(memory, rpc::bindFunction, this::answerSync), executor);
             this.sync = new SyncService(id, words, new SyncNodeCalls(channel), new View(), executor);
+            words.onMove(sync::homeMoved);
+            memory.setDoubtfulWords(words::isDoubtful);
             later.set(new NodeCalls(channel));
-            this.reclaimer = memory.start(channel, executor);
+            this.reclaimer = memory.start(channel, sync, executor);
+            this.orders = new OrderExecutor(self, directory, memory.drainMarks(), memory.operatorActs(), executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
             links.start(); // a fabric is closed by the thread that polls it
@@ -171,13 +181,9 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         reclaimer.start();
         sync.start();
         cleaner.start();
-        directory.addListener(new DirectoryListener() {
-            @Override
-            public void nodesChanged(List<NodeRecord> nodes) {
-                links.setLive(nodes);
-            }
-        });
-        links.setLive(directory.nodes());
+        fencing.start(new Rejoining());
+        orders.start();
+        memory.orphans().start();
         log.info(
                 "node started name={} id={} incarnation={} cluster={} arena={} bytes={} adopted={} lmr-extents={} fabrics={}",
                 self.name(),
@@ -207,12 +213,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return id;
     }
 
-    private static int nodeId(ClusterDirectory directory, String name) {
+    /** A connected node is known, too: after ZooKeeper was away its registration may be missing for a moment. */
+    private int nodeId(String name) {
         return directory.nodes().stream()
                 .filter(node -> node.name().equals(name))
                 .findFirst()
-                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)))
-                .id();
+                .map(NodeRecord::id)
+                .or(() -> links.peers().stream()
+                        .filter(peer -> peer.hello().node().equals(name))
+                        .findFirst()
+                        .map(Peer::id))
+                .orElseThrow(() -> new NodeUnreachableException("no node \"%s\" is in the cluster".formatted(name)));
     }
 
     private long bounceMemory() {
@@ -222,12 +233,16 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return arena.address() + run.offset();
     }
 
-    /** Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. */
+    /**
+     * Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. Asked of the kernel: a
+     * name service may not know this host, or not answer.
+     */
     private static String hostName() {
         try {
+            String name = Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
             String boot =
                     Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
-            return InetAddress.getLocalHost().getHostName() + "/" + boot;
+            return name + "/" + boot;
         } catch (IOException e) {
             throw new UncheckedIOException("cannot tell this host's name and boot id", e);
         }
@@ -279,7 +294,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** This node as it is registered. */
     public NodeRecord self() {
-        return self;
+        return fencing.registration();
     }
 
     /** The live nodes in the order of their ids, and what carries data to each. */
@@ -359,6 +374,45 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return config.deadline();
     }
 
+    /**
+     * Moves everything that other nodes can hold away from here, and lets nothing new come, before this node is closed; it
+     * works on until then. LMRs without a name that were made here end with this process, and stay.
+     *
+     * @param timeout for how long at most
+     * @return empty when nothing is left here; otherwise why something is, in words: what stays is kept in the arena
+     */
+    public Optional<String> drain(Duration timeout) {
+        if (directory.nodes().stream().noneMatch(node -> node.id() != self.id())) {
+            return Optional.of("no other live node takes memory");
+        }
+        return Optional.ofNullable(orders.drainToLeave(timeout));
+    }
+
+    /**
+     * Changes for how long memory must belong to no LMR until it is freed; {@link #ORPHAN_GRACE_DEFAULT} until then. It must be
+     * longer than any allocation or move may take.
+     */
+    public void setOrphanGrace(Duration grace) {
+        memory.orphans().setGrace(grace);
+    }
+
+    /** What is done, on a thread of its own, once an operator had this node drained and wants it to leave. */
+    public void onLeave(Runnable action) {
+        orders.onLeave(action);
+    }
+
+    /** Bytes of LMRs in this node's arena, without what serves the process. Looks through the whole arena. */
+    public long lmrBytes() {
+        long[] bytes = new long[1];
+        allocator.forEachExtent((id, run) -> bytes[0] += run.length());
+        return bytes[0];
+    }
+
+    /** Whether this node takes no new memory because it is being drained, or was. */
+    public boolean isDraining() {
+        return memory.drainMarks().isClosed();
+    }
+
     /** Ends the sessions, leaves the cluster's fabrics, unmaps the arena. A second call does nothing. */
     @Override
     public void close() {
@@ -368,7 +422,10 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             }
             closed = true;
         }
+        orders.close();
+        memory.orphans().close();
         sessions.forEach(PrincipalSession::close);
+        fencing.close();
         reclaimer.drain(Deadline.in(config.deadline()));
         reclaimer.close();
         sync.close();
@@ -399,11 +456,45 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
     }
 
-    /** Who may hold or wait for something: the registered nodes and the connected ones. */
+    /** What is given up with a lost registration: the mappings pause; locks are held on unless they were passed on. */
+    private final class Rejoining implements Fencing.Rejoin {
+        @Override
+        public void giveUp(Deadline deadline) {
+            memory.pauseAll(deadline);
+        }
+
+        @Override
+        public void wasFenced() {
+            log.warn("this node was fenced: the locks that it held were passed on");
+            sync.loseLocks();
+        }
+
+        @Override
+        public void resume() {
+            memory.resumeAll(executor);
+        }
+
+        @Override
+        public void quiesce(int node, Deadline deadline) {
+            memory.quiesce(node, deadline);
+        }
+
+        @Override
+        public void fenced() {
+            memory.takeOver();
+        }
+    }
+
+    /** Who may hold or wait for something: the registered nodes, the connected ones, and who is not fenced yet. */
     private final class View implements ClusterView {
         @Override
         public boolean isConnected(int node) {
             return node == self.id() || links.peer(node) != null;
+        }
+
+        @Override
+        public boolean isSettled(int node) {
+            return fencing.isSettled(node);
         }
 
         @Override
@@ -414,6 +505,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     .map(NodeRecord::id)
                     .forEach(nodes::add);
             links.peers().stream().map(Peer::id).forEach(nodes::add);
+            fencing.read(deadline);
+            fencing.notFenced().stream().filter(node -> !fencing.isGone(node)).forEach(nodes::add);
             return nodes;
         }
     }

@@ -31,6 +31,7 @@ final class LmrCalls {
     private static final byte FREE = 9;
     private static final byte GRANT = 10;
     private static final byte MOVE = 11;
+    private static final byte EVACUATE = 12;
 
     private static final int RUN_BYTES = 20;
     private static final int PART_BYTES = 40;
@@ -69,6 +70,9 @@ final class LmrCalls {
 
         /** Moves an LMR without a name that was made here. */
         void moveMine(long lmrId, String principal, String node, Deadline deadline);
+
+        /** Moves what an LMR without a name that was made here has on a node away from there. */
+        void evacuateMine(long lmrId, int node, Deadline deadline);
     }
 
     private final ControlChannel channel;
@@ -175,6 +179,12 @@ final class LmrCalls {
         change(MOVE, lmrId, principal, node, 0, deadline);
     }
 
+    void evacuateAtCreator(long lmrId, int node, Deadline deadline) {
+        ByteBuffer request = ByteBuffer.allocate(21);
+        request.put(EVACUATE).putLong(lmrId).putInt(node).putLong(deadline.remainingNs());
+        channel.call(LmrRecords.creator(lmrId), Kind.CHANGE, request.array(), deadline);
+    }
+
     private void change(byte kind, long lmrId, String principal, String object, int permissions, Deadline deadline) {
         byte[] subjectBytes = utf8(principal);
         byte[] objectBytes = utf8(object);
@@ -209,6 +219,7 @@ final class LmrCalls {
                 return page(service.record(caller, lmrId, text(request), wanted), from);
             }
             case REFRESH -> service.refresh(lmrId, deadline(request));
+            case EVACUATE -> service.evacuateMine(lmrId, request.getInt(), deadline(request));
             case FREE, GRANT, MOVE -> {
                 Deadline deadline = deadline(request);
                 int permissions = request.getInt();

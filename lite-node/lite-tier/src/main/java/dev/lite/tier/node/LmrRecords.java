@@ -71,6 +71,11 @@ final class LmrRecords {
         return creator(id) == self.id();
     }
 
+    /** Whether an LMR without a name was made by this process, and has not been freed. */
+    boolean knows(long id) {
+        return anonymous.containsKey(id);
+    }
+
     /** Keeps the record of a new LMR without a name. */
     void add(LmrRecord lmr) {
         anonymous.put(lmr.id(), new Anonymous(lmr));

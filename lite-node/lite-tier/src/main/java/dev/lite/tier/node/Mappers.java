@@ -24,23 +24,31 @@ final class Mappers {
     private final PeerLinks links;
     private final LmrRecords records;
     private final Executor executor;
+    private final Fencing fencing;
 
     /** What is done at a node; blocks up to a deadline. */
     interface NodeAction {
         void at(int node);
     }
 
-    Mappers(int self, ClusterDirectory directory, PeerLinks links, LmrRecords records, Executor executor) {
+    Mappers(
+            int self,
+            ClusterDirectory directory,
+            PeerLinks links,
+            LmrRecords records,
+            Fencing fencing,
+            Executor executor) {
         this.self = self;
         this.directory = directory;
         this.links = links;
         this.records = records;
         this.executor = executor;
+        this.fencing = fencing;
     }
 
     /**
-     * Whoever may have an LMR mapped: if it has a name the live nodes, the connected ones and this one; if it has none, those
-     * that asked its creator, this node, for its record.
+     * Whoever may have an LMR mapped: if it has a name the live nodes, the connected ones, those that left and are not
+     * fenced, and this one; if it has none, those that asked its creator, this node, for its record.
      */
     Set<Integer> of(@Nullable String name, long id) {
         Set<Integer> nodes = new TreeSet<>();
@@ -51,14 +59,23 @@ final class Mappers {
         }
         directory.nodes().stream().map(NodeRecord::id).forEach(nodes::add);
         links.peers().stream().map(Peer::id).forEach(nodes::add);
+        fencing.notFenced().stream().filter(node -> !isGone(node)).forEach(nodes::add);
         return nodes;
     }
 
-    /** A node counts as gone when the directory does not list it and its connection is cut. */
+    /** A node counts as gone when each of its processes is fenced. */
     boolean isGone(int node) {
-        return node != self
-                && links.peer(node) == null
-                && directory.nodes().stream().noneMatch(record -> record.id() == node);
+        return fencing.isGone(node);
+    }
+
+    /** Whether a process of a node can touch nothing any more. */
+    boolean isFenced(int node, long incarnation) {
+        return fencing.isFenced(node, incarnation);
+    }
+
+    /** Which registration this process has. */
+    long ownIncarnation() {
+        return fencing.registration().incarnation();
     }
 
     /**

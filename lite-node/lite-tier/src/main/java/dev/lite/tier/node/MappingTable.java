@@ -60,6 +60,12 @@ final class MappingTable {
         return ofLmr == null ? List.of() : List.copyOf(ofLmr);
     }
 
+    /** All mappings that fulfil a condition, of all LMRs; those that are being made do not get in. */
+    synchronized List<Mapping> changeAll(Predicate<Mapping> condition) {
+        changes += CHANGES_KEPT + 1L; // too many for whoever asked before
+        return find(condition);
+    }
+
     /** All mappings that fulfil a condition. */
     synchronized List<Mapping> find(Predicate<Mapping> condition) {
         List<Mapping> found = new ArrayList<>();

@@ -88,10 +88,27 @@ final class Masters {
         this.executor = executor;
     }
 
-    /** Takes memory at a node. */
+    /** Takes memory at nodes; all that is asked for, or none. */
     interface Allocation {
         /** The shares of an LMR of this size, cut into chunks of this shift. */
         List<Share> allocate(long lmrId, long size, int chunkShift, List<Integer> nodes, Deadline deadline);
+
+        /** One of the shares of such an LMR, which has {@code shares} of them. */
+        Share allocateShare(long lmrId, long size, int chunkShift, int shares, int index, int node, Deadline deadline);
+    }
+
+    /**
+     * Where an LMR is to lie: shares that it has, which stay, and new ones.
+     *
+     * @param chunkShift of the LMR there; the same as now if a share stays
+     * @param shares of the LMR there; those that stay have the same index as now
+     */
+    record Target(int chunkShift, List<Share> shares) {}
+
+    /** Decides where an LMR is to lie, and takes the memory there. */
+    interface Destination {
+        /** Empty when the LMR lies there already. */
+        Optional<Target> of(LmrRecord lmr, Deadline deadline);
     }
 
     void grant(@Nullable String name, long id, String master, String grantee, int permissions, Deadline deadline) {
@@ -173,23 +190,36 @@ final class Masters {
         }
     }
 
-    /** Whether nobody carries a move out: its mover is gone, or is this node and knows nothing of it. */
+    /** Whether nobody carries a move out: its mover is fenced, or is this node and knows nothing of it. */
     private boolean isForsaken(long id, Move move, boolean own) {
-        if (move.node() == self.id() && move.incarnation() == self.incarnation()) {
+        if (move.node() == self.id() && move.incarnation() == mappers.ownIncarnation()) {
             return own || !moving.contains(id);
         }
-        return mappers.isGone(move.node())
-                || directory.nodes().stream()
-                        .anyMatch(node -> node.id() == move.node() && node.incarnation() != move.incarnation());
+        return mappers.isFenced(move.node(), move.incarnation());
     }
 
-    void move(@Nullable String name, long id, String master, String nodeName, Deadline deadline) {
+    /** See {@link dev.lite.api.LmrHandle#moveTo}; without a master the node itself moves it, for an operator. */
+    void move(@Nullable String name, long id, @Nullable String master, String nodeName, Deadline deadline) {
         int node = directory.nodes().stream()
                 .filter(live -> live.name().equals(nodeName))
                 .findFirst()
                 .orElseThrow(() -> new NodeUnreachableException(
                         "LMR %d cannot move: node \"%s\" is no live node".formatted(id, nodeName)))
                 .id();
+        move(name, id, master, (lmr, until) -> wholeAt(lmr, node, until), deadline);
+    }
+
+    private Optional<Target> wholeAt(LmrRecord lmr, int node, Deadline deadline) {
+        if (lmr.shares().stream().allMatch(share -> share.node() == node)) {
+            return Optional.empty();
+        }
+        int chunkShift = Layout.chunkShift(lmr.size(), 1);
+        List<Share> target = allocation.allocate(lmr.id(), lmr.size(), chunkShift, List.of(node), deadline);
+        return Optional.of(new Target(chunkShift, target));
+    }
+
+    /** Moves an LMR. Waits for another move of it by this node. */
+    void move(@Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
         while (!moving.add(id)) {
             if (deadline.passed()) {
                 throw deadline.exception("waiting for another move of LMR " + id);
@@ -197,30 +227,37 @@ final class Masters {
             LockSupport.parkNanos(PAUSE_NS);
         }
         try {
-            moveAlone(name, id, master, node, deadline);
+            moveAlone(name, id, master, destination, deadline);
         } finally {
             moving.remove(id);
         }
     }
 
     /** The one move of this LMR at this node. */
-    private void moveAlone(@Nullable String name, long id, String master, int node, Deadline deadline) {
+    private void moveAlone(
+            @Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
         LmrRecord before = awaitStill(name, id, true, deadline).lmr();
-        requireMaster(before, master, "moving");
-        if (before.shares().stream().allMatch(share -> share.node() == node)) {
+        if (master != null) {
+            requireMaster(before, master, "moving");
+        }
+        Optional<Target> chosen = destination.of(before, deadline);
+        if (chosen.isEmpty()) {
             return;
         }
-        int chunkShift = Layout.chunkShift(before.size(), 1);
-        List<Share> target = allocation.allocate(id, before.size(), chunkShift, List.of(node), deadline);
-        Move move = new Move(self.id(), self.incarnation(), chunkShift, target);
+        Target target = chosen.get();
+        List<Share> fresh = without(target.shares(), before.shares());
+        Move move = new Move(self.id(), mappers.ownIncarnation(), target.chunkShift(), target.shares());
         Collection<CompletableFuture<@Nullable Void>> copies = new ConcurrentLinkedQueue<>();
         boolean begun = false;
         boolean done = false;
         try {
             LmrRecords.Found found = awaitStill(name, id, true, deadline);
-            requireMaster(found.lmr(), master, "moving");
+            if (master != null) {
+                requireMaster(found.lmr(), master, "moving");
+            }
             begun = true; // also when the answer is lost
-            if (!records.replace(name, found, found.lmr().withMove(move), deadline)) {
+            if (!found.lmr().shares().equals(before.shares())
+                    || !records.replace(name, found, found.lmr().withMove(move), deadline)) {
                 begun = false;
                 throw new LmrUnavailableException("LMR %d was changed while it was to move; try again".formatted(id));
             }
@@ -235,12 +272,17 @@ final class Masters {
             before = copied.lmr();
         } finally {
             if (!begun) {
-                reclaimer.giveBackLater(extents(before, target));
+                reclaimer.giveBackLater(extents(before, fresh));
             } else if (!done) {
-                settle(name, id, move, copies);
+                settle(name, id, move, fresh, copies);
             }
         }
-        afterMove(name, before, deadline);
+        afterMove(name, before, without(before.shares(), target.shares()), deadline);
+    }
+
+    /** Those of some shares that are none of the others. */
+    private static List<Share> without(List<Share> shares, List<Share> others) {
+        return shares.stream().filter(share -> !others.contains(share)).toList();
     }
 
     /** The record while it says that this move is under way. */
@@ -250,8 +292,9 @@ final class Masters {
                 .orElseThrow(() -> new LmrUnavailableException("LMR %d was changed while it moved".formatted(id)));
     }
 
-    private void afterMove(@Nullable String name, LmrRecord before, Deadline deadline) {
-        reclaimer.giveBackLater(before); // every mapper has paused and forgets the old place before it goes on
+    private void afterMove(@Nullable String name, LmrRecord before, List<Share> left, Deadline deadline) {
+        reclaimer.giveBackLater(
+                extents(before, left)); // every mapper has paused and forgets the old place before it goes on
         try {
             tellAll(name, before.id(), deadline);
         } catch (LiteException e) {
@@ -267,7 +310,11 @@ final class Masters {
 
     /** After a failed move: the record decides whether the last change was made after all. */
     private void settle(
-            @Nullable String name, long id, Move move, Collection<CompletableFuture<@Nullable Void>> copies) {
+            @Nullable String name,
+            long id,
+            Move move,
+            List<Share> fresh,
+            Collection<CompletableFuture<@Nullable Void>> copies) {
         Deadline deadline = Deadline.in(UNDO);
         try {
             Optional<LmrRecords.Found> found = records.find(name, id, deadline);
@@ -278,7 +325,7 @@ final class Masters {
             if (move.equals(current.move())) {
                 undo(name, found.get(), List.copyOf(copies), deadline);
             } else if (!current.shares().equals(move.shares())) {
-                whenOver(List.copyOf(copies), () -> reclaimer.giveBackLater(extents(current, move.shares())));
+                whenOver(List.copyOf(copies), () -> reclaimer.giveBackLater(extents(current, fresh)));
             }
         } catch (LiteException e) {
             // The record says MOVING, and this node will not know of it: whoever meets it undoes it.
@@ -302,11 +349,12 @@ final class Masters {
             quiesce(lmr, move.node(), deadline);
         }
         if (records.replace(name, found, lmr.withState(State.LIVE), deadline)) {
-            whenOver(copies == null ? List.of() : copies, () -> reclaimer.giveBackLater(extents(lmr, move.shares())));
+            List<Share> fresh = without(move.shares(), lmr.shares());
+            whenOver(copies == null ? List.of() : copies, () -> reclaimer.giveBackLater(extents(lmr, fresh)));
             log.info(
-                    "the move of lmr={} to node {} was undone",
+                    "the move of lmr={} to nodes {} was undone",
                     lmr.id(),
-                    move.shares().getFirst().node());
+                    fresh.stream().map(Share::node).toList());
             tellAllThatCan(name, lmr.id(), deadline);
         }
     }
@@ -325,13 +373,16 @@ final class Masters {
                 .whenComplete((none, error) -> then.run());
     }
 
-    /** Every node that holds bytes copies its own, all of them at once, each one piece after the other. */
+    /** Every node that holds bytes which move copies its own, all of them at once, each one piece after the other. */
     private void copyAll(
             LmrRecord from, LmrRecord to, Collection<CompletableFuture<@Nullable Void>> copies, Deadline deadline) {
         AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
         List<CompletableFuture<Void>> shares = new ArrayList<>();
         for (int share = 0; share < from.shares().size(); share++) {
             int first = share;
+            if (to.shares().contains(from.shares().get(share))) {
+                continue; // it stays
+            }
             shares.add(CompletableFuture.runAsync(
                     () -> {
                         try {

@@ -9,6 +9,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
+import dev.lite.api.Placement;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
@@ -27,6 +28,7 @@ import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
+import dev.lite.tier.sync.SyncService;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.EnumSet;
@@ -36,12 +38,17 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongPredicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * LMRs: malloc, map and free, for the sessions of this node and, through {@link NodeCalls}, for other nodes (paper §4.1,
@@ -51,6 +58,7 @@ import org.jspecify.annotations.Nullable;
  * its mappings and said so, only then the extents are free. {@link Reclaimer} carries on where a call's deadline ended.
  */
 final class MemoryService implements NodeCalls.Service, PeerListener {
+    private static final Logger log = LoggerFactory.getLogger(MemoryService.class);
     private static final int ALL_PERMISSIONS = Permission.toBits(EnumSet.allOf(Permission.class));
 
     /** How long a node waits for its own operations before it tells the master that it could not end them. */
@@ -67,6 +75,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private final ArenaAllocator allocator;
     private final ClusterDirectory directory;
     private final PeerLinks links;
+    private final Fencing fencing;
     private final RemoteMemory remoteMemory;
     private final MappingTable mappings = new MappingTable();
     private final AtomicLong lmrCount = new AtomicLong();
@@ -76,12 +85,22 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private final ServedWork served;
     private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
 
+    private final DrainMarks drainMarks = new DrainMarks();
+
+    /** LMRs that are being made here, or were made and are not published. As many as callers of malloc. */
+    private final Set<Long> unpublished = ConcurrentHashMap.newKeySet();
+
+    private LongPredicate isDoubtfulWord = id -> false;
+    private @Nullable SyncService sync;
     private @Nullable ShareAllocation allocation;
+    private @Nullable OperatorActs operatorActs;
+    private @Nullable Orphans orphans;
     private @Nullable LmrCalls lmrCalls;
     private @Nullable RemoteWork remoteWork;
     private @Nullable Reclaimer reclaimer;
     private @Nullable Masters masters;
     private @Nullable Mappers mappers;
+    private @Nullable Takeover takeover;
 
     MemoryService(
             NodeRecord self,
@@ -90,6 +109,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
             ArenaAllocator allocator,
             ClusterDirectory directory,
             PeerLinks links,
+            Fencing fencing,
             RemoteMemory remoteMemory) {
         this.self = self;
         this.config = config;
@@ -97,6 +117,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         this.allocator = allocator;
         this.directory = directory;
         this.links = links;
+        this.fencing = fencing;
         this.remoteMemory = remoteMemory;
         this.records = new LmrRecords(self, directory);
         this.served = new ServedWork(self.id(), arena, allocator, links, remoteMemory);
@@ -107,21 +128,49 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     }
 
     /** The rest of the wiring; before anything else is called. Returns what gives memory back, not started yet. */
-    Reclaimer start(ControlChannel channel, Executor executor) {
+    Reclaimer start(ControlChannel channel, SyncService syncService, Executor executor) {
+        sync = syncService;
         NodeCalls nodeCalls = new NodeCalls(channel);
         LmrCalls calledForLmrs = new LmrCalls(channel);
-        Mappers allMappers = new Mappers(self.id(), directory, links, records, executor);
+        Mappers allMappers = new Mappers(self.id(), directory, links, records, fencing, executor);
         RemoteWork work = new WorkCalls(self.id(), calledForLmrs, allMappers, served, executor);
         Reclaimer nodeReclaimer = new Reclaimer(self.id(), records, allMappers, links, nodeCalls);
         lmrCalls = calledForLmrs;
         mappers = allMappers;
         remoteWork = work;
         reclaimer = nodeReclaimer;
-        ShareAllocation shareAllocation =
-                new ShareAllocation(self, config, arena, allocator, directory, links, nodeCalls, nodeReclaimer);
+        ShareAllocation shareAllocation = new ShareAllocation(
+                self, config, arena, allocator, directory, links, nodeCalls, nodeReclaimer, drainMarks);
         allocation = shareAllocation;
-        masters = new Masters(
+        Relocation relocation = new Relocation(
+                self, directory, links, nodeCalls, shareAllocation, nodeReclaimer, drainMarks, this::room);
+        Masters allMasters = new Masters(
                 self, directory, records, allMappers, calledForLmrs, work, shareAllocation, nodeReclaimer, executor);
+        masters = allMasters;
+        NamedLmrs named = new NamedLmrs(directory, records, executor);
+        takeover = new Takeover(self.id(), directory, named, allMasters, nodeReclaimer, executor);
+        Orphans nodeOrphans = new Orphans(
+                self.id(),
+                allocator,
+                named,
+                this::knows,
+                new LmrMakers(self.id(), links, allMappers, nodeCalls, this::knows),
+                this::free,
+                LiteNode.ORPHAN_GRACE_DEFAULT);
+        orphans = nodeOrphans;
+        operatorActs = new OperatorActs(
+                self,
+                allocator,
+                records,
+                named,
+                allMasters,
+                allMappers,
+                relocation,
+                calledForLmrs,
+                syncService,
+                nodeOrphans,
+                executor,
+                config.deadline());
         return nodeReclaimer;
     }
 
@@ -152,18 +201,30 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 && directory.read(spec.name(), deadline.remaining()).isPresent()) {
             throw nameTaken(spec.name()); // before memory is taken for nothing
         }
-        List<Integer> nodes = allocation().nodesFor(spec.placement());
-        long id = records.id(lmrCount.incrementAndGet());
-        int chunkShift = Layout.chunkShift(spec.size(), nodes.size());
-        List<Share> shares = allocation().allocate(id, spec.size(), chunkShift, nodes, deadline);
+        long id = newId();
+        unpublished.add(id);
+        boolean prepared = false;
+        try {
+            Mapping mapping = prepare(id, owner, principal, spec, deadline);
+            prepared = true;
+            return mapping;
+        } finally {
+            if (!prepared) {
+                unpublished.remove(id);
+            }
+        }
+    }
+
+    private Mapping prepare(long id, Mapping.Owner owner, String principal, LmrSpec spec, Deadline deadline) {
+        ShareAllocation.Placed placed = allocation().place(id, spec.size(), spec.placement(), deadline);
         LmrRecord lmr = new LmrRecord(
                 id,
                 LmrRecord.State.LIVE,
                 spec.size(),
-                chunkShift,
+                placed.chunkShift(),
                 Permission.toBits(spec.defaultPermissions()),
                 Map.of(principal, ALL_PERMISSIONS),
-                shares);
+                placed.shares());
         boolean kept = false;
         try {
             Mapping mapping = newMapping(lmr, spec.name(), ALL_PERMISSIONS, owner, deadline);
@@ -189,6 +250,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 throw nameTaken(name);
             }
             published = true;
+            unpublished.remove(mapping.id());
         } finally {
             if (!published) {
                 discard(mapping);
@@ -202,6 +264,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         mappings.remove(mapping);
         // Also when the directory did not answer: it may have the record, so the reclaimer removes that first.
         reclaimer().reclaimLater(mapping.name().orElse(null), mapping.lmr());
+        unpublished.remove(mapping.id());
     }
 
     private static LmrExistsException nameTaken(String name) {
@@ -289,21 +352,50 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     }
 
     /**
-     * Maps an LMR of the tier's own, whose record the caller has.
+     * Maps an LMR of the tier's own.
      *
+     * @param record reads its record again when it moves just then
      * @throws LmrUnavailableException when a node that it lies on came back without it
      */
-    Mapping mapInternal(LmrRecord lmr, String what, int permissions, Mapping.Owner owner, Deadline deadline) {
-        Mapping mapping = newMapping(lmr, what, permissions, owner, deadline);
-        if (!mappings.add(mapping, mappings.now())) {
-            throw new IllegalStateException("nobody changes LMR %d, which is internal".formatted(lmr.id()));
+    Mapping mapInternal(
+            String name, int permissions, Mapping.Owner owner, Supplier<LmrRecord> record, Deadline deadline) {
+        while (true) {
+            long since = mappings.now();
+            LmrRecord lmr = record.get();
+            if (lmr.state() == LmrRecord.State.MOVING) {
+                awaitMoved(name, lmr.id(), deadline);
+            } else {
+                Mapping mapping = newMapping(lmr, name, permissions, owner, deadline);
+                if (mappings.add(mapping, since)) {
+                    return mapping;
+                }
+            }
+            if (deadline.passed()) {
+                throw deadline.exception("mapping of internal LMR %d, which changes all the time".formatted(lmr.id()));
+            }
         }
-        return mapping;
+    }
+
+    /** A mapping of an internal LMR of this arena that no change of its record reaches: the caller takes care of those. */
+    Mapping mapOwn(LmrRecord lmr, int permissions, Mapping.Owner owner, Deadline deadline) {
+        return newMapping(lmr, null, permissions, owner, deadline);
     }
 
     /** A number for a new LMR. */
     long newId() {
         return records.id(lmrCount.incrementAndGet());
+    }
+
+    /** Memory for a word of the tier's own, at this node unless it takes nothing in. */
+    Share allocateWord(long id, long bytes, Deadline deadline) {
+        return allocation()
+                .place(id, bytes, Placement.local(), deadline)
+                .shares()
+                .getFirst();
+    }
+
+    void giveBackLater(LmrRecord lmr) {
+        reclaimer().giveBackLater(lmr);
     }
 
     private long mappedBase(int node, Deadline deadline) {
@@ -347,6 +439,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     /** Frees a prepared LMR; returns like {@link #free(Mapping, String, Deadline)}. */
     void freePrepared(Mapping mapping, Deadline deadline) {
         reclaimer().reclaim(mapping.name().orElse(null), mapping.lmr(), deadline);
+        unpublished.remove(mapping.id());
     }
 
     void grant(Mapping mapping, String principal, String grantee, Set<Permission> permissions, Deadline deadline) {
@@ -381,6 +474,39 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     @Override
     public void moveMine(long lmrId, String principal, String node, Deadline deadline) {
         masters().move(null, lmrId, principal, node, deadline);
+    }
+
+    @Override
+    public void evacuateMine(long lmrId, int node, Deadline deadline) {
+        operatorActs().evacuate(null, lmrId, node, deadline);
+    }
+
+    /** What this node does for an operator. */
+    OperatorActs operatorActs() {
+        return started(operatorActs);
+    }
+
+    Orphans orphans() {
+        return started(orphans);
+    }
+
+    @Override
+    public boolean knows(long lmrId) {
+        return unpublished.contains(lmrId) || records.knows(lmrId) || isDoubtfulWord.test(lmrId);
+    }
+
+    /** Who says whether a word of a lock or barrier may have a record; before the start. */
+    void setDoubtfulWords(LongPredicate doubtful) {
+        isDoubtfulWord = doubtful;
+    }
+
+    DrainMarks drainMarks() {
+        return drainMarks;
+    }
+
+    @Override
+    public NodeCalls.Room room() {
+        return new NodeCalls.Room(allocator.dataBytes(), drainMarks.isClosed() ? 0 : allocator.freeBytes());
     }
 
     @Override
@@ -428,8 +554,44 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
 
     /** {@link #refresh} for somebody who waits for the end of a move, whose mover may have died. */
     void look(@Nullable String name, long lmrId, Deadline deadline) {
+        if (fencing.isLost()) {
+            return; // nobody goes on before this node has its next registration
+        }
         masters().undoIfForsaken(name, lmrId, deadline);
         refresh(lmrId, deadline);
+    }
+
+    /**
+     * Takes the rights of every mapping away because this node's registration is lost: operations wait, up to their
+     * deadlines, until {@link #resumeAll}. Words of locks and barriers stay usable: whoever draws a ticket is asked for it
+     * under the next registration.
+     */
+    void pauseAll(Deadline deadline) {
+        List<Mapping> all = mappings.changeAll(mapping -> !(mapping.owner() instanceof SyncWords));
+        all.forEach(Mapping::pause);
+        if (!all.isEmpty() && !Mapping.awaitEnd(all, deadline)) {
+            throw deadline.exception(
+                    "ending the operations on %d handles of node %s".formatted(all.size(), self.name()));
+        }
+    }
+
+    /** Somebody is fenced who was not before: what it left unfinished is carried on. Does not block. */
+    void takeOver() {
+        started(takeover).begin();
+    }
+
+    /** Makes every paused mapping follow its record again; one that cannot yet is looked at by whoever waits for it. */
+    void resumeAll(Executor executor) {
+        mappings.find(Mapping::isPaused).stream()
+                .map(Mapping::id)
+                .distinct()
+                .forEach(id -> executor.execute(() -> {
+                    try {
+                        refresh(id, Deadline.in(config.deadline()));
+                    } catch (LiteException e) {
+                        log.info("lmr={} is looked at again when somebody uses it: {}", id, e.getMessage());
+                    }
+                }));
     }
 
     private Optional<LmrRecord> currentRecord(Mapping mapping, Deadline deadline) {
@@ -457,9 +619,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         List<Mapping> disturbed = ofLmr.stream()
                 .filter(mapping -> moving
                         || !mapping.lmr().shares().equals(lmr.shares())
-                        || (mapping.granted()
-                                        & ~lmr.permissionsOf(mapping.owner().principal()))
-                                != 0)
+                        || (mapping.granted() & ~mapping.owner().allowed(lmr)) != 0)
                 .toList();
         disturbed.forEach(Mapping::pause);
         if (!disturbed.isEmpty() && !Mapping.awaitEnd(disturbed, deadline)) {
@@ -474,7 +634,11 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         long[] places = Layout.places(lmr, node -> mappedBase(node, deadline));
         for (Mapping mapping : ofLmr) {
             if (mapping.isPaused()) {
-                mapping.resume(lmr, places, lmr.permissionsOf(mapping.owner().principal()));
+                boolean elsewhere = !mapping.lmr().shares().equals(lmr.shares());
+                mapping.resume(lmr, places, mapping.owner().allowed(lmr));
+                if (elsewhere) {
+                    mapping.owner().moved(lmr.id());
+                }
             }
         }
     }
@@ -488,10 +652,12 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     /** Frees an LMR in the background; for a session's end. */
     void freeLater(@Nullable String name, LmrRecord lmr) {
         reclaimer().reclaimLater(name, lmr);
+        unpublished.remove(lmr.id());
     }
 
     @Override
     public List<Run> allocate(long lmrId, long chunkBytes, long count) {
+        started(sync).memoryGiven(lmrId);
         return allocation().allocateHere(lmrId, chunkBytes, count);
     }
 

@@ -8,7 +8,9 @@ import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 /** The calls that nodes make to each other, as methods: this side encodes, {@link Service} is called at the other one. */
 final class NodeCalls {
@@ -20,6 +22,11 @@ final class NodeCalls {
     private static final byte FREE = 2;
     private static final byte REVOKE = 3;
     private static final byte BIND_FUNCTION = 32;
+    private static final byte ROOM = 33;
+    private static final byte KNOWN = 34;
+
+    /** How many LMRs one message asks for. */
+    private static final int KNOWN_MAX = 200;
 
     /** What a node does for others. Runs on virtual threads; may block; throws {@link dev.lite.api.LiteException}s. */
     interface Service extends LmrCalls.Service {
@@ -29,8 +36,26 @@ final class NodeCalls {
         /** Takes extents of an LMR back; those that are back already are passed over. */
         void free(long lmrId, List<Run> runs);
 
+        /** How full this node is. */
+        Room room();
+
+        /** Whether this process made an LMR and knows of it: one without a name, or one that is only just being made. */
+        boolean knows(long lmrId);
+
         /** Ends every mapping of the LMR on this node, and returns when nobody here can touch it any more. */
         void revoke(long lmrId);
+    }
+
+    /**
+     * How full a node is.
+     *
+     * @param dataBytes what its arena holds at most
+     * @param freeBytes what is free of that; 0 when it takes nothing in
+     */
+    record Room(long dataBytes, long freeBytes) {
+        long usedBytes() {
+            return dataBytes - freeBytes;
+        }
     }
 
     /** What a node does for the calls of others; likewise. */
@@ -63,6 +88,38 @@ final class NodeCalls {
             writeRuns(request, some);
             channel.call(node, request.array(), deadline);
         }
+    }
+
+    /** Those of some LMRs that the node which made them knows; see {@link Service#knows}. */
+    Set<Long> known(int node, List<Long> ids, Deadline deadline) {
+        Set<Long> known = new HashSet<>();
+        for (int from = 0; from < ids.size(); from += KNOWN_MAX) {
+            List<Long> some = ids.subList(from, Math.min(ids.size(), from + KNOWN_MAX));
+            ByteBuffer request = ByteBuffer.allocate(9 + some.size() * Long.BYTES);
+            request.put(KNOWN).putLong(some.size());
+            some.forEach(request::putLong);
+            ByteBuffer reply = channel.call(node, request.array(), deadline);
+            some.stream().filter(id -> reply.get() != 0).forEach(known::add);
+        }
+        return known;
+    }
+
+    private static byte[] known(Service service, long count, ByteBuffer request) {
+        if (count < 0 || count > request.remaining() / Long.BYTES) {
+            throw new IllegalArgumentException("%d ids in %d bytes".formatted(count, request.remaining()));
+        }
+        byte[] known = new byte[(int) count];
+        for (int index = 0; index < known.length; index++) {
+            known[index] = (byte) (service.knows(request.getLong()) ? 1 : 0);
+        }
+        return known;
+    }
+
+    Room room(int node, Deadline deadline) {
+        byte[] request = new byte[9];
+        request[0] = ROOM;
+        ByteBuffer reply = channel.call(node, request, deadline);
+        return new Room(reply.getLong(), reply.getLong());
     }
 
     void revoke(int node, long lmrId, Deadline deadline) {
@@ -123,6 +180,16 @@ final class NodeCalls {
                     }
                     case BIND_FUNCTION -> {
                         return bindFunction(rpc, node, lmrId, request);
+                    }
+                    case KNOWN -> {
+                        return known(service, lmrId, request); // a count is in the place of the id
+                    }
+                    case ROOM -> {
+                        Room room = service.room();
+                        return ByteBuffer.allocate(2 * Long.BYTES)
+                                .putLong(room.dataBytes())
+                                .putLong(room.freeBytes())
+                                .array();
                     }
                     case FREE -> service.free(lmrId, readRuns(request));
                     case REVOKE -> service.revoke(lmrId);

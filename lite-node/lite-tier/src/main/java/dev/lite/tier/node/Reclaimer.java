@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -30,8 +31,7 @@ import org.slf4j.LoggerFactory;
  *   <li>the record is gone.
  * </ol>
  *
- * <p>A node counts as gone when the directory does not list it and its connection is cut. One background thread
- * ("lite-reclaim") takes over what a caller's deadline left undone.
+ * <p>A node counts as gone when it is fenced ({@link Fencing}). One background thread ("lite-reclaim") takes over what a caller's deadline left undone.
  */
 final class Reclaimer implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(Reclaimer.class);
@@ -45,6 +45,7 @@ final class Reclaimer implements AutoCloseable {
     private final PeerLinks links;
     private final NodeCalls calls;
     private final LinkedBlockingQueue<Reclamation> queue = new LinkedBlockingQueue<>();
+    private final Set<Long> takenOver = ConcurrentHashMap.newKeySet(); // those of others among the pending ones
     private final AtomicInteger pending = new AtomicInteger();
     private final Thread thread;
     private final AtomicInteger hopeless = new AtomicInteger(); // pending ones that wait for disconnected nodes only
@@ -79,6 +80,14 @@ final class Reclaimer implements AutoCloseable {
     /** Reclaims an LMR in the background, whatever its record says. */
     void reclaimLater(@Nullable String name, LmrRecord lmr) {
         enqueue(new Reclamation(name, lmr, false));
+    }
+
+    /** {@link #reclaimLater} of an LMR that another node began to free; once, however often it is asked for meanwhile. */
+    void takeOver(String name, LmrRecord lmr) {
+        if (takenOver.add(lmr.id())) {
+            log.info("freeing lmr={} name={} is taken over", lmr.id(), name);
+            reclaimLater(name, lmr);
+        }
     }
 
     /**
@@ -118,6 +127,7 @@ final class Reclaimer implements AutoCloseable {
                     hopeless.set(0);
                 } else if (attempt(next)) {
                     pending.decrementAndGet();
+                    takenOver.remove(next.lmr.id());
                 } else {
                     again.add(next);
                     if (next.isHopeless()) {

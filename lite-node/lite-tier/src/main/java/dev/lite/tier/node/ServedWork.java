@@ -2,6 +2,7 @@ package dev.lite.tier.node;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrFreedException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.os.RawMemory;
@@ -134,6 +135,10 @@ final class ServedWork {
         Running entry = new Running(caller, new CountDownLatch(1));
         running.add(entry);
         try {
+            // Who acknowledges that a node was cut has waited for its work: none may begin afterwards.
+            if (caller != self && links.peer(caller) == null) {
+                throw new NodeUnreachableException("the connection with node %d is gone".formatted(caller));
+            }
             work.run();
         } finally {
             running.remove(entry);

@@ -10,16 +10,24 @@ import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.tier.Deadline;
 import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.PeerLinks;
 import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Takes memory for LMRs, here and at other nodes, where their placement says. Any thread. */
 final class ShareAllocation implements Masters.Allocation {
+    private static final Logger log = LoggerFactory.getLogger(ShareAllocation.class);
+
     private final NodeRecord self;
     private final LiteNodeConfig config;
     private final NodeArena arena;
@@ -28,6 +36,7 @@ final class ShareAllocation implements Masters.Allocation {
     private final PeerLinks links;
     private final NodeCalls calls;
     private final Reclaimer reclaimer;
+    private final DrainMarks drainMarks;
     private final AtomicInteger turn = new AtomicInteger();
 
     ShareAllocation(
@@ -38,7 +47,8 @@ final class ShareAllocation implements Masters.Allocation {
             ClusterDirectory directory,
             PeerLinks links,
             NodeCalls calls,
-            Reclaimer reclaimer) {
+            Reclaimer reclaimer,
+            DrainMarks drainMarks) {
         this.self = self;
         this.config = config;
         this.arena = arena;
@@ -47,39 +57,88 @@ final class ShareAllocation implements Masters.Allocation {
         this.links = links;
         this.calls = calls;
         this.reclaimer = reclaimer;
+        this.drainMarks = drainMarks;
     }
 
-    /** The ids of the nodes that a placement means now. */
-    List<Integer> nodesFor(Placement placement) {
+    /**
+     * Memory for an LMR.
+     *
+     * @param chunkShift how it is cut
+     * @param shares one for every node
+     */
+    record Placed(int chunkShift, List<Share> shares) {}
+
+    /**
+     * Takes memory for a new LMR where its placement says. A node that takes nothing in just now is passed over, unless it is
+     * named.
+     */
+    Placed place(long lmrId, long size, Placement placement, Deadline deadline) {
+        Set<Integer> refusing = new HashSet<>();
+        while (true) {
+            List<Integer> nodes = nodesFor(placement, refusing);
+            int chunkShift = Layout.chunkShift(size, nodes.size());
+            int known = refusing.size();
+            try {
+                return new Placed(chunkShift, allocate(lmrId, size, chunkShift, nodes, refusing, deadline));
+            } catch (NodeUnreachableException e) {
+                boolean tryOthers = refusing.size() > known && !(placement instanceof Placement.OnNodes);
+                if (!tryOthers || deadline.passed()) {
+                    throw e;
+                }
+                log.debug("lmr={} goes elsewhere: {}", lmrId, e.getMessage());
+            }
+        }
+    }
+
+    /** The ids of the nodes that a placement means now, without those that are drained or refuse. */
+    private List<Integer> nodesFor(Placement placement, Set<Integer> refusing) {
         List<NodeRecord> live = directory.nodes();
+        List<NodeRecord> open = live.stream()
+                .filter(node -> !drainMarks.isDraining(node.name()) && !refusing.contains(node.id()))
+                .toList();
+        if (open.isEmpty() && refusing.isEmpty()) {
+            open = live; // where everybody is to go, nobody can
+        }
         return switch (placement) {
-            case Placement.Local local -> List.of(self.id());
-            case Placement.RoundRobin roundRobin ->
-                live.isEmpty()
-                        ? List.of(self.id())
-                        : List.of(live.get(Math.floorMod(turn.getAndIncrement(), live.size()))
-                                .id());
+            case Placement.Local local -> {
+                boolean here = open.isEmpty() || open.stream().anyMatch(node -> node.id() == self.id());
+                yield List.of(here ? self.id() : next(open));
+            }
+            case Placement.RoundRobin roundRobin -> List.of(open.isEmpty() ? self.id() : next(open));
             case Placement.Spread spread ->
-                live.isEmpty()
+                open.isEmpty()
                         ? List.of(self.id())
-                        : live.stream().map(NodeRecord::id).toList();
-            case Placement.OnNodes onNodes ->
-                onNodes.nodes().stream()
-                        .distinct()
-                        .map(name -> live.stream()
-                                .filter(node -> node.name().equals(name))
-                                .findFirst()
-                                .orElseThrow(() -> new NodeUnreachableException(
-                                        "node \"%s\" is no live node of cluster \"%s\"; live are %s"
-                                                .formatted(
-                                                        name,
-                                                        config.cluster(),
-                                                        live.stream()
-                                                                .map(NodeRecord::name)
-                                                                .toList())))
-                                .id())
-                        .toList();
+                        : open.stream().map(NodeRecord::id).toList();
+            case Placement.OnNodes onNodes -> named(onNodes.nodes(), live);
         };
+    }
+
+    private int next(List<NodeRecord> open) {
+        return open.get(Math.floorMod(turn.getAndIncrement(), open.size())).id();
+    }
+
+    private List<Integer> named(List<String> names, List<NodeRecord> live) {
+        List<Integer> nodes = new ArrayList<>();
+        for (String name : new LinkedHashSet<>(names)) {
+            int id = live.stream()
+                    .filter(node -> node.name().equals(name))
+                    .findFirst()
+                    .orElseThrow(() ->
+                            new NodeUnreachableException("node \"%s\" is no live node of cluster \"%s\"; live are %s"
+                                    .formatted(
+                                            name,
+                                            config.cluster(),
+                                            live.stream().map(NodeRecord::name).toList())))
+                    .id();
+            if (!drainMarks.isDraining(name)) {
+                nodes.add(id);
+            }
+        }
+        if (nodes.isEmpty()) {
+            throw new NodeUnreachableException(
+                    "of the nodes %s none takes new memory: all are being drained".formatted(names));
+        }
+        return nodes;
     }
 
     /**
@@ -89,38 +148,70 @@ final class ShareAllocation implements Masters.Allocation {
      */
     @Override
     public List<Share> allocate(long lmrId, long size, int chunkShift, List<Integer> nodes, Deadline deadline) {
-        long chunkBytes = 1L << chunkShift;
+        return allocate(lmrId, size, chunkShift, nodes, new HashSet<>(), deadline);
+    }
+
+    private List<Share> allocate(
+            long lmrId, long size, int chunkShift, List<Integer> nodes, Set<Integer> refusing, Deadline deadline) {
+        int shares = (int) Math.min(nodes.size(), chunks(size, chunkShift));
+        List<Share> allocated = new ArrayList<>();
+        boolean whole = false;
+        try {
+            for (int index = 0; index < shares; index++) {
+                int node = nodes.get(index);
+                try {
+                    allocated.add(allocateShare(lmrId, size, chunkShift, shares, index, node, deadline));
+                } catch (NodeUnreachableException e) {
+                    refusing.add(node);
+                    throw e;
+                }
+            }
+            whole = true;
+            return allocated;
+        } finally {
+            if (!whole) {
+                giveBack(lmrId, size, chunkShift, allocated);
+            }
+        }
+    }
+
+    private static long chunks(long size, int chunkShift) {
         long chunks = ((size - 1) >>> chunkShift) + 1;
         if (chunks > Integer.MAX_VALUE - 8) {
             throw new LimitExceededException("an LMR of %d bytes has %d chunks of %d bytes; the limit is %d"
-                    .formatted(size, chunks, chunkBytes, Integer.MAX_VALUE - 8));
+                    .formatted(size, chunks, 1L << chunkShift, Integer.MAX_VALUE - 8));
         }
-        int shares = (int) Math.min(nodes.size(), chunks);
+        return chunks;
+    }
+
+    /** {@inheritDoc} */
+    @Override
+    public Share allocateShare(
+            long lmrId, long size, int chunkShift, int shares, int index, int node, Deadline deadline) {
+        long chunks = chunks(size, chunkShift);
+        long chunkBytes = 1L << chunkShift;
         long tailBytes = size - (chunks - 1) * chunkBytes;
-        int tailShare = (int) ((chunks - 1) % shares);
-        List<Share> allocated = new ArrayList<>();
+        long count = (chunks - index + shares - 1) / shares;
+        boolean hasTail = index == (int) ((chunks - 1) % shares);
+        UUID arenaId = arenaId(node, deadline);
+        List<Run> runs = new ArrayList<>();
+        boolean whole = false;
         try {
-            for (int index = 0; index < shares; index++) {
-                long count = (chunks - index + shares - 1) / shares;
-                boolean hasTail = index == tailShare;
-                List<Run> runs = new ArrayList<>();
-                UUID arenaId = arenaId(nodes.get(index), deadline);
-                allocated.add(new Share(nodes.get(index), arenaId, runs));
-                try {
-                    allocate(runs, nodes.get(index), lmrId, chunkBytes, hasTail ? count - 1 : count, deadline);
-                    if (hasTail) {
-                        allocate(runs, nodes.get(index), lmrId, tailBytes, 1, deadline);
-                    }
-                } finally {
-                    allocated.set(index, new Share(nodes.get(index), arenaId, runs));
-                }
+            allocate(runs, node, lmrId, chunkBytes, hasTail ? count - 1 : count, deadline);
+            if (hasTail) {
+                allocate(runs, node, lmrId, tailBytes, 1, deadline);
             }
-            return allocated;
-        } catch (RuntimeException | Error e) {
-            reclaimer.giveBackLater(
-                    new LmrRecord(lmrId, LmrRecord.State.FREEING, size, chunkShift, 0, Map.of(), allocated));
-            throw e;
+            whole = true;
+            return new Share(node, arenaId, runs);
+        } finally {
+            if (!whole) {
+                giveBack(lmrId, size, chunkShift, List.of(new Share(node, arenaId, runs)));
+            }
         }
+    }
+
+    private void giveBack(long lmrId, long size, int chunkShift, List<Share> shares) {
+        reclaimer.giveBackLater(new LmrRecord(lmrId, LmrRecord.State.FREEING, size, chunkShift, 0, Map.of(), shares));
     }
 
     UUID arenaId(int node, Deadline deadline) {
@@ -145,6 +236,10 @@ final class ShareAllocation implements Masters.Allocation {
         if (chunkBytes <= 0 || count <= 0 || count > allocator.dataBytes() / chunkBytes) {
             throw new LimitExceededException("node %s: %d chunks of %d bytes are asked for; its arena has %d bytes"
                     .formatted(self.name(), count, chunkBytes, allocator.dataBytes()));
+        }
+        if (drainMarks.isClosed()) {
+            throw new NodeUnreachableException(
+                    "node %s is being drained: it takes no new memory".formatted(self.name()));
         }
         return allocator.allocate(lmrId, chunkBytes, count, NodeCalls.RUNS_MAX).stream()
                 .map(run -> new Run(run.offset(), run.length(), run.entry()))

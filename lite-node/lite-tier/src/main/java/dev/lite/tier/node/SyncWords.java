@@ -23,12 +23,15 @@ import dev.lite.tier.sync.SyncWord;
 import dev.lite.tier.sync.WordRef;
 import dev.lite.tier.sync.WordStore;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -53,6 +56,11 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
     /** Words whose record the directory may have or not; the same one is offered again. */
     private final Map<String, LmrRecord> doubtful = new ConcurrentHashMap<>();
 
+    private volatile LongConsumer onMove = id -> {};
+
+    /** Of the words whose home this node is; changes of a record do not reach them. */
+    private final Set<Mapping> own = ConcurrentHashMap.newKeySet();
+
     SyncWords(
             int self,
             NodeArena arena,
@@ -70,14 +78,32 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
 
     @Override
     public SyncWord open(Kind kind, String name, Deadline until) {
-        String record = ClusterDirectory.INTERNAL_PREFIX + kind.name().toLowerCase(Locale.ROOT) + "/" + name;
-        String what = "%s \"%s\"".formatted(kind.name().toLowerCase(Locale.ROOT), name);
-        LmrRecord lmr = read(record, until).orElseGet(() -> make(record, until));
-        doubtful.remove(record);
-        Share share = lmr.shares().getFirst();
-        Run run = share.runs().getFirst();
-        WordRef ref = new WordRef(share.node(), share.arena(), lmr.id(), run.offset(), run.entry());
-        return word(ref, memory.mapInternal(lmr, what, Permission.ATOMIC.bit(), this, until));
+        String record = prefix(kind) + name;
+        Mapping mapping = memory.mapInternal(
+                record,
+                Permission.ATOMIC.bit(),
+                this,
+                () -> {
+                    LmrRecord lmr = read(record, until).orElseGet(() -> make(record, until));
+                    doubtful.remove(record);
+                    return lmr;
+                },
+                until);
+        return new SyncWord(mapping);
+    }
+
+    private static String prefix(Kind kind) {
+        return ClusterDirectory.INTERNAL_PREFIX + kind.name().toLowerCase(Locale.ROOT) + "/";
+    }
+
+    /** Whether the directory may have a record of a word, whose creation it did not answer. */
+    boolean isDoubtful(long id) {
+        return doubtful.values().stream().anyMatch(lmr -> lmr.id() == id);
+    }
+
+    /** Whether a record's name is that of a word. */
+    static boolean isWord(String record) {
+        return Arrays.stream(Kind.values()).anyMatch(kind -> record.startsWith(prefix(kind)));
     }
 
     private Optional<LmrRecord> read(String record, Deadline until) {
@@ -91,26 +117,25 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
                 throw new LimitExceededException("%d new locks and barriers wait for the directory; the limit is %d"
                         .formatted(doubtful.size(), DOUBTFUL_MAX));
             }
-            lmr = allocate();
+            lmr = allocate(until);
             doubtful.put(record, lmr);
         }
         if (directory.create(record, lmr.encode(), until.remaining())) {
             return lmr;
         }
-        memory.free(lmr.id(), lmr.shares().getFirst().runs()); // another node was faster
+        memory.giveBackLater(lmr); // another node was faster
         doubtful.remove(record);
         return read(record, until)
                 .orElseThrow(() -> new ClusterUnavailableException(
                         "the record of a lock or barrier is gone again, which nobody removes"));
     }
 
-    private LmrRecord allocate() {
+    private LmrRecord allocate(Deadline until) {
         long id = memory.newId();
-        List<Run> runs = memory.allocate(id, SyncWord.BYTES, 1);
-        return record(id, runs.getFirst());
+        return record(id, memory.allocateWord(id, SyncWord.BYTES, until));
     }
 
-    private LmrRecord record(long id, Run run) {
+    private static LmrRecord record(long id, Share share) {
         return new LmrRecord(
                 id,
                 LmrRecord.State.LIVE,
@@ -118,7 +143,7 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
                 Layout.chunkShift(SyncWord.BYTES, 1),
                 0,
                 Map.of(),
-                List.of(new Share(self, arena.id(), List.of(run))));
+                List.of(share));
     }
 
     @Override
@@ -128,24 +153,17 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
                     "node %s has no word at offset %d for the lock or barrier %d; it came back with a new arena"
                             .formatted(memory.nodeName(self), ref.offset(), ref.lmrId()));
         }
-        LmrRecord lmr = record(ref.lmrId(), new Run(ref.offset(), SyncWord.BYTES, ref.entry()));
-        return word(
-                ref,
-                memory.mapInternal(
-                        lmr, "queue %d".formatted(ref.lmrId()), Permission.ATOMIC.bit(), this, Deadline.in(deadline)));
-    }
-
-    /** A word that is not mapped is reached by posts of its own, which end at the caller's deadline. */
-    private SyncWord word(WordRef ref, Mapping mapping) {
-        return new SyncWord(ref, mapping.isOneMappedExtent() ? mapping : null, memory.remoteMemory());
+        Run run = new Run(ref.offset(), SyncWord.BYTES, ref.entry());
+        LmrRecord lmr = record(ref.lmrId(), new Share(self, arena.id(), List.of(run)));
+        Mapping mapping = memory.mapOwn(lmr, Permission.ATOMIC.bit(), this, Deadline.in(deadline));
+        own.add(mapping);
+        return new SyncWord(mapping);
     }
 
     @Override
     public void giveBack(SyncWord word) {
-        Mapping mapping = word.mapping();
-        if (mapping != null) {
-            mapping.unmap();
-        }
+        own.remove(word.mapping());
+        word.mapping().unmap();
     }
 
     @Override
@@ -171,6 +189,22 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
     @Override
     public String principal() {
         return "";
+    }
+
+    /** Who is told the id of a word that has got another home; does not block. */
+    void onMove(LongConsumer action) {
+        onMove = action;
+    }
+
+    @Override
+    public void moved(long lmrId) {
+        onMove.accept(lmrId);
+    }
+
+    /** Whatever the record says: no principal may use a word, and the tier always may. */
+    @Override
+    public int allowed(LmrRecord lmr) {
+        return Permission.ATOMIC.bit();
     }
 
     @Override
@@ -202,16 +236,23 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
         return new UnsupportedOperationException("a lock or barrier has no master");
     }
 
-    /** Nothing to do: no record of a lock or barrier ever changes. */
     @Override
-    public void refresh(@Nullable String name, long lmrId, Deadline until) {}
+    public void refresh(@Nullable String name, long lmrId, Deadline until) {
+        try {
+            memory.look(name, lmrId, until);
+        } catch (LiteException e) {
+            log.debug("the record of the word {} cannot be followed now: {}", lmrId, e.getMessage());
+        }
+    }
 
     /** Ends every use of the words; for the node's end. */
     @Override
     public void close() {
         LiteException why = new LmrUnavailableException("node %s stops".formatted(memory.nodeName(self)));
         try {
-            memory.endAll(memory.mappingsOf(this), why);
+            List<Mapping> all = new ArrayList<>(memory.mappingsOf(this));
+            all.addAll(own);
+            memory.endAll(all, why);
         } catch (LiteTimeoutException e) {
             log.info("locks and barriers ended: {}", e.getMessage());
         }

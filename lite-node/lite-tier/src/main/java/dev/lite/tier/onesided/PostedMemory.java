@@ -15,11 +15,10 @@ import dev.lite.tier.peer.PollWaiter;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.UUID;
-import java.util.concurrent.ArrayBlockingQueue;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,7 +42,11 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
 
     private final PeerLinks links;
     private final Buffer[] buffers = new Buffer[BUFFERS];
-    private final BlockingQueue<Buffer> free = new ArrayBlockingQueue<>(BUFFERS);
+
+    // For those who found no buffer free; the others take no lock.
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition freed = lock.newCondition();
+    private final AtomicInteger waiting = new AtomicInteger();
 
     /**
      * @param memory the address of {@link #BUFFERS} × {@link #BUFFER_BYTES} bytes of the registered arena, this object's own
@@ -52,7 +55,6 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         this.links = links;
         for (int index = 0; index < BUFFERS; index++) {
             buffers[index] = new Buffer(index, memory + (long) index * BUFFER_BYTES);
-            free.add(buffers[index]);
         }
         links.addListener(this);
     }
@@ -192,30 +194,46 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         }
     }
 
+    /** Looks first at the one that this thread, and hardly another one, had last. */
     private @Nullable Buffer takeIfFree() {
-        Buffer buffer = free.poll();
-        if (buffer != null) {
-            buffer.take();
+        int first = (int) Thread.currentThread().threadId();
+        for (int i = 0; i < BUFFERS; i++) {
+            Buffer buffer = buffers[(first + i) & (BUFFERS - 1)];
+            if (buffer.takeIfFree()) {
+                return buffer;
+            }
         }
-        return buffer;
+        return null;
     }
 
     private Buffer take(Operation operation, int node, Deadline deadline) {
         Buffer ready = takeIfFree();
-        if (ready != null) {
-            return ready;
-        }
+        return ready != null ? ready : awaitFree(operation, node, deadline);
+    }
+
+    private Buffer awaitFree(Operation operation, int node, Deadline deadline) {
+        lock.lock();
+        waiting.incrementAndGet();
         try {
-            Buffer buffer = free.poll(deadline.remainingNs(), TimeUnit.NANOSECONDS);
-            if (buffer == null) {
-                throw deadline.exception(
-                        "%s of memory on node %d, waiting for one of %d buffers".formatted(operation, node, BUFFERS));
+            while (true) {
+                // Who frees one later than this look sees that somebody waits.
+                Buffer buffer = takeIfFree();
+                if (buffer != null) {
+                    return buffer;
+                }
+                long leftNs = deadline.remainingNs();
+                if (leftNs == 0) {
+                    throw deadline.exception("%s of memory on node %d, waiting for one of %d buffers"
+                            .formatted(operation, node, BUFFERS));
+                }
+                long unused = freed.awaitNanos(leftNs);
             }
-            buffer.take();
-            return buffer;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new LmrUnavailableException("interrupted in a %s of memory on node %d".formatted(operation, node), e);
+        } finally {
+            waiting.decrementAndGet();
+            lock.unlock();
         }
     }
 
@@ -326,7 +344,6 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             return;
         }
         if (buffer.end(error == null ? Buffer.DONE : Buffer.FAILED)) {
-            buffer.state.set(Buffer.OWNED);
             release(buffer); // its caller gave up
         } else {
             buffer.signal();
@@ -341,8 +358,16 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     }
 
     private void release(Buffer buffer) {
-        if (!free.offer(buffer)) {
+        if (buffer.state.getAndSet(Buffer.FREE) == Buffer.FREE) {
             throw new IllegalStateException("bounce buffer %d was given back twice".formatted(buffer.index));
+        }
+        if (waiting.get() > 0) {
+            lock.lock();
+            try {
+                freed.signal();
+            } finally {
+                lock.unlock();
+            }
         }
     }
 
@@ -360,10 +385,11 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         static final int DONE = 2;
         static final int FAILED = 3;
         static final int ABANDONED = 4; // posted, and nobody waits
+        static final int FREE = 5;
 
         final int index;
         final long address;
-        private final AtomicInteger state = new AtomicInteger();
+        private final AtomicInteger state = new AtomicInteger(FREE);
         private volatile long context;
 
         Buffer(int index, long address) {
@@ -372,11 +398,14 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             this.context = index;
         }
 
-        /** A new owner and a new context, so that a completion can only ever be its own. */
-        void take() {
+        /** A new owner and a new context, so that a completion can only ever be its own; whether it was free. */
+        boolean takeIfFree() {
+            if (state.get() != FREE || !state.compareAndSet(FREE, OWNED)) {
+                return false;
+            }
             long former = context;
             context = former + BUFFERS;
-            state.set(OWNED);
+            return true;
         }
 
         @Override

@@ -8,8 +8,10 @@ public final class Peer {
     private final FabricEndpoint endpoint;
     private final String fabric;
     private final PollRole pollRole;
+    private final long incarnation;
 
-    Peer(Hello hello, FabricEndpoint endpoint, String fabric, PollRole pollRole) {
+    Peer(Hello hello, long incarnation, FabricEndpoint endpoint, String fabric, PollRole pollRole) {
+        this.incarnation = incarnation;
         this.pollRole = pollRole;
         this.hello = hello;
         this.endpoint = endpoint;
@@ -24,6 +26,11 @@ public final class Peer {
     /** What it said of itself. */
     public Hello hello() {
         return hello;
+    }
+
+    /** The registration that its process had when it connected, as far as it was heard of; 0 when it was not. */
+    public long incarnation() {
+        return incarnation;
     }
 
     /** The connection. */

@@ -1,6 +1,7 @@
 package dev.lite.tier.peer;
 
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.cluster.Epoch;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricConfig;
@@ -12,10 +13,12 @@ import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.Deadline;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -28,7 +31,8 @@ import org.slf4j.LoggerFactory;
 /**
  * This node's connections. Of two nodes the one with the larger id connects, over the first fabric of its configuration
  * that the other one offers too; it tries again while the directory lists the other as live. A connection that the
- * directory forgets is kept: the directory may be the one that is ill.
+ * directory forgets is kept: the directory may be the one that is ill. One with a process that an {@link Epoch} removed is
+ * cut, and none is made or accepted any more ({@link #setEpoch}).
  *
  * <p>Any thread may ask. Each fabric has a {@link PollRole}; one thread ("lite-links") makes connections.
  */
@@ -55,7 +59,17 @@ public final class PeerLinks implements AutoCloseable {
     private List<NodeRecord> live = List.of();
     private final Map<Integer, FabricEndpoint> connecting = new HashMap<>();
     private final Map<Integer, String> troubles = new TreeMap<>();
+    /** Connected, and not told yet that they are gone: at most two for each node in practice, an old and a new one. */
+    private final Set<Peer> linked = new HashSet<>();
+    /** Who may have this node's memory mapped: one for each process of this host that ever connected and has not ended. */
+    private final Map<Remote, FabricEndpoint> mappers = new HashMap<>();
+
+    private Epoch epoch = Epoch.NONE;
+    private boolean suspended;
     private boolean closed;
+
+    /** A process of a node, by the number in its {@link Hello} and its registrations. */
+    private record Remote(int node, long process) {}
 
     /**
      * Opens the fabrics.
@@ -126,6 +140,121 @@ public final class PeerLinks implements AutoCloseable {
         }
     }
 
+    /**
+     * Cuts the connections with everybody whom an epoch removed, and makes and accepts none with them. Takes at most as long
+     * as closing their endpoints does.
+     */
+    public void setEpoch(Epoch newEpoch) {
+        List<Peer> removed;
+        lock.lock();
+        try {
+            if (newEpoch.number() < epoch.number()) {
+                return; // another thread was faster with a later one
+            }
+            epoch = newEpoch;
+            removed = linked.stream()
+                    .filter(peer -> isRemoved(peer.id(), peer.incarnation()))
+                    .toList();
+        } finally {
+            lock.unlock();
+        }
+        // Not under the lock: a driver may wait for the peer here, and its handler for the lock.
+        for (Peer peer : removed) {
+            log.info(
+                    "cutting the connection with node={} removed-by={}",
+                    peer.hello().node(),
+                    newEpoch.number());
+            peer.endpoint().close();
+        }
+    }
+
+    private boolean isRemoved(int node, long incarnation) {
+        return isRemoved(epoch, node, incarnation);
+    }
+
+    /** An incarnation that is not known may be any. */
+    private static boolean isRemoved(Epoch by, int node, long incarnation) {
+        long upTo = by.removedUpTo(node);
+        return upTo > 0 && incarnation <= upTo;
+    }
+
+    /**
+     * Whether nobody whom an epoch removed can touch this node's memory any more: no connection is left, and whoever had the
+     * memory mapped has ended, or has another registration, before which it gave up what it had.
+     */
+    public boolean isCut(Epoch by) {
+        lock.lock();
+        try {
+            mappers.values().removeIf(endpoint -> !endpoint.isMappedByPeer());
+            return epoch.number() >= by.number() // so that nobody is admitted any more who was removed by it
+                    && linked.stream().noneMatch(peer -> isRemoved(by, peer.id(), peer.incarnation()))
+                    && mappers.keySet().stream()
+                            .noneMatch(remote ->
+                                    isRemoved(by, remote.node(), incarnationOf(remote.node(), remote.process())));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Cuts every connection, and makes and accepts none before {@link #resume}. Takes at most as long as closing the endpoints
+     * does.
+     */
+    public void suspend() {
+        List<FabricEndpoint> all = new ArrayList<>();
+        lock.lock();
+        try {
+            suspended = true;
+            linked.forEach(peer -> all.add(peer.endpoint()));
+            all.addAll(connecting.values());
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+        all.forEach(FabricEndpoint::close);
+    }
+
+    /** Whether every connection that {@link #suspend} cut is gone. */
+    public boolean isSuspended() {
+        lock.lock();
+        try {
+            return suspended && linked.isEmpty() && connecting.isEmpty();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends {@link #suspend}. */
+    public void resume() {
+        lock.lock();
+        try {
+            suspended = false;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** The registration of a connected process now, as far as it was heard of; else 0. */
+    public long incarnationOf(Peer peer) {
+        lock.lock();
+        try {
+            return incarnationOf(peer.id(), peer.hello().instance());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** The registration of a process, as far as it was heard of; else 0. Under the lock. */
+    private long incarnationOf(int node, long process) {
+        for (NodeRecord record : live) {
+            if (record.id() == node && record.process() == process) {
+                return record.incarnation();
+            }
+        }
+        return 0;
+    }
+
     /** The poll role of the preferred fabric, for who waits for peers on any; null when there is no fabric. */
     public @Nullable PollRole pollRole() {
         return pollRoles.isEmpty() ? null : pollRoles.values().iterator().next();
@@ -184,6 +313,11 @@ public final class PeerLinks implements AutoCloseable {
                 if (peer != null) {
                     return peer;
                 }
+                if (suspended) {
+                    // Who asked before must not go on afterwards: what it is about may have changed meanwhile.
+                    throw new NodeUnreachableException("node %s has no connection to node %d: its registration is lost"
+                            .formatted(self.node(), node));
+                }
                 long remaining = deadline.remainingNs();
                 if (remaining == 0 || closed) {
                     throw new NodeUnreachableException("node %s has no connection to node %d: %s"
@@ -217,7 +351,11 @@ public final class PeerLinks implements AutoCloseable {
 
     private void connectIfMissing(NodeRecord node) {
         int id = node.id();
-        if (id >= self.nodeId() || peer(id) != null || connecting.containsKey(id)) {
+        if (id >= self.nodeId() || peer(id) != null || connecting.containsKey(id) || suspended) {
+            return;
+        }
+        if (isRemoved(id, node.incarnation())) {
+            troubles.put(id, removed(node.name()));
             return;
         }
         for (Map.Entry<String, Fabric> candidate : fabrics.entrySet()) {
@@ -232,6 +370,10 @@ public final class PeerLinks implements AutoCloseable {
                 id,
                 "node %s offers %s at host %s; this node has %s at host %s"
                         .formatted(node.name(), node.fabrics().keySet(), node.host(), fabrics.keySet(), host));
+    }
+
+    private String removed(String node) {
+        return "node %s was removed from the cluster by epoch %d, or was before".formatted(node, epoch.number());
     }
 
     private void connect(NodeRecord node, Fabric fabric, String address) {
@@ -278,14 +420,10 @@ public final class PeerLinks implements AutoCloseable {
                 endpoint.close();
                 return;
             }
-            String objection = objection(hello);
-            if (objection != null) {
-                log.warn("refused node {} over {}: {}", hello.node(), fabric, objection);
-                noteObjection(endpoint, hello.nodeId(), objection);
-                endpoint.close();
+            Peer peer = admit(hello, endpoint);
+            if (peer == null) {
                 return;
             }
-            Peer peer = new Peer(hello, endpoint, fabric, Objects.requireNonNull(pollRoles.get(fabric)));
             endpoint.attach(peer);
             Peer former = peers.getAndSet(peer.id(), peer);
             if (former != null) {
@@ -308,7 +446,39 @@ public final class PeerLinks implements AutoCloseable {
             }
         }
 
-        private @Nullable String objection(Hello hello) {
+        /** Null, and the connection closed, when there is an objection. One step, so that a removal misses nobody. */
+        private @Nullable Peer admit(Hello hello, FabricEndpoint endpoint) {
+            lock.lock();
+            try {
+                if (endpoint.isMappedByPeer()) {
+                    mappers.put(new Remote(hello.nodeId(), hello.instance()), endpoint);
+                }
+                long incarnation = incarnationOf(hello.nodeId(), hello.instance());
+                String objection = objection(hello, incarnation);
+                if (objection != null) {
+                    log.warn("refused node {} over {}: {}", hello.node(), fabric, objection);
+                    connecting.values().remove(endpoint);
+                    troubles.put(
+                            hello.nodeId(), objection); // stays: that this node then closes it is not worth telling
+                    endpoint.close();
+                    return null;
+                }
+                Peer peer =
+                        new Peer(hello, incarnation, endpoint, fabric, Objects.requireNonNull(pollRoles.get(fabric)));
+                linked.add(peer);
+                return peer;
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        private @Nullable String objection(Hello hello, long incarnation) {
+            if (suspended) {
+                return "this node's own registration is lost";
+            }
+            if (isRemoved(hello.nodeId(), incarnation)) {
+                return removed(hello.node());
+            }
             if (!hello.cluster().equals(self.cluster())) {
                 return "it belongs to cluster \"%s\", this node to \"%s\"".formatted(hello.cluster(), self.cluster());
             }
@@ -338,6 +508,7 @@ public final class PeerLinks implements AutoCloseable {
             }
             lock.lock();
             try {
+                linked.removeIf(peer -> peer.endpoint() == endpoint);
                 connecting.entrySet().removeIf(entry -> {
                     boolean same = entry.getValue() == endpoint;
                     if (same) {
@@ -346,17 +517,6 @@ public final class PeerLinks implements AutoCloseable {
                     return same;
                 });
                 // No signal: the next attempt is the timer's, so that a refusing peer is not stormed.
-            } finally {
-                lock.unlock();
-            }
-        }
-
-        /** The reason stays: that this node then closes the connection itself is not worth telling. */
-        private void noteObjection(FabricEndpoint endpoint, int node, String objection) {
-            lock.lock();
-            try {
-                connecting.values().remove(endpoint);
-                troubles.put(node, objection);
             } finally {
                 lock.unlock();
             }

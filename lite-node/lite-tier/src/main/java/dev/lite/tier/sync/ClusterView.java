@@ -9,8 +9,14 @@ public interface ClusterView {
     boolean isConnected(int node);
 
     /**
-     * Every node that the directory lists now, or that is connected; the own one, too. Another node is gone: nobody there
-     * can act on anything here.
+     * Whether what a node says holds for all of its processes: those before its present one are fenced. A process that came
+     * back knows nothing of what the one before it held, which may be paused and go on.
+     */
+    boolean isSettled(int node);
+
+    /**
+     * Every node that the directory lists now, that is connected, or that left and is not fenced yet; the own one, too.
+     * Another node is gone: nobody there can act on anything here.
      *
      * @throws dev.lite.api.ClusterUnavailableException when the directory does not answer
      */

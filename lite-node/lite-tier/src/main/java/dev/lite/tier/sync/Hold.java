@@ -34,11 +34,20 @@ final class Hold implements HeldLock {
     @Nullable
     Thread waiter;
 
-    Hold(NodeLock lock, SessionSync session, long ticket, int state) {
+    /** {@link NodeLock#generation} before the ticket was drawn; changed under the lock's monitor while it waits. */
+    private volatile int generation;
+
+    Hold(NodeLock lock, SessionSync session, long ticket, int state, int generation) {
         this.lock = lock;
         this.session = session;
         this.ticket = ticket;
         this.state = state;
+        this.generation = generation;
+    }
+
+    /** It waits, so it outlives the end of what is held. */
+    void renew(int present) {
+        generation = present;
     }
 
     int state() {
@@ -61,7 +70,7 @@ final class Hold implements HeldLock {
 
     @Override
     public boolean isHeld() {
-        return state() == HELD && session.isOpen();
+        return state() == HELD && session.isOpen() && lock.generation() == generation;
     }
 
     @Override

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -43,6 +44,7 @@ final class HomeBarrier {
     private final ArrayDeque<Round> finished = new ArrayDeque<>();
     private int ticks;
     private boolean auditing;
+    private CompletableFuture<Void> telling = CompletableFuture.completedFuture(null);
 
     /** One round: its parties, each with its node, and, when it is over, how it ended. */
     private static final class Round {
@@ -118,17 +120,33 @@ final class HomeBarrier {
     }
 
     private void tell(int node, Standing outcome) {
+        assert Thread.holdsLock(this);
         try {
-            executor.execute(() -> {
-                try {
-                    calls.over(node, word.ref(), outcome, Deadline.in(CALL));
-                } catch (LiteException e) {
-                    log.debug("barrier {}: node {} will ask: {}", word.ref(), node, e.getMessage());
-                }
-            });
+            CompletableFuture<Void> told = CompletableFuture.runAsync(
+                    () -> {
+                        try {
+                            calls.over(node, word.ref(), outcome, Deadline.in(CALL));
+                        } catch (LiteException e) {
+                            log.debug("barrier {}: node {} will ask: {}", word.ref(), node, e.getMessage());
+                        }
+                    },
+                    executor);
+            telling = telling.isDone() ? told : CompletableFuture.allOf(telling, told);
         } catch (RejectedExecutionException e) {
             log.debug("barrier {}: the node stops", word.ref());
         }
+    }
+
+    /**
+     * Returns when every node has heard of the rounds that are over, or cannot be told: the word is about to move, and its next
+     * home will not know of them.
+     */
+    void awaitTold() {
+        CompletableFuture<Void> last;
+        synchronized (this) {
+            last = telling;
+        }
+        last.join(); // every call has a deadline
     }
 
     /** Whether anybody waits here, so that audits are needed. */

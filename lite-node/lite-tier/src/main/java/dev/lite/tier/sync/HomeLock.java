@@ -118,7 +118,8 @@ final class HomeLock {
             executor.execute(() -> {
                 counters.turnSent();
                 try {
-                    if (calls.turn(node, word.ref(), turn, Deadline.in(CALL)) == Claim.UNKNOWN) {
+                    if (calls.turn(node, word.ref(), turn, Deadline.in(CALL)) == Claim.UNKNOWN
+                            && cluster.isSettled(node)) {
                         passOver(turn);
                     }
                 } catch (LiteException e) {
@@ -189,7 +190,7 @@ final class HomeLock {
     private boolean isUnclaimed(long turn) {
         int node = nodeOf(turn);
         if (node != NOBODY && cluster.isConnected(node)) {
-            return calls.turn(node, word.ref(), turn, Deadline.in(CALL)) == Claim.UNKNOWN;
+            return calls.turn(node, word.ref(), turn, Deadline.in(CALL)) == Claim.UNKNOWN && cluster.isSettled(node);
         }
         Deadline deadline = Deadline.in(CALL);
         for (int other : cluster.nodes(deadline)) {
@@ -198,7 +199,7 @@ final class HomeLock {
                 if (claim == Claim.TAKEN) {
                     note(turn, other);
                 }
-                if (claim != Claim.UNKNOWN) {
+                if (claim != Claim.UNKNOWN || !cluster.isSettled(other)) {
                     return false;
                 }
             }

@@ -43,6 +43,9 @@ final class NodeBarrier {
     private final Map<Long, Party> here = new HashMap<>();
     private long round;
 
+    /** How often the word has got another home; changed under the monitor, read without. */
+    private volatile int homeMoves;
+
     private final Map<Long, Standing> over = new LinkedHashMap<>() {
         private static final long serialVersionUID = 1L;
 
@@ -129,6 +132,7 @@ final class NodeBarrier {
     private @Nullable Standing await(Party party, int parties, Deadline deadline) {
         long reserveNs = Math.min(LEAVE_NS_MAX, deadline.remainingNs() / 10);
         long arriveAtNs = System.nanoTime();
+        int home = homeMoves;
         while (true) {
             Standing outcome = party.outcome;
             if (outcome != null) {
@@ -148,10 +152,11 @@ final class NodeBarrier {
                 return null;
             }
             long untilArriveNs = arriveAtNs - System.nanoTime();
-            if (untilArriveNs > 0) {
+            if (untilArriveNs > 0 && home == homeMoves) {
                 LockSupport.parkNanos(this, Math.min(leftNs, untilArriveNs));
                 continue;
             }
+            home = homeMoves;
             long againNs = arrive(party, parties, Deadline.in(Duration.ofNanos(leftNs)));
             arriveAtNs = System.nanoTime() + againNs;
         }
@@ -228,6 +233,12 @@ final class NodeBarrier {
     synchronized int parties(long ofRound) {
         return (int)
                 here.values().stream().filter(party -> party.round == ofRound).count();
+    }
+
+    /** The word has another home, which knows of nobody who waits: they tell it. */
+    synchronized void homeMoved() {
+        homeMoves++;
+        here.values().forEach(party -> LockSupport.unpark(party.thread));
     }
 
     /** Ends the waits of a session that has ended. */

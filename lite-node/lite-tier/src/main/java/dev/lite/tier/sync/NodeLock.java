@@ -86,6 +86,12 @@ final class NodeLock {
     /** Draws whose ticket is not claimed yet, other than those within an operation on the mapping. */
     private final AtomicInteger drawing = new AtomicInteger();
 
+    /** Grows when what was held is held no more, although nobody released it; changed under the monitor. */
+    private volatile int generation;
+
+    /** How often the word has got another home; changed under the monitor, read without. */
+    private volatile int homeMoves;
+
     /** The tickets beside the short way; changed under the monitor, read without. */
     private volatile int tickets;
 
@@ -104,6 +110,27 @@ final class NodeLock {
         return word;
     }
 
+    /** Which holds are good: those that were begun since this number is what it is. */
+    int generation() {
+        return generation;
+    }
+
+    /** Nothing that was held before the call is held any more; who waits goes on waiting. */
+    synchronized void lose() {
+        generation++;
+        HELD.setVolatile(this, 0L);
+        for (Iterator<Hold> all = claims.values().iterator(); all.hasNext(); ) {
+            Hold hold = all.next();
+            if (hold.state() == Hold.HELD) {
+                hold.setState(Hold.OVER);
+                all.remove();
+            } else {
+                hold.renew(generation);
+            }
+        }
+        countTickets();
+    }
+
     /** How one session uses the lock. */
     User user(SessionSync session) {
         return new User(session);
@@ -118,15 +145,20 @@ final class NodeLock {
         }
 
         HeldLock acquire(Duration patience) {
-            Mapping mapping = word.mapping();
-            if (mapping == null || tickets != 0) {
+            if (!word.isMapped() || tickets != 0) {
                 return acquireBeside(session, Deadline.in(patience));
             }
-            long before = mapping.fetchAdd(0, LockWord.DRAW, this);
-            if (LockWord.count(before) == 0) {
-                return new Hold(NodeLock.this, session, LockWord.next(before), Hold.HELD);
+            int since = generation;
+            long before;
+            try {
+                before = word.mapping().fetchAdd(0, LockWord.DRAW, this);
+            } catch (Mapping.NotMappedException e) {
+                return acquireBeside(session, Deadline.in(patience)); // it moves, which is waited for there
             }
-            Hold hold = new Hold(NodeLock.this, session, LockWord.next(before), Hold.WAITING);
+            if (LockWord.count(before) == 0) {
+                return new Hold(NodeLock.this, session, LockWord.next(before), Hold.HELD, since);
+            }
+            Hold hold = new Hold(NodeLock.this, session, LockWord.next(before), Hold.WAITING, since);
             enterDrawn(hold);
             return await(hold, Deadline.in(patience));
         }
@@ -168,6 +200,7 @@ final class NodeLock {
             return await(hold, deadline);
         }
         beginDraw(session);
+        int since = generation;
         boolean drawn = false;
         long before;
         try {
@@ -179,7 +212,7 @@ final class NodeLock {
             }
         }
         boolean free = LockWord.count(before) == 0;
-        hold = new Hold(this, session, LockWord.next(before), free ? Hold.HELD : Hold.WAITING);
+        hold = new Hold(this, session, LockWord.next(before), free ? Hold.HELD : Hold.WAITING, since);
         enterDrawn(hold);
         return free ? hold : await(hold, deadline);
     }
@@ -237,7 +270,7 @@ final class NodeLock {
                 countTickets();
                 return null;
             }
-            Hold hold = new Hold(this, session, givenUp.removeLast(), Hold.WAITING);
+            Hold hold = new Hold(this, session, givenUp.removeLast(), Hold.WAITING, generation);
             enter(hold);
             return hold;
         }
@@ -259,6 +292,7 @@ final class NodeLock {
     private HeldLock awaitTurn(Hold hold, Deadline deadline) {
         long queueAtNs = System.nanoTime();
         LiteException trouble = null;
+        int home = homeMoves;
         while (hold.state() == Hold.WAITING) {
             if (Thread.interrupted()) {
                 Thread.currentThread().interrupt();
@@ -276,10 +310,11 @@ final class NodeLock {
                 break;
             }
             long untilQueueNs = queueAtNs - System.nanoTime();
-            if (untilQueueNs > 0) {
+            if (untilQueueNs > 0 && home == homeMoves) {
                 LockSupport.parkNanos(this, Math.min(leftNs, untilQueueNs));
                 continue;
             }
+            home = homeMoves;
             trouble = queue(hold, deadline);
             queueAtNs = System.nanoTime() + (trouble == null ? QUEUE_AGAIN.toNanos() : QUEUE_RETRY_NS);
         }
@@ -327,6 +362,7 @@ final class NodeLock {
             return Optional.empty(); // waited for, or held by who waited, at this very node
         }
         drawing.incrementAndGet();
+        int since = generation;
         try {
             Deadline deadline = word.deadline(session.patience());
             long guess = guessedWord;
@@ -334,7 +370,7 @@ final class NodeLock {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
                 if (before == guess) {
                     guessedWord = guess + LockWord.DRAW + LockWord.PASS; // once it is released
-                    return Optional.of(holdNow(LockWord.next(guess), session));
+                    return Optional.of(holdNow(LockWord.next(guess), session, since));
                 }
                 if (LockWord.count(before) != 0) {
                     break;
@@ -347,10 +383,10 @@ final class NodeLock {
         }
     }
 
-    private Hold holdNow(long ticket, SessionSync session) {
+    private Hold holdNow(long ticket, SessionSync session, int since) {
         hold(ticket, session);
         VarHandle.fullFence(); // the session's end sees the note, or is seen here
-        Hold hold = new Hold(this, session, ticket, Hold.HELD);
+        Hold hold = new Hold(this, session, ticket, Hold.HELD, since);
         if (!session.isOpen()) {
             release(hold);
             throw session.ended();
@@ -396,11 +432,7 @@ final class NodeLock {
     private boolean releaseAlone(Hold hold) {
         long alone = LockWord.heldAlone(hold.ticket);
         long free = alone + LockWord.PASS;
-        Mapping mapping = word.mapping();
-        long before = mapping != null
-                ? mapping.testSet(0, alone, free)
-                : word.testSet(alone, free, Deadline.in(hold.session.patience()));
-        return before == alone;
+        return word.testSet(alone, free, word.deadline(hold.session.patience())) == alone;
     }
 
     private synchronized void forget(Hold hold) {
@@ -412,11 +444,10 @@ final class NodeLock {
     /** The home says that it is this ticket's turn; or asks for it. */
     Claim turn(long ticket) {
         Claim claim = claim(ticket);
-        Mapping mapping = word.mapping();
-        if (claim != Claim.UNKNOWN || mapping == null) {
+        if (claim != Claim.UNKNOWN) {
             return claim;
         }
-        mapping.awaitOperations(); // it may have been drawn, and not be noted yet
+        word.mapping().awaitOperations(); // it may have been drawn, and not be noted yet
         return claim(ticket);
     }
 
@@ -440,6 +471,14 @@ final class NodeLock {
         return Claim.TAKEN; // also while its release is under way
     }
 
+    /** The word has another home, which knows of nobody who waits: they tell it. */
+    synchronized void homeMoved() {
+        homeMoves++;
+        for (Hold hold : claims.values()) {
+            LockSupport.unpark(hold.waiter);
+        }
+    }
+
     /** Ends the waits of a session that has ended. */
     synchronized void endWaits(SessionSync session) {
         for (Iterator<Hold> all = claims.values().iterator(); all.hasNext(); ) {
@@ -457,13 +496,10 @@ final class NodeLock {
     /** Releases what a session holds that has ended. */
     void releaseAll(SessionSync session) {
         endWaits(session);
-        Mapping mapping = word.mapping();
-        if (mapping != null) {
-            mapping.awaitOperations();
-        }
+        word.mapping().awaitOperations();
         for (long now = held(); now != 0 && heldBy == session; now = held()) {
             if (isTurnOf(now - 1)) {
-                release(new Hold(this, session, now - 1, Hold.HELD));
+                release(new Hold(this, session, now - 1, Hold.HELD, generation));
             }
             HELD.compareAndSet(this, now, 0L);
         }

@@ -1,6 +1,8 @@
 package dev.lite.tier.sync;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.tier.Deadline;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -42,6 +44,9 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
     private final Map<String, NodeBarrier> barriers = new ConcurrentHashMap<>();
     private final Map<Long, NodeBarrier> barriersById = new ConcurrentHashMap<>();
     private final Map<Long, HomeBarrier> barrierHomes = new ConcurrentHashMap<>();
+
+    /** Words of this arena that move away, or have moved, by their ids. At most as many as words were made here. */
+    private final Map<Long, WordRef> left = new ConcurrentHashMap<>();
 
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
@@ -120,6 +125,13 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
         }
     }
 
+    /**
+     * Nothing that this node's sessions hold is held any more: it was passed on while the node did not belong to the cluster.
+     */
+    public void loseLocks() {
+        locks.values().forEach(NodeLock::lose);
+    }
+
     /** What happened to contended locks so far. */
     public SyncStats stats() {
         return counters.snapshot();
@@ -184,7 +196,54 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
     private <T> T home(Map<Long, T> homes, WordRef ref, Function<SyncWord, T> make) {
         T known = homes.get(ref.lmrId());
         // Rare, and without waiting: the word is in this node's own memory.
-        return known != null ? known : homes.computeIfAbsent(ref.lmrId(), id -> make.apply(words.own(ref)));
+        return known != null
+                ? known
+                : homes.computeIfAbsent(ref.lmrId(), id -> {
+                    if (ref.equals(left.get(id))) {
+                        throw new NodeUnreachableException(
+                                "the lock or barrier %d moves to another home; it is to be asked".formatted(id));
+                    }
+                    return make.apply(words.own(ref));
+                });
+    }
+
+    /**
+     * Ends this node's part as the home of a word that is about to move: from the return on nothing here touches the word as
+     * its home, and who asks is told to ask again. Blocks until what is under way has ended.
+     */
+    public void leaveHome(WordRef ref) {
+        left.put(ref.lmrId(), ref); // first: a home that is made later sees it
+        lockHomes.computeIfPresent(ref.lmrId(), (id, home) -> {
+            words.giveBack(home.word());
+            return null;
+        });
+        HomeBarrier barrier = barrierHomes.remove(ref.lmrId());
+        if (barrier != null) {
+            words.giveBack(barrier.word()); // from here on no round ends
+            barrier.awaitTold();
+        }
+    }
+
+    /** Takes {@link #leaveHome} back: the word stays. */
+    public void stayHome(WordRef ref) {
+        left.remove(ref.lmrId(), ref);
+    }
+
+    /** Memory of this arena is given to an LMR; if it is that of a word, the word is about to come back, maybe to the same place. */
+    public void memoryGiven(long lmrId) {
+        left.remove(lmrId);
+    }
+
+    /** A word has another home now; who waits at this node tells it. */
+    public void homeMoved(long lmrId) {
+        NodeLock movedLock = locksById.get(lmrId);
+        if (movedLock != null) {
+            movedLock.homeMoved();
+        }
+        NodeBarrier movedBarrier = barriersById.get(lmrId);
+        if (movedBarrier != null) {
+            movedBarrier.homeMoved();
+        }
     }
 
     private void somebodyWaits() {
@@ -218,6 +277,8 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
                 return false;
             }
             tick.run();
+        } catch (LiteException e) {
+            log.debug("a lock or barrier is not looked after any more: {}", e.getMessage()); // its word moves
         } catch (RuntimeException e) {
             if (!closed) {
                 log.error("looking after a lock or barrier failed; going on", e);

@@ -1,61 +1,65 @@
 package dev.lite.tier.sync;
 
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.tier.Deadline;
-import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.memory.Mapping;
 import java.time.Duration;
-import org.jspecify.annotations.Nullable;
 
 /**
- * The word of a lock or a barrier as this node reaches it, one-sided: in mapped memory, or posted through the fabric. Any
- * thread.
+ * The 64-bit word that a lock or a barrier stands on, as one node reaches it: where it is mapped, by the processor's atomic
+ * operations, otherwise by its home's, through the fabric; to the word these are the same. It may move to another home: an
+ * operation that comes meanwhile waits for that. Any thread.
  */
 public final class SyncWord {
-    /** Bytes of a word's LMR. */
+    /** Length of a word's LMR. */
     public static final long BYTES = Long.BYTES;
 
     /** For mapped words, which are never waited for: so that they need no look at the clock. */
     private static final Deadline NO_WAIT = Deadline.in(Duration.ofDays(36_500));
 
-    private final WordRef ref;
-    private final @Nullable Mapping mapping;
-    private final RemoteMemory remote;
+    private final Mapping mapping;
 
-    /**
-     * @param mapping where it is mapped into this process, or null when it is reached by posts
-     * @param remote for posts
-     */
-    public SyncWord(WordRef ref, @Nullable Mapping mapping, RemoteMemory remote) {
-        this.ref = ref;
+    /** Of a mapping of the word's LMR. */
+    public SyncWord(Mapping mapping) {
         this.mapping = mapping;
-        this.remote = remote;
     }
 
+    /** Where it lies now. */
     WordRef ref() {
-        return ref;
+        return ref(mapping.lmr());
     }
 
-    /** Where it is mapped; null when it is reached by posts. */
-    public @Nullable Mapping mapping() {
+    /** Where a word lies, by its record. */
+    public static WordRef ref(LmrRecord lmr) {
+        Share share = lmr.shares().getFirst();
+        Run run = share.runs().getFirst();
+        return new WordRef(share.node(), share.arena(), lmr.id(), run.offset(), run.entry());
+    }
+
+    /** The handle by which it is reached. */
+    public Mapping mapping() {
         return mapping;
+    }
+
+    /** Whether it is reached without a fabric just now. */
+    boolean isMapped() {
+        return mapping.isOneMappedExtent();
     }
 
     /** The deadline of an operation on this word that begins now. */
     Deadline deadline(Duration patience) {
-        return mapping != null ? NO_WAIT : Deadline.in(patience);
+        return isMapped() ? NO_WAIT : Deadline.in(patience);
     }
 
-    /** See {@link dev.lite.api.LmrHandle#fetchAdd}; the deadline is not looked at when the word is mapped. */
+    /** See {@link dev.lite.api.LmrHandle#fetchAdd}; the deadline counts for the way through a fabric. */
     long fetchAdd(long delta, Deadline deadline) {
-        return mapping != null
-                ? mapping.fetchAdd(0, delta)
-                : remote.fetchAdd(ref.home(), ref.arena(), ref.offset(), delta, deadline);
+        return mapping.fetchAdd(0, delta, deadline == NO_WAIT ? null : deadline);
     }
 
-    /** See {@link dev.lite.api.LmrHandle#testSet}. */
+    /** See {@link dev.lite.api.LmrHandle#testSet}; likewise. */
     long testSet(long expected, long value, Deadline deadline) {
-        return mapping != null
-                ? mapping.testSet(0, expected, value)
-                : remote.testSet(ref.home(), ref.arena(), ref.offset(), expected, value, deadline);
+        return mapping.testSet(0, expected, value, deadline == NO_WAIT ? null : deadline);
     }
 }

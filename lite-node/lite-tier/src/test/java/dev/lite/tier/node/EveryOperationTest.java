@@ -44,11 +44,14 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -56,6 +59,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.AfterParameterizedClassInvocation;
+import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -129,39 +134,66 @@ class EveryOperationTest {
                                 Stream.of(Layout.values()).map(layout -> Arguments.of(fabric, caller, layout))));
     }
 
-    private final OverFabric fabric;
+    @TempDir(factory = InDevShm.class)
+    static Path directory;
+
+    private static final AtomicInteger combinations = new AtomicInteger();
+
+    /** Of all tests of a combination, which run one after the other. */
+    private static @Nullable Nodes shared;
+
     private final Caller caller;
     private final Layout layout;
+    private final TestCluster cluster;
 
-    @TempDir(factory = InDevShm.class)
-    Path root;
-
+    /** What a test opened. */
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
-    private TestCluster cluster;
+
     private Lite lite;
     private LtMemory memory;
 
     EveryOperationTest(OverFabric fabric, Caller caller, Layout layout) {
-        this.fabric = fabric;
         this.caller = caller;
         this.layout = layout;
+        cluster = Objects.requireNonNull(shared).cluster;
+    }
+
+    private record Nodes(TestCluster cluster, Path root, AtomicInteger sockets) {
+        Path nextSocket() {
+            return root.resolve("n0-%d.sock".formatted(sockets.incrementAndGet()));
+        }
+    }
+
+    /** Once for all tests of the combination: on an emulated processor a node's start takes longer than most of them. */
+    @BeforeParameterizedClassInvocation
+    static void start(OverFabric fabric) {
+        Path root = directory.resolve("c" + combinations.incrementAndGet());
+        TestCluster cluster = new TestCluster(root, fabric.open());
+        shared = new Nodes(cluster, root, new AtomicInteger());
+        cluster.start(3);
+    }
+
+    @AfterParameterizedClassInvocation
+    static void stop() {
+        Objects.requireNonNull(shared).cluster.close();
     }
 
     @BeforeEach
-    void start() {
-        cluster = new TestCluster(root, fabric.open());
-        opened.push(cluster);
-        cluster.start(3);
+    void attachTheCaller() {
+        Waits.until(
+                "the memory of the test before is free",
+                () -> IntStream.range(0, 3)
+                        .allMatch(node -> cluster.node(node).usage().reclaiming() == 0));
         lite = attach();
         memory = lite.memory();
     }
 
     private Lite attach() {
         if (caller == Caller.EMBEDDED) {
-            return cluster.attach(0);
+            return attach(0, "app");
         }
-        SessionServer server = new SessionServer(
-                SessionServerConfig.of(root.resolve("n0-" + opened.size() + ".sock")), cluster.node(0));
+        Path socket = Objects.requireNonNull(shared).nextSocket();
+        SessionServer server = new SessionServer(SessionServerConfig.of(socket), cluster.node(0));
         opened.push(server);
         server.start();
         Lite attached = Lite.attach(AttachOptions.to(server.socket(), "app"));
@@ -169,8 +201,15 @@ class EveryOperationTest {
         return attached;
     }
 
+    /** A session at that node, until the test ends. */
+    private Lite attach(int node, String principal) {
+        Lite attached = cluster.node(node).attach(principal);
+        opened.push(attached);
+        return attached;
+    }
+
     @AfterEach
-    void stop() throws Exception {
+    void close() throws Exception {
         while (!opened.isEmpty()) {
             opened.pop().close();
         }
@@ -215,7 +254,7 @@ class EveryOperationTest {
             List<String> nodes = List.of("n0", "n1", "n2");
             for (int node = 0; node < nodes.size(); node++) {
                 String name = nodes.get(node);
-                opened.push(cluster.attach(node).rpc().register("echo", 2, call -> {
+                opened.push(attach(node, "app").rpc().register("echo", 2, call -> {
                     byte[] request = call.request().toArray(ValueLayout.JAVA_BYTE);
                     byte[] reply = Arrays.copyOf(request, request.length + 2);
                     reply[request.length] = (byte) name.charAt(1);
@@ -235,7 +274,7 @@ class EveryOperationTest {
             assertThat(lite.rpc().multicast(nodes, "echo", request, Waits.seconds(10)))
                     .allSatisfy((node, outcome) ->
                             assertThat(outcome.get()[request.length]).isEqualTo((byte) node.charAt(1)));
-            RpcMessages port = cluster.attach(1).rpc().messages("port");
+            RpcMessages port = attach(1, "app").rpc().messages("port");
             opened.push(port);
             lite.rpc().send("n1", "port", MemorySegment.ofArray(request), Waits.seconds(10));
             assertThat(port.receive(Waits.seconds(10)).data()).isEqualTo(request);
@@ -244,7 +283,7 @@ class EveryOperationTest {
 
     @Test
     void aLockExcludesAndABarrierLetsPassAcrossNodes() throws Exception {
-        Lite other = cluster.attach(1); // the first to use them: both lie at its node
+        Lite other = attach(1, "app"); // the first to use them: both lie at its node
         LtLock theirs = other.sync().lock("lock");
         LtLock ours = lite.sync().lock("lock");
         long token;
@@ -400,7 +439,7 @@ class EveryOperationTest {
             byte[] bytes = content(random);
             assertSame(memory.register(spec(), MemorySegment.ofArray(bytes)), bytes, "without a name");
             LmrHandle named = memory.register(spec().withName("registered"), MemorySegment.ofArray(bytes));
-            assertSame(cluster.attach(2).memory().map("registered", Permission.READ), bytes, "mapped by name");
+            assertSame(attach(2, "app").memory().map("registered", Permission.READ), bytes, "mapped by name");
             assertThatThrownBy(() -> memory.register(spec().withName("registered"), MemorySegment.ofArray(bytes)))
                     .isInstanceOf(LmrExistsException.class);
             assertThatIllegalArgumentException()
@@ -414,7 +453,7 @@ class EveryOperationTest {
         Seeds.forEach(1, random -> {
             byte[] bytes = content(random);
             LmrHandle made = filled(bytes);
-            LtMemory other = cluster.node(1).attach("other").memory();
+            LtMemory other = attach(1, "other").memory();
             LmrHandle mapped = other.map(made.id(), Permission.READ, Permission.WRITE);
             assertSame(mapped, bytes, "mapped by id");
             mapped.write(1, new byte[] {42});
@@ -440,7 +479,7 @@ class EveryOperationTest {
     void aRevokedPrincipalLosesWhatItMapped() {
         for (boolean named : new boolean[] {true, false}) {
             LmrHandle made = memory.malloc(named ? spec().withName("guarded") : spec());
-            LtMemory other = cluster.node(1).attach("other").memory();
+            LtMemory other = attach(1, "other").memory();
             LmrHandle theirs = named
                     ? other.map("guarded", Permission.READ, Permission.WRITE)
                     : other.map(made.id(), Permission.READ, Permission.WRITE);
@@ -463,7 +502,7 @@ class EveryOperationTest {
             LmrHandle made = memory.malloc(named ? spec().withName("shared") : spec());
             made.write(0, new byte[] {9});
             made.grant("second", Set.of(Permission.values()));
-            LtMemory other = cluster.node(2).attach("second").memory();
+            LtMemory other = attach(2, "second").memory();
             LmrHandle theirs = named
                     ? other.map("shared", Permission.READ, Permission.MASTER)
                     : other.map(made.id(), Permission.READ, Permission.MASTER);
@@ -478,7 +517,7 @@ class EveryOperationTest {
 
     @Test
     void theLastMasterCannotBeTaken() {
-        LmrHandle made = cluster.node(0).attach("only").memory().malloc(spec().withName("mine"));
+        LmrHandle made = attach(0, "only").memory().malloc(spec().withName("mine"));
         assertThatThrownBy(() -> made.revoke("only"))
                 .isInstanceOf(LmrPermissionException.class)
                 .hasMessageContaining("last master");
@@ -504,7 +543,7 @@ class EveryOperationTest {
                 LmrHandle made = named ? memory.malloc(spec().withName("moving")) : memory.malloc(spec());
                 made.write(0, bytes);
                 long allocated = allocated();
-                LtMemory other = cluster.attach(1).memory();
+                LtMemory other = attach(1, "app").memory();
                 LmrHandle mapped = named ? other.map("moving", DATA[0], DATA) : other.map(made.id(), DATA[0], DATA);
                 for (String node : List.of("n2", "n0", "n0", "n1")) {
                     made.moveTo(node);
@@ -530,7 +569,7 @@ class EveryOperationTest {
         assertThatThrownBy(() -> made.moveTo("n9"))
                 .isInstanceOf(NodeUnreachableException.class)
                 .hasMessageContaining("n9");
-        LmrHandle fat = cluster.attach(2).memory().malloc(LmrSpec.of(16L << 20));
+        LmrHandle fat = attach(2, "app").memory().malloc(LmrSpec.of(16L << 20));
         LmrHandle big = memory.malloc(LmrSpec.of(12 << 20).withPlacement(Placement.on("n1")));
         assertThatThrownBy(() -> big.moveTo("n2")).isInstanceOf(LimitExceededException.class);
         big.free();
@@ -562,7 +601,7 @@ class EveryOperationTest {
         assertThatThrownBy(() -> memory.memcpy(made, 0, readable, 10, 5)).isInstanceOf(LmrPermissionException.class);
         assertThatThrownBy(() -> readable.moveTo("n2")).isInstanceOf(LmrPermissionException.class);
         assertThatThrownBy(() -> readable.grant("x", Set.of())).isInstanceOf(LmrPermissionException.class);
-        LmrHandle foreign = cluster.node(0).attach("x").memory().map("refusing", Permission.READ);
+        LmrHandle foreign = attach(0, "x").memory().map("refusing", Permission.READ);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> memory.memcpy(foreign, 0, made, 0, 1))
                 .withMessageContaining("another session");

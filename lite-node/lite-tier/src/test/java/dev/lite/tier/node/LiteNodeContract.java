@@ -25,6 +25,8 @@ import dev.lite.api.Placement;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.memory.ArenaException;
+import dev.lite.tier.onesided.PostedMemory;
+import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.Waits;
@@ -35,6 +37,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Queue;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -176,6 +179,7 @@ abstract class LiteNodeContract {
     @Test
     void additionsFromAllNodesAddUpAndGiveUniqueFormerValues() {
         TestCluster cluster = cluster(3);
+        int each = Effort.times(300);
         for (String where : List.of("n0", "n1")) {
             String name = "counter-" + where;
             LmrHandle counter =
@@ -183,13 +187,40 @@ abstract class LiteNodeContract {
             Set<Long> former = ConcurrentHashMap.newKeySet();
             onEachNode(cluster, lite -> {
                 LmrHandle mine = lite.memory().map(name, Permission.ATOMIC);
-                for (int count = 0; count < 300; count++) {
+                for (int count = 0; count < each; count++) {
                     former.add(mine.fetchAdd(8, 1));
                 }
             });
-            assertThat(former).hasSize(900);
-            assertThat(counter.fetchAdd(8, 0)).isEqualTo(900);
+            assertThat(former).hasSize(3 * each);
+            assertThat(counter.fetchAdd(8, 0)).isEqualTo(3L * each);
         }
+    }
+
+    /** What is not mapped passes through as many buffers as {@link PostedMemory} has: here more want one at the same time. */
+    @Test
+    void moreThreadsThanThereAreBuffersAllComeToTheirEnd() {
+        TestCluster cluster = cluster(2);
+        Queue<Throwable> troubles = new ConcurrentLinkedQueue<>();
+        try (LmrHandle handle =
+                cluster.attach(0).memory().malloc(LmrSpec.of(64 << 10).withPlacement(Placement.on("n1")))) {
+            List<Thread> threads = new ArrayList<>();
+            for (int thread = 0; thread < 2 * PostedMemory.BUFFERS; thread++) {
+                int own = thread;
+                threads.add(Thread.ofPlatform().start(() -> {
+                    try {
+                        for (int i = 0; i < 50; i++) {
+                            byte[] written = {(byte) own, (byte) i};
+                            handle.write(64L * own, written);
+                            assertThat(read(handle, 64L * own, written.length)).isEqualTo(written);
+                        }
+                    } catch (RuntimeException | AssertionError e) {
+                        troubles.add(e);
+                    }
+                }));
+            }
+            threads.forEach(Waits::join);
+        }
+        assertThat(troubles).isEmpty();
     }
 
     @Test
@@ -198,10 +229,11 @@ abstract class LiteNodeContract {
         cluster.attach(0).memory().malloc(shared(64, "lock").withPlacement(Placement.on("n1")));
         long[] unguarded = new long[1];
         AtomicLong owners = new AtomicLong();
+        int each = Effort.times(60);
         onEachNode(cluster, lite -> {
             LmrHandle lock = lite.memory().map("lock", Permission.ATOMIC);
             long me = owners.incrementAndGet();
-            for (int count = 0; count < 60; count++) {
+            for (int count = 0; count < each; count++) {
                 while (lock.testSet(0, 0, me) != 0) {
                     Thread.onSpinWait();
                 }
@@ -211,7 +243,7 @@ abstract class LiteNodeContract {
                 assertThat(lock.testSet(0, me, 0)).isEqualTo(me);
             }
         });
-        assertThat(unguarded[0]).isEqualTo(180);
+        assertThat(unguarded[0]).isEqualTo(3L * each);
     }
 
     private interface Work {
@@ -541,7 +573,7 @@ abstract class LiteNodeContract {
         TestCluster cluster = cluster(3);
         long[] rest = atRest(cluster);
         Lite lite = cluster.attach(0);
-        for (int count = 0; count < 2_000; count++) {
+        for (int count = 0; count < Effort.times(2_000); count++) {
             lite.memory().malloc(LmrSpec.of(64).withPlacement(Placement.on("n" + count % 3)));
         }
         lite.close();
@@ -589,7 +621,7 @@ abstract class LiteNodeContract {
                             .map("s", Set.of(Permission.READ), Waits.seconds(1))
                             .unmap()));
         }
-        Waits.until("it is busy", () -> done.get() > 300);
+        Waits.until("it is busy", () -> done.get() > Effort.times(300));
         cluster.stop(closing);
         over.set(true);
         threads.forEach(Waits::join);

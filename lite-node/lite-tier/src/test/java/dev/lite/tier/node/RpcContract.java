@@ -18,6 +18,7 @@ import dev.lite.api.RpcOutcome;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.Waits;
@@ -343,7 +344,7 @@ abstract class RpcContract {
                 Random own = new Random(random.nextLong());
                 Runnable body = () -> {
                     RpcClient client = caller.rpc().bind("n1", "many");
-                    for (int n = 0; n < 300; n++) {
+                    for (int n = 0; n < Effort.times(300); n++) {
                         byte[] request = random(own, own.nextInt(own.nextInt(20) == 0 ? 20_000 : 200));
                         assertThat(client.call(request, Waits.seconds(60))).isEqualTo(request);
                     }

@@ -19,6 +19,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.sync.SyncStats;
+import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Waits;
 import java.lang.foreign.Arena;
@@ -109,7 +110,7 @@ abstract class SyncContract {
         LtLock here = cluster.attach(0).sync().lock("x");
         LtLock there = cluster.attach(1).sync().lock("x");
         long last = 0;
-        for (int count = 0; count < 100; count++) {
+        for (int count = 0; count < Effort.times(100); count++) {
             try (HeldLock held = (count % 3 == 0 ? here : there).acquire(LONG)) {
                 assertThat(held.isHeld()).isTrue();
                 assertThat(held.fencingToken()).isGreaterThan(last);
@@ -154,7 +155,7 @@ abstract class SyncContract {
     void manyThreadsOfSeveralNodesNeverMeetUnderTheLock() throws InterruptedException {
         TestCluster cluster = cluster(3);
         int threads = 16;
-        int rounds = 60;
+        int rounds = Effort.times(60);
         LmrHandle counter = cluster.attach(0)
                 .memory()
                 .malloc(LmrSpec.of(8)
@@ -345,7 +346,7 @@ abstract class SyncContract {
     void aBarrierIsPassedRoundAfterRound() {
         TestCluster cluster = cluster(3);
         int parties = 5;
-        int rounds = 1_000;
+        int rounds = Effort.times(1_000);
         List<FutureTask<List<Long>>> tasks = new ArrayList<>();
         for (int index = 0; index < parties; index++) {
             Lite lite = cluster.attach(index % 3);

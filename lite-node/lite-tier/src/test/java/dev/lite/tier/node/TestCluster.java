@@ -122,6 +122,11 @@ final class TestCluster implements AutoCloseable {
         return member("n" + index).directory();
     }
 
+    /** What the nodes share; it keeps the epochs as a manager that leads does. */
+    InMemoryDirectory.Store store() {
+        return store;
+    }
+
     private Member member(String name) {
         @Nullable Member member = members.get(name);
         if (member == null) {

@@ -8,8 +8,8 @@ import java.nio.file.Path;
  * A node in a process of its own. Says its address, then answers each immediate by adding it to the first word of its memory
  * and sending it back, until it is killed or told 0.
  */
-final class PeerProcess {
-    private PeerProcess() {}
+final class PeerJvm {
+    private PeerJvm() {}
 
     public static void main(String[] arguments) {
         try (var node = new TestNode(Path.of(arguments[0]), "peer")) {

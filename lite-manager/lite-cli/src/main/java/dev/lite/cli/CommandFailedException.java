@@ -1,0 +1,23 @@
+package dev.lite.cli;
+
+/** A command cannot be done; the message is for its user. */
+final class CommandFailedException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    private final int exitStatus;
+
+    /** @param exitStatus see {@link ExitStatus} */
+    CommandFailedException(int exitStatus, String message) {
+        super(message);
+        this.exitStatus = exitStatus;
+    }
+
+    CommandFailedException(int exitStatus, String message, Throwable cause) {
+        super(message, cause);
+        this.exitStatus = exitStatus;
+    }
+
+    int exitStatus() {
+        return exitStatus;
+    }
+}

@@ -1,0 +1,50 @@
+package dev.lite.cli;
+
+import dev.lite.local.ProcessFailedException;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import picocli.CommandLine;
+
+/** Runs one command; the exit status is one of {@link ExitStatus}. */
+public final class LiteMain {
+    private LiteMain() {}
+
+    /** Arguments as in {@code lite --help}. */
+    public static void main(String[] arguments) {
+        System.exit(commandLine(writer(FileDescriptor.out), writer(FileDescriptor.err))
+                .execute(arguments));
+    }
+
+    /** The whole interface, writing to these. */
+    static CommandLine commandLine(PrintWriter out, PrintWriter err) {
+        CommandLine commandLine = new CommandLine(new LiteCommand());
+        return commandLine
+                .setOut(out)
+                .setErr(err)
+                .setCaseInsensitiveEnumValuesAllowed(true)
+                .setExecutionExceptionHandler((failure, failed, parsed) -> failed(failure, failed));
+    }
+
+    private static int failed(Exception failure, CommandLine command) {
+        int status;
+        switch (failure) {
+            case CommandFailedException known -> status = known.exitStatus();
+            case IllegalArgumentException known -> status = ExitStatus.USAGE;
+            case ProcessFailedException known -> status = ExitStatus.FAILED;
+            case UncheckedIOException known -> status = ExitStatus.FAILED;
+            default -> {
+                failure.printStackTrace(command.getErr()); // a mistake of ours, which its stack trace helps to find
+                return ExitStatus.FAILED;
+            }
+        }
+        command.getErr().println("lite: " + failure.getMessage());
+        return status;
+    }
+
+    private static PrintWriter writer(FileDescriptor descriptor) {
+        return new PrintWriter(new FileOutputStream(descriptor), true, StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,237 @@
+package dev.lite.cli;
+
+import dev.lite.local.LocalCluster;
+import dev.lite.local.LocalProcess;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+import tools.jackson.databind.node.ArrayNode;
+import tools.jackson.databind.node.ObjectNode;
+
+/** Commands that start and stop a cluster on this machine. */
+final class LocalCommands {
+    private static final String NAME_DEFAULT = "local";
+
+    private LocalCommands() {}
+
+    /** {@code lite up}. */
+    @Command(
+            name = "up",
+            description =
+                    "Starts a cluster on this machine: a manager with ZooKeeper, and nodes. It goes on when this command has ended, until \"lite down\".",
+            mixinStandardHelpOptions = true)
+    static final class Up implements Callable<Integer> {
+        private static final Pattern SIZE = Pattern.compile("(\\d{1,12})(B|KB|MB|GB)?", Pattern.CASE_INSENSITIVE);
+
+        @Option(
+                names = {"-n", "--nodes"},
+                paramLabel = "N",
+                defaultValue = "3",
+                description = "How many nodes, 1 to 64. Default: ${DEFAULT-VALUE}")
+        private int nodes = 3;
+
+        @Option(
+                names = "--name",
+                paramLabel = "NAME",
+                defaultValue = NAME_DEFAULT,
+                description = "The cluster's name. Default: ${DEFAULT-VALUE}")
+        private String name = NAME_DEFAULT;
+
+        @Option(
+                names = "--arena",
+                paramLabel = "SIZE",
+                defaultValue = "64MB",
+                description = "The memory of each node, in /dev/shm, for instance 1GB. Default: ${DEFAULT-VALUE}")
+        private String arena = "64MB";
+
+        @Option(
+                names = "--fabric",
+                paramLabel = "FABRIC",
+                defaultValue = "shm",
+                description = "What joins the nodes: shm or tcp. Default: ${DEFAULT-VALUE}")
+        private String fabric = "shm";
+
+        @Option(
+                names = "--manager-jar",
+                paramLabel = "FILE",
+                defaultValue = "${sys:lite.manager-jar}",
+                description = "The manager's executable jar. Default: the one that was built with this command")
+        private @Nullable Path managerJar;
+
+        @Option(
+                names = "--node-jar",
+                paramLabel = "FILE",
+                defaultValue = "${sys:lite.node-jar}",
+                description = "The node's executable jar. Default: the one that was built with this command")
+        private @Nullable Path nodeJar;
+
+        @Option(names = "--json", description = "Prints JSON")
+        private boolean json;
+
+        @Spec
+        private @Nullable CommandSpec spec;
+
+        @Override
+        public Integer call() {
+            if (spec == null) {
+                throw new IllegalStateException("picocli sets the spec before it calls");
+            }
+            if (managerJar == null || nodeJar == null || managerJar.toString().isEmpty()) {
+                throw new IllegalArgumentException(
+                        "--manager-jar and --node-jar are needed, or build them: mvn package -DskipTests");
+            }
+            LocalCluster.Builder builder = LocalCluster.builder()
+                    .name(name)
+                    .jars(managerJar, nodeJar)
+                    .nodes(nodes)
+                    .arenaBytes(bytes(arena))
+                    .fabrics(fabric)
+                    // "down" ends all of them: there is nowhere to move memory to.
+                    .nodeProperty("lite.node.drain-timeout", "0s")
+                    .tied(false);
+            PrintWriter out = spec.commandLine().getOut();
+            PrintWriter progress = json ? spec.commandLine().getErr() : out;
+            LocalClusters clusters = LocalClusters.here();
+            clusters.reserve(name);
+            boolean isUp = false;
+            try (LocalCluster cluster = builder.build()) {
+                cluster.up(line -> say(progress, line));
+                ObjectNode description = describe(cluster);
+                String stop = cluster.detach().toString();
+                isUp = true;
+                Map<String, String> noted = new LinkedHashMap<>();
+                noted.put(LocalClusters.URL, description.path("url").asString());
+                noted.put(LocalClusters.STOP, stop);
+                clusters.write(name, noted);
+                if (json) {
+                    out.println(description.toPrettyString());
+                } else {
+                    say(out, "The cluster \"%s\" is up; its manager: %s".formatted(name, noted.get(LocalClusters.URL)));
+                    say(out, "To stop it: lite down" + (name.equals(NAME_DEFAULT) ? "" : " --name " + name));
+                }
+                out.flush();
+            } finally {
+                if (!isUp) {
+                    clusters.remove(name);
+                }
+            }
+            return ExitStatus.OK;
+        }
+
+        private static ObjectNode describe(LocalCluster cluster) {
+            ObjectNode description = ManagerClient.JSON.createObjectNode();
+            description.put("name", cluster.name());
+            description.put("url", cluster.manager().property("url").orElse(""));
+            description.put("zookeeper", cluster.zookeeper());
+            ArrayNode processes = description.putArray("processes");
+            for (LocalProcess process : cluster.processes()) {
+                ObjectNode entry =
+                        processes.addObject().put("name", process.name()).put("pid", process.pid());
+                process.property("socket").ifPresent(socket -> entry.put("socket", socket));
+                process.health().ifPresent(health -> entry.put("health", health));
+            }
+            return description;
+        }
+
+        private static void say(PrintWriter out, String line) {
+            out.println(line);
+            out.flush();
+        }
+
+        private static long bytes(String size) {
+            Matcher matcher = SIZE.matcher(size);
+            if (!matcher.matches()) {
+                throw new IllegalArgumentException(
+                        "--arena is \"%s\"; it must be a number with B, KB, MB or GB".formatted(size));
+            }
+            long number = Long.parseLong(matcher.group(1));
+            String unit = matcher.group(2);
+            return switch (unit == null ? "b" : unit.toLowerCase(java.util.Locale.ROOT)) {
+                case "kb" -> Math.multiplyExact(number, 1L << 10);
+                case "mb" -> Math.multiplyExact(number, 1L << 20);
+                case "gb" -> Math.multiplyExact(number, 1L << 30);
+                default -> number;
+            };
+        }
+    }
+
+    /** {@code lite down}. */
+    @Command(
+            name = "down",
+            description = "Stops a cluster that \"up\" started, and removes its memory, logs and directories.",
+            mixinStandardHelpOptions = true)
+    static final class Down implements Callable<Integer> {
+        /** Each process gets 15 s, and then a signal that it cannot refuse; there are at most 65 of them. */
+        private static final long DEADLINE_SECONDS = 1200;
+
+        @Option(
+                names = "--name",
+                paramLabel = "NAME",
+                defaultValue = NAME_DEFAULT,
+                description = "The cluster's name. Default: ${DEFAULT-VALUE}")
+        private String name = NAME_DEFAULT;
+
+        @Spec
+        private @Nullable CommandSpec spec;
+
+        @Override
+        public Integer call() {
+            LocalClusters clusters = LocalClusters.here();
+            Properties noted = clusters.find(name)
+                    .orElseThrow(() -> new CommandFailedException(
+                            ExitStatus.FAILED,
+                            "no cluster \"%s\" was started here: there is no %s".formatted(name, clusters.file(name))));
+            String stop = noted.getProperty(LocalClusters.STOP);
+            if (stop == null) {
+                throw new CommandFailedException(
+                        ExitStatus.FAILED,
+                        "the cluster \"%s\" is being started by the process %s; stop that"
+                                .formatted(name, noted.getProperty("pid")));
+            }
+            // Without the script everything that it would stop and remove is gone already.
+            if (Files.exists(Path.of(stop))) {
+                run(stop);
+            }
+            clusters.remove(name);
+            if (spec != null) {
+                spec.commandLine().getOut().println("The cluster \"%s\" is down.".formatted(name));
+                spec.commandLine().getOut().flush();
+            }
+            return ExitStatus.OK;
+        }
+
+        private static void run(String script) {
+            try {
+                Process process =
+                        new ProcessBuilder("/bin/sh", script).inheritIO().start();
+                if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
+                    process.destroyForcibly();
+                    throw new CommandFailedException(
+                            ExitStatus.FAILED, "%s did not end within %d s".formatted(script, DEADLINE_SECONDS));
+                }
+                if (process.exitValue() != 0) {
+                    throw new CommandFailedException(
+                            ExitStatus.FAILED, "%s ended with status %d".formatted(script, process.exitValue()));
+                }
+            } catch (IOException e) {
+                throw new CommandFailedException(ExitStatus.FAILED, "%s cannot be run: %s".formatted(script, e), e);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new CommandFailedException(ExitStatus.FAILED, "interrupted", e);
+            }
+        }
+    }
+}

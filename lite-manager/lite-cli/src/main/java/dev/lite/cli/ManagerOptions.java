@@ -1,0 +1,96 @@
+package dev.lite.cli;
+
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** How a command reaches the managers, and how it prints what they say. */
+final class ManagerOptions {
+    private static final String DEFAULT = "http://127.0.0.1:7400";
+
+    @Option(
+            names = "--manager",
+            paramLabel = "URL",
+            description =
+                    "A manager, or several, separated by commas: the first that answers is asked. Default: LITE_MANAGER, else the cluster that \"up\" started, else "
+                            + DEFAULT)
+    private @Nullable String managers;
+
+    // No option for the token itself: everybody on the host can read a command line.
+    @Option(
+            names = "--token-file",
+            paramLabel = "FILE",
+            description = "Holds the manager's token. Default: LITE_TOKEN_FILE, or the token itself in LITE_TOKEN")
+    private @Nullable Path tokenFile;
+
+    @Option(names = "--json", description = "Prints JSON, as the manager answers")
+    private boolean json;
+
+    @Option(
+            names = "--timeout",
+            paramLabel = "SECONDS",
+            defaultValue = "10",
+            description = "How long one request may take. Default: ${DEFAULT-VALUE}")
+    private int timeoutSeconds = 10;
+
+    boolean json() {
+        return json;
+    }
+
+    /** A client of the managers that are meant. */
+    ManagerClient open() {
+        if (timeoutSeconds < 1 || timeoutSeconds > 3600) {
+            throw new IllegalArgumentException("--timeout is %d; it must be 1 to 3600".formatted(timeoutSeconds));
+        }
+        Map<String, String> environment = System.getenv();
+        return new ManagerClient(uris(managers(environment)), token(environment), Duration.ofSeconds(timeoutSeconds));
+    }
+
+    private String managers(Map<String, String> environment) {
+        if (managers != null) {
+            return managers;
+        }
+        String given = environment.get("LITE_MANAGER");
+        return given != null && !given.isBlank()
+                ? given
+                : LocalClusters.here().onlyUrl().orElse(DEFAULT);
+    }
+
+    private static List<URI> uris(String list) {
+        return Arrays.stream(list.split(","))
+                .map(String::strip)
+                .filter(url -> !url.isEmpty())
+                .map(ManagerOptions::uri)
+                .toList();
+    }
+
+    private static URI uri(String url) {
+        URI uri = URI.create(url.endsWith("/") ? url.substring(0, url.length() - 1) : url);
+        if (uri.getHost() == null || !("http".equals(uri.getScheme()) || "https".equals(uri.getScheme()))) {
+            throw new IllegalArgumentException(
+                    "the manager's URL is \"%s\"; it must be http://HOST:PORT or https://HOST:PORT".formatted(url));
+        }
+        return uri;
+    }
+
+    private @Nullable String token(Map<String, String> environment) {
+        String inEnvironment = environment.get("LITE_TOKEN_FILE");
+        Path file = tokenFile != null || inEnvironment == null ? tokenFile : Path.of(inEnvironment);
+        if (file == null) {
+            return environment.get("LITE_TOKEN");
+        }
+        try {
+            return Files.readString(file).strip();
+        } catch (IOException e) {
+            throw new CommandFailedException(
+                    ExitStatus.FAILED, "the token in %s cannot be read: %s".formatted(file, e), e);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+package dev.lite.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The commands as their user types them, and what they print and end with, against a manager that answers as it is told. */
+class CommandsTest {
+    private static final String VIEW =
+            "{'cluster':'lite','name':'host/7','leads':true,'leader':'host/7','managers':['host/7','b'],'directoryAvailable':true,'epoch':5,'openOrders':1}";
+    private static final String NODES =
+            "[{'name':'node-1','id':0,'incarnation':3,'host':'alpha/123','arenaBytes':67108864,'fabrics':{'tcp':'x','shm':'y'},'draining':false},"
+                    + "{'name':'node-two','id':11,'incarnation':1,'host':'beta/9','arenaBytes':1610612736,'fabrics':{},'draining':true}]";
+
+    private final StringWriter out = new StringWriter();
+    private final StringWriter err = new StringWriter();
+    private FakeManager manager;
+
+    @TempDir
+    Path directory;
+
+    @BeforeEach
+    void start() throws IOException {
+        manager = new FakeManager();
+    }
+
+    @AfterEach
+    void stop() {
+        manager.close();
+    }
+
+    private int lite(String... arguments) {
+        return LiteMain.commandLine(new PrintWriter(out, true), new PrintWriter(err, true))
+                .execute(arguments);
+    }
+
+    private int ask(String... arguments) {
+        String[] all = java.util.Arrays.copyOf(arguments, arguments.length + 2);
+        all[arguments.length] = "--manager";
+        all[arguments.length + 1] = manager.url();
+        return lite(all);
+    }
+
+    @Test
+    void nodesAreATableOfAlignedColumns() {
+        manager.with("GET /api/nodes", 200, NODES);
+        assertThat(ask("nodes")).isZero();
+        assertThat(out.toString()).isEqualTo("""
+                NAME      ID  INCARNATION  STATE     ARENA    FABRICS  HOST
+                node-1    0   3            live      64 MiB   shm,tcp  alpha
+                node-two  11  1            draining  1.5 GiB           beta
+                """);
+    }
+
+    @Test
+    void jsonIsWhatTheManagerAnswered() {
+        manager.with("GET /api/nodes", 200, NODES);
+        assertThat(ask("nodes", "--json")).isZero();
+        assertThat(ManagerClient.JSON.readTree(out.toString()))
+                .isEqualTo(ManagerClient.JSON.readTree(NODES.replace('\'', '"')));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {"nothing|0", "'leader':'host/7'|1", "'directoryAvailable':true|1"})
+    void theStatusTellsByItsExitStatusWhetherSomebodyLeadsAndZooKeeperIsThere(String missing, int status) {
+        manager.with("GET /api/manager", 200, missing.equals("nothing") ? VIEW : VIEW.replace(missing, "'x':1"))
+                .with("GET /api/nodes", 200, NODES)
+                .with(
+                        "GET /api/epochs",
+                        200,
+                        "{'number':5,'members':[],'removals':[{'fenced':false},{'fenced':true}]}");
+        assertThat(ask("status")).isEqualTo(status);
+        assertThat(out.toString())
+                .contains("cluster    lite")
+                .contains("managers   host/7, b")
+                .contains("nodes      2, 1 draining")
+                .contains("epoch      5, 1 removals pending")
+                .contains("orders     1 open");
+    }
+
+    @Test
+    void lmrsAreAskedForPartByPart() {
+        manager.with(
+                        "GET /api/lmrs?prefix=sh%C3%B6p%2F&after=&limit=500",
+                        200,
+                        "{'items':[{'name':'shöp/a b','bytes':1000,'state':'LIVE','shares':[{'node':'node-1'},{'nodeId':9}]}],'next':'shöp/a b'}")
+                .with(
+                        "GET /api/lmrs?prefix=sh%C3%B6p%2F&after=sh%C3%B6p%2Fa%20b&limit=500",
+                        200, "{'items':[{'name':'shöp/c','bytes':2048,'state':'MOVING','shares':[]}]}");
+        assertThat(ask("lmrs", "shöp/")).as(err.toString()).isZero();
+        assertThat(out.toString()).isEqualTo("""
+                NAME      SIZE    STATE   NODES
+                shöp/a b  1000 B  LIVE    node-1,(9, away)
+                shöp/c    2 KiB   MOVING
+                """);
+    }
+
+    @Test
+    void aDrainIsFollowedUntilItIsDone() {
+        manager.with("POST /api/nodes/node-1/drain", 202, "{'id':7,'state':'WANTED','note':''}")
+                .with(
+                        "GET /api/orders/7",
+                        200,
+                        "{'id':7,'state':'RUNNING','executor':'node-1','done':1,'total':4,'note':'bytes'}")
+                .with("GET /api/orders/7", 200, "{'id':7,'state':'DONE','executor':'node-1','note':''}");
+        assertThat(ask("drain", "node-1", "--leave")).isZero();
+        assertThat(manager.requests().getFirst()).isEqualTo("POST /api/nodes/node-1/drain {\"leave\":true}");
+        assertThat(out.toString()).isEqualTo("""
+                order 7 WANTED
+                order 7 RUNNING by node-1, 1 of 4: bytes
+                order 7 DONE by node-1
+                """);
+    }
+
+    @Test
+    void anOrderThatFailsIsExitStatusOneWithItsReason() {
+        manager.with("POST /api/lmrs/shop%2Fx/move", 202, "{'id':8,'state':'FAILED','note':'no room on node-2'}");
+        assertThat(ask("move", "shop/x", "node-2")).isEqualTo(ExitStatus.FAILED);
+        assertThat(manager.requests()).containsExactly("POST /api/lmrs/shop%2Fx/move {\"node\":\"node-2\"}");
+        assertThat(err.toString()).isEqualTo("lite: order 8 failed: no room on node-2\n");
+    }
+
+    @Test
+    void anOrderThatIsNotDoneInTimeIsExitStatusFive() {
+        manager.with("POST /api/rebalance", 202, "{'id':9,'state':'WANTED'}")
+                .with("GET /api/orders/9", 200, "{'id':9,'state':'WANTED'}");
+        assertThat(ask("rebalance", "--deadline", "0")).isEqualTo(ExitStatus.NOT_YET);
+        assertThat(err.toString()).contains("order 9 is WANTED after 0 s; it goes on");
+        assertThat(ask("rebalance", "--no-wait")).isZero();
+        assertThat(out.toString()).endsWith("order 9 WANTED\n");
+    }
+
+    @Test
+    void aRefusalIsTheManagersOwnWord() {
+        manager.with("POST /api/nodes/x/drain", 404, "{'detail':'node \\'x\\' is no live node'}".replace("\\'", "*"));
+        assertThat(ask("drain", "x")).isEqualTo(ExitStatus.FAILED);
+        assertThat(err.toString()).isEqualTo("lite: node *x* is no live node\n");
+    }
+
+    @Test
+    void theNextManagerIsAskedWhenOneIsGoneOrItsZooKeeperIsAway() throws IOException {
+        FakeManager gone = new FakeManager();
+        String goneUrl = gone.url();
+        gone.close();
+        try (FakeManager away = new FakeManager().with("GET /api/nodes", 503, "{'detail':'away'}")) {
+            manager.with("GET /api/nodes", 200, "[]");
+            assertThat(lite("nodes", "--manager", goneUrl + "," + away.url() + "/," + manager.url()))
+                    .isZero();
+            assertThat(away.requests()).hasSize(1);
+
+            assertThat(lite("nodes", "--manager", goneUrl)).isEqualTo(ExitStatus.UNREACHABLE);
+            assertThat(err.toString()).contains("no manager could be reached").contains(goneUrl);
+            assertThat(lite("nodes", "--manager", goneUrl + "," + away.url())).isEqualTo(ExitStatus.FAILED);
+            assertThat(err.toString()).endsWith("lite: away\n");
+        }
+    }
+
+    @Test
+    void theTokenComesFromAFileAndAWrongOneIsExitStatusFour() throws IOException {
+        manager.withToken("0123456789abcdef").with("GET /api/nodes", 200, "[]");
+        Path file = Files.writeString(directory.resolve("token"), "0123456789abcdef\n");
+        assertThat(ask("nodes", "--token-file", file.toString())).isZero();
+        Files.writeString(file, "another-0123456789");
+        assertThat(ask("nodes", "--token-file", file.toString())).isEqualTo(ExitStatus.DENIED);
+        assertThat(err.toString()).contains("asks for its token").doesNotContain("0123456789");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "drain",
+                "move lmr",
+                "nodes --limit 3",
+                "lmrs --limit 0",
+                "lmrs --limit x",
+                "nodes --manager ftp://x",
+                "nodes --manager ,",
+                "nodes --timeout 0",
+                "rebalance --deadline -1",
+                "up --arena much"
+            })
+    void aWrongCommandLineIsExitStatusTwo(String line) {
+        assertThat(line.isEmpty() ? lite() : lite(line.split(" "))).isEqualTo(ExitStatus.USAGE);
+        assertThat(err.toString()).isNotBlank().doesNotContain("\tat ");
+    }
+
+    @Test
+    void anAnswerThatIsNoJsonIsNotAManagers() {
+        manager.with("GET /api/nodes", 200, "<html>");
+        assertThat(ask("nodes")).isEqualTo(ExitStatus.FAILED);
+        assertThat(err.toString()).contains("no JSON: is it a manager?");
+    }
+
+    @Test
+    void theHelpNamesEveryExitStatus() {
+        assertThat(lite("--help")).isZero();
+        assertThat(out.toString())
+                .contains("Exit status:")
+                .contains("5   the order goes on")
+                .contains("LITE_MANAGER");
+    }
+
+    @Test
+    void theCompletionScriptIsOneThatBashUnderstands() throws IOException, InterruptedException {
+        assertThat(lite("completion")).isZero();
+        assertThat(out.toString()).contains("rebalance").contains("--token-file");
+        Path script = Files.writeString(directory.resolve("completion"), out.toString(), StandardCharsets.UTF_8);
+        Process bash = new ProcessBuilder("bash", "-n", script.toString())
+                .redirectErrorStream(true)
+                .start();
+        assertThat(bash.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(new String(bash.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                .isEmpty();
+        assertThat(bash.exitValue()).isZero();
+    }
+}

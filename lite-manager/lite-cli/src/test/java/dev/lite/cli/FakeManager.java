@@ -1,0 +1,74 @@
+package dev.lite.cli;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
+
+/** Answers as it is told: each path with its answers one after the other, the last one again and again. */
+final class FakeManager implements AutoCloseable {
+    private final HttpServer server;
+    private final Map<String, ArrayDeque<Answer>> answers = new ConcurrentHashMap<>();
+    private final List<String> requests = new CopyOnWriteArrayList<>();
+    private volatile @Nullable String token;
+
+    private record Answer(int status, String body) {}
+
+    FakeManager() throws IOException {
+        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", this::answer);
+        server.start();
+    }
+
+    FakeManager with(String request, int status, String body) {
+        answers.computeIfAbsent(request, path -> new ArrayDeque<>()).add(new Answer(status, body.replace('\'', '"')));
+        return this;
+    }
+
+    FakeManager withToken(String newToken) {
+        token = newToken;
+        return this;
+    }
+
+    String url() {
+        return "http://127.0.0.1:" + server.getAddress().getPort();
+    }
+
+    /** Method, path and body of what was asked. */
+    List<String> requests() {
+        return requests;
+    }
+
+    private void answer(HttpExchange exchange) throws IOException {
+        String request = exchange.getRequestMethod() + " " + exchange.getRequestURI();
+        String body = new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
+        requests.add(body.isEmpty() ? request : request + " " + body);
+        Answer answer = new Answer(404, "{\"detail\":\"the fake has no " + request + "\"}");
+        ArrayDeque<Answer> known = answers.get(request);
+        if (token != null
+                && !("Bearer " + token).equals(exchange.getRequestHeaders().getFirst("Authorization"))) {
+            answer = new Answer(401, "{\"detail\":\"this manager asks for its token\"}");
+        } else if (known != null) {
+            synchronized (known) {
+                answer = known.size() == 1 ? known.getFirst() : known.removeFirst();
+            }
+        }
+        byte[] bytes = answer.body().getBytes(StandardCharsets.UTF_8);
+        exchange.sendResponseHeaders(answer.status(), bytes.length);
+        exchange.getResponseBody().write(bytes);
+        exchange.close();
+    }
+
+    @Override
+    public void close() {
+        server.stop(0);
+    }
+}

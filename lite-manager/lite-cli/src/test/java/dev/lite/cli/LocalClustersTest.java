@@ -1,0 +1,61 @@
+package dev.lite.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class LocalClustersTest {
+    @TempDir
+    Path directory;
+
+    private LocalClusters clusters;
+
+    @BeforeEach
+    void make() {
+        clusters = new LocalClusters(directory.resolve("clusters"));
+    }
+
+    @Test
+    void aNameIsTakenOnceUntilItIsGivenBack() {
+        clusters.reserve("a");
+        assertThatThrownBy(() -> clusters.reserve("a"))
+                .isInstanceOf(CommandFailedException.class)
+                .hasMessageContaining("the cluster \"a\" was started already")
+                .hasMessageContaining("lite down --name a");
+        clusters.reserve("b");
+        clusters.remove("a");
+        clusters.reserve("a");
+        assertThat(clusters.find("a")).isPresent();
+        assertThat(clusters.find("c")).isEmpty();
+    }
+
+    @Test
+    void aStartThatDiedGivesItsNameFreeAndAClusterThatIsUpDoesNot() throws IOException, InterruptedException {
+        Process ended = new ProcessBuilder("true").start();
+        assertThat(ended.waitFor()).isZero();
+        Files.createDirectories(directory.resolve("clusters"));
+        Files.writeString(clusters.file("a"), "pid=" + ended.pid() + "\n");
+        clusters.reserve("a");
+        Files.writeString(clusters.file("a"), "stop=/tmp/x\npid=" + ended.pid() + "\n");
+        assertThatThrownBy(() -> clusters.reserve("a")).isInstanceOf(CommandFailedException.class);
+    }
+
+    @Test
+    void theManagerOfTheOnlyClusterIsTheOneThatIsMeant() {
+        assertThat(clusters.onlyUrl()).isEmpty();
+        clusters.reserve("a");
+        assertThat(clusters.onlyUrl()).isEmpty();
+        clusters.write("a", Map.of(LocalClusters.URL, "http://127.0.0.1:1"));
+        assertThat(clusters.onlyUrl()).contains("http://127.0.0.1:1");
+        clusters.reserve("b");
+        clusters.write("b", Map.of(LocalClusters.URL, "http://127.0.0.1:2"));
+        assertThat(clusters.onlyUrl()).isEmpty();
+    }
+}

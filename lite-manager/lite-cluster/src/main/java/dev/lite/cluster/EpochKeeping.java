@@ -1,0 +1,119 @@
+package dev.lite.cluster;
+
+import dev.lite.api.ClusterUnavailableException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The thread on which a manager keeps the cluster's epochs while it leads ("lite-epochs"). It wakes when the membership, the
+ * epoch, the leadership or the directory's availability changes, looks every {@value #PENDING_MS} ms while acknowledgements
+ * are missing, and every {@value #IDLE_MS} ms otherwise.
+ */
+public final class EpochKeeping implements AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(EpochKeeping.class);
+    private static final long PENDING_MS = 50;
+    private static final long IDLE_MS = 5000;
+    private static final long RETRY_MS = 500;
+    private static final Duration CALL = Duration.ofSeconds(5);
+
+    private final EpochKeeper keeper;
+    private final Leadership leadership;
+    private final Thread thread;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition wanted = lock.newCondition();
+    private boolean changed; // guarded by lock
+    private volatile boolean closed;
+
+    private EpochKeeping(EpochKeeper keeper, Leadership leadership) {
+        this.keeper = keeper;
+        this.leadership = leadership;
+        this.thread = Thread.ofPlatform().name("lite-epochs").daemon().unstarted(this::run);
+    }
+
+    static EpochKeeping start(EpochStore store, ClusterDirectory directory, Leadership leadership) {
+        EpochKeeping keeping = new EpochKeeping(new EpochKeeper(store, leadership::isLeaderNow), leadership);
+        leadership.addListener(leads -> keeping.wake());
+        directory.addListener(new DirectoryListener() {
+            @Override
+            public void nodesChanged(List<NodeRecord> nodes) {
+                keeping.wake();
+            }
+
+            @Override
+            public void epochChanged(Epoch epoch) {
+                keeping.wake();
+            }
+
+            @Override
+            public void availabilityChanged(boolean available) {
+                keeping.wake();
+            }
+        });
+        keeping.thread.start();
+        return keeping;
+    }
+
+    private void wake() {
+        lock.lock();
+        try {
+            changed = true;
+            wanted.signal();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void run() {
+        long waitMs = 0;
+        while (awaitChange(waitMs)) {
+            waitMs = work();
+        }
+    }
+
+    /** Does all that can be done; returns after how many milliseconds to look again, if nothing happens before. */
+    private long work() {
+        try {
+            while (!closed && leadership.isLeader() && keeper.doWork(CALL) > 0) {
+                log.trace("there may be more to do");
+            }
+            return leadership.isLeader() && keeper.isPending() ? PENDING_MS : IDLE_MS;
+        } catch (ClusterUnavailableException e) {
+            if (!closed) {
+                log.info("the epochs wait for the directory: {}", e.getMessage());
+            }
+            return RETRY_MS;
+        } catch (RuntimeException e) {
+            log.error("keeping the epochs failed; trying again", e);
+            return RETRY_MS;
+        }
+    }
+
+    /** False when it is closed. */
+    private boolean awaitChange(long ms) {
+        lock.lock();
+        try {
+            for (long left = TimeUnit.MILLISECONDS.toNanos(ms); left > 0 && !changed && !closed; ) {
+                left = wanted.awaitNanos(left);
+            }
+            changed = false;
+            return !closed;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // close() does that
+            return false;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends the thread; a question to the directory that is under way is given up. A second call does nothing. */
+    @Override
+    public void close() {
+        closed = true;
+        thread.interrupt();
+    }
+}

@@ -1,0 +1,306 @@
+package dev.lite.cluster;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.cluster.Order.Kind;
+import dev.lite.cluster.Order.State;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.DeserializationFeature;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * Orders to a cluster, kept in its directory: whoever submits one, or carries it out, may die, and another one goes on from
+ * the record. Every change is a compare-and-set, so of two that claim an order one gets it.
+ *
+ * <p><b>Life.</b> {@link #submit} → WANTED → {@link #claim} → RUNNING → {@link #progress} → {@link #finish} → DONE or FAILED.
+ * An order that runs is claimed again when its executor is gone; whether it is gone the claimer has to know. <b>Bounds.</b>
+ * {@value #OPEN_MAX} open orders, and the last {@value #ENDED_KEPT} ended ones. The record of them all is then at most 128 ×
+ * (512 B name, escaped twice as long, + 1200 B note + 800 B other) = 390 KB, which {@link ClusterDirectory#RECORD_BYTES_MAX}
+ * allows.
+ *
+ * <p><b>Threads.</b> Any; every method blocks up to its deadline, and must not be called from a {@link DirectoryListener} or a
+ * {@link #watch} callback. <b>Errors.</b> {@link ClusterUnavailableException} as with the directory. Repeating a submission
+ * is safe: while an order that wants the same is open, that one is answered. After any other method {@link #find} tells what
+ * came of it.
+ */
+public final class Orders {
+    /** How many orders may be open at a time. */
+    public static final int OPEN_MAX = 64;
+
+    /** How many ended orders are kept. */
+    public static final int ENDED_KEPT = 64;
+
+    private static final String RECORD = ClusterDirectory.INTERNAL_PREFIX + "orders/book";
+    private static final JsonMapper JSON = JsonMapper.builder()
+            .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES) // a newer process may add fields
+            .build();
+
+    private final ClusterDirectory directory;
+
+    /** @param directory stays the caller's */
+    public Orders(ClusterDirectory directory) {
+        this.directory = directory;
+    }
+
+    /** All orders and marks as they are now. */
+    public OrderBook read(Duration deadline) {
+        return directory.read(RECORD, deadline).map(Orders::decode).orElse(OrderBook.EMPTY);
+    }
+
+    /** All orders that are kept, in the order of their ids. */
+    public List<Order> list(Duration deadline) {
+        return read(deadline).orders();
+    }
+
+    /** The order of this number; empty when there was none, or it ended long ago. */
+    public Optional<Order> find(long id, Duration deadline) {
+        return read(deadline).find(id);
+    }
+
+    /**
+     * Calls {@code changed} soon and then whenever orders or marks may have changed; see {@link ClusterDirectory#watch}.
+     *
+     * @param changed must not block
+     */
+    public void watch(Runnable changed) {
+        directory.watch(RECORD, changed);
+    }
+
+    /**
+     * Orders a node to be drained, and marks it at once, so that nothing new comes to it.
+     *
+     * @param leave whether its process ends when it is empty
+     * @throws NodeUnreachableException when no live node has the name
+     * @throws LimitExceededException when {@value #OPEN_MAX} orders are open
+     */
+    public Order drain(String node, boolean leave, Duration deadline) {
+        requireLive(node, deadline);
+        Order order = wanted(Kind.DRAIN, node, 0, "", leave);
+        return submit(order, deadline, marks -> marks.add(node));
+    }
+
+    /** Ends a drain, done or not: the node is used again from now on. The order that is answered is done. */
+    public Order undrain(String node, Duration deadline) {
+        NodeAdvert.checkName(node);
+        Order order = wanted(Kind.UNDRAIN, node, 0, "", false).with(State.DONE, 0, 0, "");
+        Changed changed = change(deadline, book -> {
+            List<Order> orders = new ArrayList<>();
+            for (Order other : book.orders()) {
+                boolean ends = other.kind() == Kind.DRAIN
+                        && other.subject().equals(node)
+                        && !other.state().isFinal();
+                orders.add(ends ? other.with(State.FAILED, other.done(), other.total(), "undrained") : other);
+            }
+            orders.add(order.numbered(book.nextId()));
+            SortedSet<String> marks = new TreeSet<>(book.draining());
+            marks.remove(node);
+            return new OrderBook(book.nextId() + 1, orders, marks);
+        });
+        return changed.after().orders().getLast();
+    }
+
+    /**
+     * Orders a named LMR to be moved to a node.
+     *
+     * @throws NodeUnreachableException when no live node has the name
+     * @throws LimitExceededException when {@value #OPEN_MAX} orders are open
+     */
+    public Order move(String lmr, String node, Duration deadline) {
+        LmrSpec.checkName(lmr);
+        requireLive(node, deadline);
+        return submit(wanted(Kind.MOVE, lmr, 0, node, false), deadline, marks -> {});
+    }
+
+    /** {@link #move(String, String, Duration)} of an LMR without a name. */
+    public Order move(long lmrId, String node, Duration deadline) {
+        requireLive(node, deadline);
+        if (lmrId == 0) {
+            throw new IllegalArgumentException("no LMR has the id 0");
+        }
+        return submit(wanted(Kind.MOVE, "", lmrId, node, false), deadline, marks -> {});
+    }
+
+    /** Orders a node to free the memory that belongs to no LMR any more. */
+    public Order freeOrphans(String node, Duration deadline) {
+        requireLive(node, deadline);
+        return submit(wanted(Kind.FREE_ORPHANS, node, 0, "", false), deadline, marks -> {});
+    }
+
+    /** Orders LMRs to be moved from fuller to emptier nodes. */
+    public Order rebalance(Duration deadline) {
+        return submit(wanted(Kind.REBALANCE, "", 0, "", false), deadline, marks -> {});
+    }
+
+    private static Order wanted(Kind kind, String subject, long lmrId, String target, boolean leave) {
+        long now = System.currentTimeMillis();
+        return new Order(0, kind, subject, lmrId, target, leave, State.WANTED, null, 0, 0, 0, "", now, now);
+    }
+
+    private void requireLive(String node, Duration deadline) {
+        NodeAdvert.checkName(node);
+        List<NodeRecord> live = directory.nodesNow(deadline);
+        if (live.stream().noneMatch(record -> record.name().equals(node))) {
+            throw new NodeUnreachableException("node \"%s\" is no live node; live are %s"
+                    .formatted(node, live.stream().map(NodeRecord::name).toList()));
+        }
+    }
+
+    private interface Marking {
+        void mark(SortedSet<String> draining);
+    }
+
+    private Order submit(Order order, Duration deadline, Marking marking) {
+        Changed changed = change(deadline, book -> {
+            SortedSet<String> marks = new TreeSet<>(book.draining());
+            marking.mark(marks);
+            List<Order> orders = new ArrayList<>(book.orders());
+            if (book.open().stream().anyMatch(order::wantsTheSame)) {
+                return new OrderBook(book.nextId(), orders, marks);
+            }
+            int open = book.open().size();
+            if (open >= OPEN_MAX) {
+                throw new LimitExceededException(
+                        "%d orders are open; the limit is %d: wait until one is done".formatted(open, OPEN_MAX));
+            }
+            orders.add(order.numbered(book.nextId()));
+            return new OrderBook(book.nextId() + 1, orders, marks);
+        });
+        return changed.after().open().stream()
+                .filter(order::wantsTheSame)
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /**
+     * Takes an order over, if it still is as it was seen.
+     *
+     * @param seen one that is WANTED, or RUNNING by a node that is gone or is this one
+     * @return the order as it is then; empty when it has changed
+     */
+    public Optional<Order> claim(Order seen, String node, long incarnation, Duration deadline) {
+        if (seen.state().isFinal()) {
+            throw new IllegalArgumentException("order %d is %s".formatted(seen.id(), seen.state()));
+        }
+        return replace(seen, seen.claimedBy(node, incarnation), null, deadline);
+    }
+
+    /**
+     * Says how far an order is, if it still is as it was seen.
+     *
+     * @return the order as it is then; empty when somebody else changed it, so that whoever carries it out should stop
+     */
+    public Optional<Order> progress(Order seen, long done, long total, String note, Duration deadline) {
+        return replace(seen, seen.with(seen.state(), done, total, note), null, deadline);
+    }
+
+    /**
+     * Ends an order, if it still is as it was seen.
+     *
+     * @param failure why it failed; null when it is done
+     * @return the order as it is then; empty when somebody else changed it
+     */
+    public Optional<Order> finish(Order seen, @Nullable String failure, Duration deadline) {
+        Order ended = failure == null
+                ? seen.with(State.DONE, seen.done(), seen.total(), seen.note())
+                : seen.with(State.FAILED, seen.done(), seen.total(), failure);
+        // A drain that failed leaves a node that is used on.
+        boolean unmarks = failure != null && seen.kind() == Kind.DRAIN;
+        return replace(seen, ended, unmarks ? seen.subject() : null, deadline);
+    }
+
+    /** Takes a node's mark away; for a node that starts: it is there to be used. */
+    public void unmark(String node, Duration deadline) {
+        if (read(deadline).draining().contains(node)) {
+            change(deadline, book -> {
+                SortedSet<String> marks = new TreeSet<>(book.draining());
+                marks.remove(node);
+                return new OrderBook(book.nextId(), book.orders(), marks);
+            });
+        }
+    }
+
+    private Optional<Order> replace(Order seen, Order next, @Nullable String unmarked, Duration deadline) {
+        Changed changed = change(deadline, book -> {
+            List<Order> orders = new ArrayList<>(book.orders());
+            int at = orders.indexOf(seen);
+            if (at < 0) {
+                return book;
+            }
+            orders.set(at, next);
+            SortedSet<String> marks = new TreeSet<>(book.draining());
+            if (unmarked != null) {
+                marks.remove(unmarked);
+            }
+            return new OrderBook(book.nextId(), orders, marks);
+        });
+        return changed.before().orders().contains(seen) ? Optional.of(next) : Optional.empty();
+    }
+
+    private record Changed(OrderBook before, OrderBook after) {}
+
+    /** Repeats a change until nobody else was faster. */
+    private Changed change(Duration duration, UnaryOperator<OrderBook> change) {
+        Deadline deadline = Deadline.after(duration);
+        while (true) {
+            Optional<VersionedRecord> found = directory.read(RECORD, remaining(deadline));
+            OrderBook before = found.map(Orders::decode).orElse(OrderBook.EMPTY);
+            OrderBook after = prune(change.apply(before));
+            if (after.equals(before)) {
+                return new Changed(before, before);
+            }
+            byte[] bytes = JSON.writeValueAsBytes(after);
+            boolean changed = found.isPresent()
+                    ? directory
+                            .compareAndSet(RECORD, found.get().version(), bytes, remaining(deadline))
+                            .isPresent()
+                    : directory.create(RECORD, bytes, remaining(deadline));
+            if (changed) {
+                return new Changed(before, after);
+            }
+            if (deadline.remainingNs() == 0) {
+                throw new ClusterUnavailableException("the orders change all the time; tried for %d ms"
+                        .formatted(deadline.given().toMillis()));
+            }
+        }
+    }
+
+    private static Duration remaining(Deadline deadline) {
+        return Duration.ofNanos(deadline.remainingNs());
+    }
+
+    /** Forgets the oldest of the ended orders. */
+    private static OrderBook prune(OrderBook book) {
+        int surplus = book.orders().size() - book.open().size() - ENDED_KEPT;
+        if (surplus <= 0) {
+            return book;
+        }
+        List<Order> kept = new ArrayList<>();
+        for (Order order : book.orders()) {
+            if (order.state().isFinal() && surplus > 0) {
+                surplus--;
+            } else {
+                kept.add(order);
+            }
+        }
+        return new OrderBook(book.nextId(), kept, book.draining());
+    }
+
+    private static OrderBook decode(VersionedRecord record) {
+        try {
+            return JSON.readValue(record.bytes(), OrderBook.class);
+        } catch (JacksonException e) {
+            throw new ClusterUnavailableException(
+                    "the record of the orders cannot be read: " + e.getOriginalMessage(), e);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+package dev.lite.cluster;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.apache.curator.framework.recipes.cache.CuratorCache;
+import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
+
+/** Records that somebody wants to hear of. Any thread; the callbacks run on the thread of the listeners. */
+final class RecordWatches implements AutoCloseable {
+    private final ZooKeeperSession session;
+    private final ListenerThread listeners;
+    private final List<CuratorCache> caches = new CopyOnWriteArrayList<>();
+
+    RecordWatches(ZooKeeperSession session, ListenerThread listeners) {
+        this.session = session;
+        this.listeners = listeners;
+    }
+
+    void add(String path, Runnable changed) {
+        // The cache looks again by itself when the connection comes back.
+        CuratorCache cache =
+                session.cache(path, CuratorCache.Options.SINGLE_NODE_CACHE, CuratorCache.Options.DO_NOT_CLEAR_ON_CLOSE);
+        cache.listenable()
+                .addListener(CuratorCacheListener.builder()
+                        .forAll((type, before, after) -> listeners.tellSafely(changed))
+                        .forInitialized(() -> listeners.tellSafely(changed))
+                        .build());
+        caches.add(cache);
+        cache.start();
+    }
+
+    @Override
+    public void close() {
+        caches.forEach(CuratorCache::close);
+    }
+}

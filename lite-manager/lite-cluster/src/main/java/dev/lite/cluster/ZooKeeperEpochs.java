@@ -1,0 +1,222 @@
+package dev.lite.cluster;
+
+import dev.lite.api.ClusterUnavailableException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
+import org.apache.curator.framework.recipes.cache.CuratorCache;
+import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
+import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException.Code;
+import org.apache.zookeeper.Op;
+import org.apache.zookeeper.OpResult;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.json.JsonMapper;
+
+/** The epoch and its acknowledgements in ZooKeeper. The epoch's znode is never deleted, so its version only grows. */
+final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(ZooKeeperEpochs.class);
+    private static final JsonMapper JSON = JsonMapper.builder().build();
+    private static final int NOT_MADE = -1;
+
+    private final ZooKeeperSession session;
+    private final ZooKeeperPaths paths;
+    private final LiveNodes live;
+    private final Function<Duration, Deadline> begin;
+    private final ListenerThread listeners;
+    private final CuratorCache cache;
+    private volatile Epoch heard = Epoch.NONE;
+
+    /** @param begin begins a request: waits for the connection, up to the deadline that it makes */
+    ZooKeeperEpochs(
+            ZooKeeperSession session,
+            ZooKeeperPaths paths,
+            LiveNodes live,
+            ListenerThread listeners,
+            Function<Duration, Deadline> begin) {
+        this.session = session;
+        this.paths = paths;
+        this.live = live;
+        this.listeners = listeners;
+        this.begin = begin;
+        cache = session.cache(paths.epoch, CuratorCache.Options.SINGLE_NODE_CACHE);
+        cache.listenable()
+                .addListener(CuratorCacheListener.builder()
+                        .forCreatesAndChanges((before, after) -> changed(after.getData()))
+                        .build());
+    }
+
+    void start() {
+        cache.start();
+    }
+
+    Epoch heard() {
+        return heard;
+    }
+
+    private void changed(byte[] bytes) {
+        listeners.execute(() -> {
+            try {
+                hear(decode(bytes));
+            } catch (ClusterUnavailableException e) {
+                log.error("The epoch is not understood; this node stays at {}", heard, e);
+            }
+        });
+    }
+
+    /** On the thread of the listeners. A watch may be late: what was heard is never replaced by what was before. */
+    private void hear(Epoch epoch) {
+        if (isNewer(epoch, heard)) {
+            heard = epoch;
+            listeners.tell(listener -> listener.epochChanged(epoch));
+        }
+    }
+
+    /** An epoch changes within its number only by removals that are fenced. */
+    static boolean isNewer(Epoch one, Epoch other) {
+        if (one.number() != other.number()) {
+            return one.number() > other.number();
+        }
+        return one.pending().size() < other.pending().size();
+    }
+
+    Epoch now(Deadline deadline) {
+        CompletableFuture<?> synced = session.sync(paths.epoch);
+        CompletableFuture<Answer<ZooKeeperSession.Data>> reading = session.getData(paths.epoch);
+        session.await(synced, deadline, "read the epoch");
+        Answer<ZooKeeperSession.Data> answer = session.await(reading, deadline, "read the epoch");
+        return answer.is(Code.NONODE) ? Epoch.NONE : decode(answer.get().bytes());
+    }
+
+    @Override
+    public Look look(Duration duration) {
+        Deadline deadline = begin.apply(duration);
+        String what = "look at the cluster's epoch";
+        // One after the other: see Look for why.
+        CompletableFuture<?> synced = session.sync(paths.epoch);
+        CompletableFuture<Answer<ZooKeeperSession.Data>> reading = session.getData(paths.epoch);
+        CompletableFuture<Answer<List<String>>> names = session.children(paths.ids);
+        session.await(synced, deadline, what);
+        Answer<ZooKeeperSession.Data> epoch = session.await(reading, deadline, what);
+        boolean made = !epoch.is(Code.NONODE);
+        List<Known> known = known(session.await(names, deadline, what).get(), deadline, what);
+        List<NodeRecord> nodes = live.now(deadline);
+        return new Look(
+                made ? decode(epoch.get().bytes()) : Epoch.NONE,
+                made ? epoch.get().stat().getVersion() : NOT_MADE,
+                known,
+                nodes,
+                acks(nodes, deadline, what));
+    }
+
+    private List<Known> known(List<String> names, Deadline deadline, String what) {
+        Map<String, CompletableFuture<Answer<ZooKeeperSession.Data>>> reading = new HashMap<>();
+        names.forEach(name -> reading.put(name, session.getData(paths.id(name))));
+        List<Known> known = new ArrayList<>();
+        reading.forEach((name, pending) -> {
+            ZooKeeperSession.Data data = session.await(pending, deadline, what).get();
+            known.add(new Known(
+                    NodeIdStore.parse(paths.id(name), new String(data.bytes(), StandardCharsets.UTF_8)),
+                    name,
+                    data.stat().getVersion()));
+        });
+        return known;
+    }
+
+    private Map<Integer, Ack> acks(List<NodeRecord> nodes, Deadline deadline, String what) {
+        Map<Integer, CompletableFuture<Answer<ZooKeeperSession.Data>>> reading = new HashMap<>();
+        nodes.forEach(node -> reading.put(node.id(), session.getData(paths.ack(node.id()))));
+        Map<Integer, Ack> acks = new HashMap<>();
+        reading.forEach((id, pending) -> {
+            Answer<ZooKeeperSession.Data> answer = session.await(pending, deadline, what);
+            if (!answer.is(Code.NONODE)) {
+                parseAck(answer).ifPresent(ack -> acks.put(id, ack));
+            }
+        });
+        return acks;
+    }
+
+    @Override
+    public boolean replace(Look seen, Epoch next, Duration duration) {
+        Deadline deadline = begin.apply(duration);
+        byte[] bytes = JSON.writeValueAsBytes(next);
+        Op change = seen.version() == NOT_MADE
+                ? session.createOp(paths.epoch, bytes, CreateMode.PERSISTENT)
+                : Op.setData(paths.epoch, bytes, seen.version());
+        Answer<List<OpResult>> changed =
+                session.await(session.multi(paths.epoch, List.of(change)), deadline, "change the epoch");
+        if (!changed.isOk() && !changed.is(Code.BADVERSION) && !changed.is(Code.NODEEXISTS)) {
+            throw changed.unexpected();
+        }
+        return changed.isOk();
+    }
+
+    /**
+     * Writes an acknowledgement that lives as long as this session.
+     *
+     * @return false when a later incarnation of the node has written one
+     */
+    boolean acknowledge(NodeRecord as, long epoch, Deadline deadline) {
+        String path = paths.ack(as.id());
+        String what = "acknowledge epoch " + epoch;
+        Ack mine = new Ack(as.incarnation(), epoch);
+        while (true) {
+            Answer<ZooKeeperSession.Data> there = session.await(session.getData(path), deadline, what);
+            List<Op> operations = new ArrayList<>();
+            if (!there.is(Code.NONODE)) {
+                Ack before = parseAck(there).orElse(mine);
+                if (before.incarnation() > mine.incarnation()) {
+                    return false;
+                }
+                boolean ofThisSession = there.get().stat().getEphemeralOwner() == session.sessionId();
+                if (ofThisSession && before.incarnation() == mine.incarnation() && before.epoch() > epoch) {
+                    return true;
+                }
+                operations.add(Op.delete(path, there.get().stat().getVersion())); // it would end with its own session
+            }
+            operations.add(session.createOp(path, JSON.writeValueAsBytes(mine), CreateMode.EPHEMERAL));
+            Answer<List<OpResult>> written = session.await(session.multi(path, operations), deadline, what);
+            if (written.isOk()) {
+                return true;
+            }
+            if (!written.is(Code.BADVERSION) && !written.is(Code.NODEEXISTS) && !written.is(Code.NONODE)) {
+                throw written.unexpected();
+            }
+        }
+    }
+
+    private static Epoch decode(byte[] bytes) {
+        try {
+            Epoch epoch = JSON.readValue(bytes, Epoch.class);
+            if (epoch != null) {
+                return epoch;
+            }
+        } catch (JacksonException e) {
+            throw new ClusterUnavailableException("the epoch is not understood: " + e.getOriginalMessage(), e);
+        }
+        throw new ClusterUnavailableException("the epoch is not understood: it is null");
+    }
+
+    /** Empty, and logged, when somebody else wrote there: then it does not count. */
+    private static Optional<Ack> parseAck(Answer<ZooKeeperSession.Data> answer) {
+        try {
+            return Optional.ofNullable(JSON.readValue(answer.get().bytes(), Ack.class));
+        } catch (JacksonException e) {
+            log.warn("The acknowledgement {} is ignored: {}", answer.path(), e.getOriginalMessage());
+            return Optional.empty();
+        }
+    }
+
+    @Override
+    public void close() {
+        cache.close();
+    }
+}

@@ -1,0 +1,226 @@
+package dev.lite.cluster;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.cluster.Order.Kind;
+import dev.lite.cluster.Order.State;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What orders do in every directory. */
+abstract class OrdersContract {
+    private static final Duration DEADLINE = Waits.seconds(20);
+    private static final int RACERS = 6;
+
+    private final List<ClusterDirectory> opened = new ArrayList<>();
+    private ClusterDirectory directory;
+    private Orders orders;
+
+    /** Another session with the cluster of this test. */
+    abstract ClusterDirectory openSession();
+
+    /** Makes the directory unreachable for every session. */
+    abstract void stopDirectory();
+
+    /** Ends {@link #stopDirectory}. */
+    abstract void startDirectory();
+
+    private ClusterDirectory open() {
+        ClusterDirectory session = openSession();
+        opened.add(session);
+        return session;
+    }
+
+    @BeforeEach
+    void registerTwoNodes() {
+        directory = open();
+        orders = new Orders(directory);
+        directory.register(ClusterDirectoryContract.advert("a"), DEADLINE);
+        open().register(ClusterDirectoryContract.advert("b"), DEADLINE);
+    }
+
+    @AfterEach
+    void closeSessions() {
+        opened.forEach(ClusterDirectory::close);
+    }
+
+    @Test
+    void anOrderIsSeenFromItsSubmissionToItsEndByEverySession() {
+        assertThat(orders.list(DEADLINE)).isEmpty();
+
+        Order wanted = orders.move("data", "b", DEADLINE);
+
+        Orders other = new Orders(open());
+        assertThat(other.find(wanted.id(), DEADLINE)).contains(wanted);
+        assertThat(wanted.kind()).isEqualTo(Kind.MOVE);
+        assertThat(wanted.subject()).isEqualTo("data");
+        assertThat(wanted.target()).isEqualTo("b");
+        assertThat(wanted.state()).isEqualTo(State.WANTED);
+        Order running = other.claim(wanted, "a", 3, DEADLINE).orElseThrow();
+        assertThat(running.state()).isEqualTo(State.RUNNING);
+        assertThat(running.executor()).isEqualTo("a");
+        assertThat(running.incarnation()).isEqualTo(3);
+        Order half = other.progress(running, 5, 10, "bytes moved", DEADLINE).orElseThrow();
+        Order done = other.finish(half, null, DEADLINE).orElseThrow();
+        assertThat(orders.list(DEADLINE)).containsExactly(done);
+        assertThat(done.state()).isEqualTo(State.DONE);
+        assertThat(done.done()).isEqualTo(5);
+        assertThat(done.note()).isEqualTo("bytes moved");
+    }
+
+    @Test
+    void ofManyWhoClaimAnOrderOneGetsIt() throws InterruptedException, ExecutionException {
+        Order wanted = orders.rebalance(DEADLINE);
+        List<Optional<Order>> claims = new ArrayList<>();
+        try (ExecutorService racers = Executors.newFixedThreadPool(RACERS)) {
+            List<Future<Optional<Order>>> racing = new ArrayList<>();
+            for (int racer = 0; racer < RACERS; racer++) {
+                String name = "node-" + racer;
+                Orders mine = new Orders(open());
+                racing.add(racers.submit(() -> mine.claim(wanted, name, 1, DEADLINE)));
+            }
+            for (Future<Optional<Order>> claim : racing) {
+                claims.add(claim.get());
+            }
+        }
+
+        assertThat(claims.stream().filter(Optional::isPresent)).hasSize(1);
+        Order got = claims.stream().flatMap(Optional::stream).findFirst().orElseThrow();
+        assertThat(orders.find(wanted.id(), DEADLINE)).contains(got);
+    }
+
+    @Test
+    void anOrderWhoseExecutorIsGoneIsClaimedAgainAndTheOldExecutorIsTold() {
+        Order wanted = orders.move("data", "b", DEADLINE);
+        Order first = orders.claim(wanted, "a", 1, DEADLINE).orElseThrow();
+
+        Order second = orders.claim(first, "b", 1, DEADLINE).orElseThrow();
+
+        assertThat(second.executor()).isEqualTo("b");
+        assertThat(orders.progress(first, 1, 2, "", DEADLINE)).isEmpty();
+        assertThat(orders.finish(first, null, DEADLINE)).isEmpty();
+        assertThat(orders.find(wanted.id(), DEADLINE)).contains(second);
+    }
+
+    @Test
+    void submittingTheSameAgainAnswersTheOrderThatIsOpen() {
+        Order first = orders.drain("a", true, DEADLINE);
+        assertThat(orders.drain("a", true, DEADLINE)).isEqualTo(first);
+        assertThat(orders.drain("b", true, DEADLINE).id()).isEqualTo(first.id() + 1);
+
+        Order running = orders.claim(first, "a", 1, DEADLINE).orElseThrow();
+        assertThat(orders.drain("a", true, DEADLINE)).isEqualTo(running);
+        orders.finish(running, null, DEADLINE);
+
+        assertThat(orders.drain("a", true, DEADLINE).id()).isEqualTo(first.id() + 2);
+    }
+
+    @Test
+    void aNodeIsMarkedWithTheOrderToDrainItUntilItFailsOrIsUndrained() {
+        Order drain = orders.drain("a", false, DEADLINE);
+        assertThat(orders.read(DEADLINE).draining()).containsExactly("a");
+        Order running = orders.claim(drain, "a", 1, DEADLINE).orElseThrow();
+        orders.finish(running, "no room", DEADLINE);
+        assertThat(orders.read(DEADLINE).draining()).isEmpty();
+
+        Order second = orders.drain("a", false, DEADLINE);
+        Order secondRuns = orders.claim(second, "a", 1, DEADLINE).orElseThrow();
+        Order undrained = orders.undrain("a", DEADLINE);
+
+        assertThat(undrained.state()).isEqualTo(State.DONE);
+        assertThat(orders.read(DEADLINE).draining()).isEmpty();
+        assertThat(orders.find(second.id(), DEADLINE).orElseThrow().state()).isEqualTo(State.FAILED);
+        assertThat(orders.finish(secondRuns, null, DEADLINE)).isEmpty();
+
+        Order third = orders.drain("a", false, DEADLINE);
+        orders.finish(orders.claim(third, "a", 1, DEADLINE).orElseThrow(), null, DEADLINE);
+        assertThat(orders.read(DEADLINE).draining()).containsExactly("a");
+        orders.unmark("a", DEADLINE);
+        assertThat(orders.read(DEADLINE).draining()).isEmpty();
+    }
+
+    @Test
+    void onlyLiveNodesAreDrainedOrMovedTo() {
+        assertThatThrownBy(() -> orders.drain("nobody", true, DEADLINE))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessageContaining("nobody")
+                .hasMessageContaining("[a, b]");
+        assertThatThrownBy(() -> orders.move("data", "nobody", DEADLINE)).isInstanceOf(NodeUnreachableException.class);
+        assertThat(orders.read(DEADLINE)).isEqualTo(OrderBook.EMPTY);
+    }
+
+    @Test
+    void thereIsABoundOfOpenOrdersAndOfEndedOnes() {
+        for (int number = 0; number < Orders.OPEN_MAX; number++) {
+            orders.move("\"data\" ".repeat(40) + number, "b", DEADLINE);
+        }
+        assertThatThrownBy(() -> orders.move("one more", "b", DEADLINE))
+                .isInstanceOf(LimitExceededException.class)
+                .hasMessageContaining("64 orders are open");
+
+        for (Order open : orders.list(DEADLINE)) {
+            Order running = orders.claim(open, "a", 1, DEADLINE).orElseThrow();
+            orders.finish(running, "\u2029".repeat(4000), DEADLINE);
+        }
+        for (int number = 0; number < 3; number++) {
+            Order open = orders.move("later " + number, "b", DEADLINE);
+            orders.finish(orders.claim(open, "a", 1, DEADLINE).orElseThrow(), null, DEADLINE);
+        }
+
+        List<Order> kept = orders.list(DEADLINE);
+        assertThat(kept).hasSize(Orders.ENDED_KEPT);
+        assertThat(kept.getLast().subject()).isEqualTo("later 2");
+        assertThat(kept.getFirst().id()).isEqualTo(4);
+        assertThat(kept.getFirst().note()).hasSize(Order.NOTE_CHARS_MAX);
+    }
+
+    @Test
+    void aWatcherHearsOfOrdersOfOtherSessionsAndComesBackWithTheDirectory() {
+        AtomicInteger heard = new AtomicInteger();
+        orders.watch(heard::incrementAndGet);
+        Waits.until("it is told once", () -> heard.get() > 0);
+        Orders other = new Orders(open());
+
+        Set<Integer> counts = new HashSet<>();
+        for (int number = 0; number < 3; number++) {
+            int before = heard.get();
+            counts.add(before);
+            other.move("data " + number, "b", DEADLINE);
+            Waits.until("the order is told", () -> heard.get() > before);
+        }
+        assertThat(counts).hasSize(3);
+
+        stopDirectory();
+        assertThatThrownBy(() -> orders.rebalance(Waits.seconds(2))).isInstanceOf(ClusterUnavailableException.class);
+        startDirectory();
+        Waits.until("the directory is back", directory::isAvailable);
+        Waits.until("the other session is back", () -> isSubmitted(other));
+        int before = heard.get();
+        other.move("after", "b", DEADLINE);
+        Waits.until("the order is told", () -> heard.get() > before);
+    }
+
+    private static boolean isSubmitted(Orders orders) {
+        try {
+            return orders.rebalance(DEADLINE).id() > 0;
+        } catch (ClusterUnavailableException e) {
+            return false;
+        }
+    }
+}

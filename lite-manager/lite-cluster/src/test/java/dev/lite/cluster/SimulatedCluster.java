@@ -1,0 +1,481 @@
+package dev.lite.cluster;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.cluster.EpochStore.Ack;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A cluster without threads and clocks: a directory, two managers that run the real {@link EpochKeeper} and both believe that
+ * they lead, and nodes that follow the rules of the tier. What happens next is drawn from a seed: messages are late, lost
+ * and overtake each other, answers are lost, sessions end, processes are paused, killed and started again, and everything of
+ * it also between two steps of a manager. Each history is checked while it goes on; see {@link #violation}.
+ *
+ * <p>Two nodes whose ids are both even, or both odd, share a host: one has the other's memory mapped, so that no cut of a
+ * link keeps it from it.
+ */
+final class SimulatedCluster {
+    /** What can be broken, to see that the checks find it. */
+    enum Defect {
+        NONE,
+        /** The leader does not wait for acknowledgements. */
+        FENCE_AT_ONCE,
+        /** A node acknowledges, and cuts its links some time later. */
+        ACKNOWLEDGE_BEFORE_THE_CUT,
+        /** A node takes the end of a link for the end of a process that has its memory mapped. */
+        TRUST_THE_CUT_OF_A_MAPPING,
+        /** A node that registered again goes on with the links, and the rights, that it had. */
+        KEEP_LINKS_AFTER_A_NEW_REGISTRATION,
+        /** A node does not read the epoch between its registration and its first connection. */
+        CONNECT_BEFORE_THE_EPOCH_IS_READ
+    }
+
+    static final String UNSETTLED = "it does not settle";
+
+    private static final int NODES = 5;
+    private static final int STEPS = 400;
+    private static final int SETTLE_STEPS = 4000;
+
+    private final Random random;
+    private final Defect defect;
+
+    // The directory.
+    private Epoch epoch = Epoch.NONE;
+    private int version;
+    private final Map<Integer, NodeRecord> live = new TreeMap<>();
+    private final long[] incarnations = new long[NODES];
+    private final Map<Integer, Ack> acks = new HashMap<>();
+
+    private final List<Proc> processes = new ArrayList<>();
+    private final List<Runnable> messages = new ArrayList<>();
+    private final List<Manager> managers = List.of(new Manager(), new Manager());
+    private long lastProcess;
+    private boolean calm;
+    private int depth;
+    private @Nullable String violation;
+    private int touches;
+    private int fences;
+
+    SimulatedCluster(Random random, Defect defect) {
+        this.random = random;
+        this.defect = defect;
+        for (int id = 0; id < NODES; id++) {
+            processes.add(new Proc(id));
+        }
+    }
+
+    /** What a history did. */
+    record Outcome(@Nullable String violation, int touches, int fences, long epochs) {}
+
+    Outcome run() {
+        for (int step = 0; step < STEPS && violation == null; step++) {
+            step();
+        }
+        settle();
+        return new Outcome(violation, touches, fences, epoch.number());
+    }
+
+    /** No more faults: everything has to be fenced in the end. */
+    private void settle() {
+        calm = true;
+        processes.forEach(process -> process.paused = false);
+        for (int step = 0; step < SETTLE_STEPS && violation == null; step++) {
+            step();
+            if (epoch.pending().isEmpty()
+                    && epoch.members().stream().map(Epoch.Member::id).toList().equals(List.copyOf(live.keySet()))
+                    && processes.stream().allMatch(process -> process.dead || process.isRegistered())) {
+                return;
+            }
+        }
+        if (violation == null) {
+            violation = UNSETTLED + ": %s, live %s".formatted(epoch, live.values());
+        }
+    }
+
+    private void fail(String what) {
+        if (violation == null) {
+            violation = what;
+        }
+    }
+
+    private boolean chance(double probability) {
+        return random.nextDouble() < probability;
+    }
+
+    private void step() {
+        int kind = random.nextInt(100);
+        Proc process = processes.get(random.nextInt(processes.size()));
+        if (kind < 25 && !messages.isEmpty()) {
+            messages.remove(random.nextInt(messages.size())).run();
+        } else if (kind < 40) {
+            managers.get(random.nextInt(managers.size())).work();
+        } else if (kind < 60) {
+            process.touch();
+        } else if (kind < 72) {
+            process.connect(processes.get(random.nextInt(processes.size())));
+        } else if (kind < 92) {
+            process.act();
+        } else if (!calm) {
+            fault(process);
+        }
+    }
+
+    private void fault(Proc process) {
+        switch (random.nextInt(5)) {
+            case 0, 1 -> process.expire();
+            case 2 -> process.paused = true;
+            case 3 -> process.paused = false;
+            default -> {
+                if (chance(0.4)) {
+                    process.dead = true;
+                }
+                // Also beside one that lives: the directory has to refuse it.
+                if (processes.stream().filter(other -> !other.dead).count() < NODES + 2) {
+                    processes.add(new Proc(process.id));
+                }
+            }
+        }
+    }
+
+    /** Time that passes between two steps of a manager, in which anything may happen. */
+    private void pass() {
+        if (depth < 3) {
+            depth++;
+            for (int steps = chance(0.3) ? random.nextInt(30) : 0; steps > 0; steps--) {
+                step();
+            }
+            depth--;
+        }
+    }
+
+    private void answer(double lost) {
+        if (!calm && chance(lost)) {
+            throw new ClusterUnavailableException("the answer is lost");
+        }
+    }
+
+    /** A manager, whose view of the directory is as old as each of its questions. */
+    private final class Manager implements EpochStore {
+        private final EpochKeeper keeper = new EpochKeeper(this, deadline -> {
+            pass();
+            return true;
+        });
+        private boolean working;
+
+        void work() {
+            if (working) {
+                return;
+            }
+            working = true;
+            try {
+                int done = keeper.doWork(Duration.ZERO);
+                if (done > 1) {
+                    fail("one step did " + done + " acts");
+                }
+            } catch (ClusterUnavailableException e) {
+                // It looks again the next time.
+                return;
+            } finally {
+                working = false;
+            }
+        }
+
+        @Override
+        public Look look(Duration deadline) {
+            Epoch epochThen = epoch;
+            int versionThen = version;
+            pass();
+            List<Known> known = new ArrayList<>();
+            for (int id = 0; id < NODES; id++) {
+                known.add(new Known(id, "n" + id, incarnations[id]));
+            }
+            pass();
+            List<NodeRecord> liveThen = List.copyOf(live.values());
+            pass();
+            answer(0.1);
+            Map<Integer, Ack> acksThen = new HashMap<>(acks);
+            if (defect == Defect.FENCE_AT_ONCE) {
+                liveThen.forEach(node -> acksThen.put(node.id(), new Ack(node.incarnation(), Long.MAX_VALUE)));
+            }
+            return new Look(epochThen, versionThen, known, liveThen, acksThen);
+        }
+
+        @Override
+        public boolean replace(Look seen, Epoch next, Duration deadline) {
+            pass();
+            answer(0.1);
+            boolean same = version == seen.version();
+            if (same) {
+                check(next);
+                epoch = next;
+                version++;
+                processes.forEach(process -> messages.add(process::hear));
+            }
+            answer(0.1);
+            return same;
+        }
+    }
+
+    private void check(Epoch next) {
+        long growth = next.number() - epoch.number();
+        boolean fence = next.pending().size() < epoch.pending().size() && growth == 0;
+        if (growth != 1 && !fence) {
+            fail("after %s came %s".formatted(epoch, next));
+        }
+        for (Epoch.Removal removal : next.removals()) {
+            NodeRecord node = live.get(removal.id());
+            if (node != null && node.incarnation() <= removal.incarnation()) {
+                fail("%s is live and was removed by %s".formatted(node, next));
+            }
+        }
+        if (next.removals().size() > 2 * NODES) {
+            fail("%d removals are kept of %d nodes".formatted(next.removals().size(), NODES));
+        }
+        for (Epoch.Removal removal : epoch.removals()) {
+            if (next.removedUpTo(removal.id()) < removal.incarnation()
+                    || (removal.fenced() && next.fencedUpTo(removal.id()) < removal.incarnation())) {
+                fail("%s forgets %s".formatted(next, removal));
+            }
+        }
+        if (fence) {
+            fences++;
+            checkFence(next);
+        }
+    }
+
+    /** No live member may be without its acknowledgement, as the node itself knows it. */
+    private void checkFence(Epoch next) {
+        for (Epoch.Removal removal : next.removals()) {
+            if (!removal.fenced() || removal.incarnation() <= epoch.fencedUpTo(removal.id())) {
+                continue;
+            }
+            for (Epoch.Member member : next.members()) {
+                for (Proc process : processes) {
+                    boolean isMember =
+                            process.id == member.id() && process.actsAs == member.incarnation() && process.isLive();
+                    if (isMember && process.acknowledged < removal.epoch()) {
+                        fail("%s was fenced; %s acknowledged %d".formatted(removal, member, process.acknowledged));
+                    }
+                }
+            }
+        }
+    }
+
+    /** A connection as the side sees it that was connected to. */
+    private record Link(Proc from, long incarnation) {}
+
+    /** A process of a node. */
+    private final class Proc {
+        final int id;
+        final long number = ++lastProcess;
+        /** As the directory has it; 0 before the first. */
+        long registered;
+        /** Whose rights it uses: {@link #registered}, or 0 from its end to the first look at the epoch after the next. */
+        long actsAs;
+
+        boolean dead;
+        boolean paused;
+        long acknowledged;
+        Epoch heard = Epoch.NONE;
+        Map<Integer, NodeRecord> heardLive = Map.of();
+        final List<Link> links = new ArrayList<>(); // from others
+        final Set<Proc> mappedBy = new HashSet<>();
+
+        Proc(int id) {
+            this.id = id;
+        }
+
+        boolean canRun() {
+            return !dead && !paused;
+        }
+
+        boolean isRegistered() {
+            NodeRecord node = live.get(id);
+            return node != null && (node.process() != number || actsAs == node.incarnation());
+        }
+
+        boolean isLive() {
+            NodeRecord node = live.get(id);
+            return actsAs > 0 && node != null && node.process() == number && node.incarnation() == actsAs;
+        }
+
+        /** Its session ends without its knowledge. */
+        void expire() {
+            NodeRecord node = live.get(id);
+            if (node != null && node.process() == number) {
+                live.remove(id);
+                acks.remove(id);
+            }
+        }
+
+        void act() {
+            if (dead && chance(0.2)) {
+                expire();
+            }
+            if (!canRun()) {
+                return;
+            }
+            switch (random.nextInt(4)) {
+                case 0 -> register();
+                case 1 -> join();
+                case 2 -> hear();
+                default -> acknowledge();
+            }
+        }
+
+        /**
+         * It learns that its registration is gone: it cuts its links and gives up its rights first, and only then registers
+         * anew. So whatever is done under a registration is done with nothing that was had before.
+         */
+        private void register() {
+            NodeRecord node = live.get(id);
+            if (node == null) {
+                if (defect == Defect.KEEP_LINKS_AFTER_A_NEW_REGISTRATION) {
+                    rightsOf = rightsOf == 0 ? actsAs : rightsOf;
+                } else {
+                    cutAll();
+                }
+                actsAs = 0;
+                acknowledged = 0;
+                registered = ++incarnations[id];
+                live.put(id, new NodeRecord("n" + id, id, registered, "host", 1, Map.of(), number));
+            } else if (node.process() != number && registered > 0) {
+                dead = true; // its registration is refused: another process has the name now, so it stops
+            }
+        }
+
+        private void cutAll() {
+            links.clear();
+            for (Proc other : processes) {
+                other.links.removeIf(link -> link.from() == this);
+            }
+        }
+
+        /**
+         * It learns that it is registered, reads the epoch, and makes and takes connections only when nobody who was removed
+         * has its memory mapped: it may not have been a member when they were fenced.
+         */
+        private void join() {
+            if (actsAs != 0 || registered == 0) {
+                return;
+            }
+            if (defect != Defect.CONNECT_BEFORE_THE_EPOCH_IS_READ) {
+                hear();
+                if (!isAllCut()) {
+                    return;
+                }
+            }
+            actsAs = registered;
+        }
+
+        /** Whose rights a defective process uses. */
+        private long rightsOf;
+
+        private long rights() {
+            return rightsOf > 0 ? rightsOf : actsAs;
+        }
+
+        /** The directory's news arrive. */
+        void hear() {
+            if (canRun()) {
+                heard = ZooKeeperEpochs.isNewer(epoch, heard) ? epoch : heard;
+                heardLive = Map.copyOf(live);
+                if (defect != Defect.ACKNOWLEDGE_BEFORE_THE_CUT || chance(0.3)) {
+                    cut();
+                }
+            }
+        }
+
+        private void cut() {
+            links.removeIf(link -> isRefused(link.from(), link.incarnation()));
+        }
+
+        private boolean isRefused(Proc other, long incarnation) {
+            return incarnation <= heard.removedUpTo(other.id);
+        }
+
+        private void acknowledge() {
+            if (actsAs == 0 || !isAllCut()) {
+                return;
+            }
+            long number = heard.number();
+            long as = actsAs;
+            acknowledged = Math.max(acknowledged, number);
+            messages.add(() -> {
+                NodeRecord node = live.get(id);
+                if (node != null && node.incarnation() == as && !(chance(0.1) && !calm)) {
+                    acks.merge(
+                            id,
+                            new Ack(as, number),
+                            (before, now) -> before.incarnation() == as && before.epoch() > number ? before : now);
+                }
+            });
+        }
+
+        private boolean isAllCut() {
+            if (defect == Defect.ACKNOWLEDGE_BEFORE_THE_CUT) {
+                return true;
+            }
+            if (links.stream().anyMatch(link -> isRefused(link.from(), link.incarnation()))) {
+                return false;
+            }
+            return defect == Defect.TRUST_THE_CUT_OF_A_MAPPING
+                    || mappedBy.stream().allMatch(this::isMappingHarmless);
+        }
+
+        /** Who has this memory mapped is gone, or not removed, or has a later registration and answers for itself. */
+        private boolean isMappingHarmless(Proc other) {
+            NodeRecord node = heardLive.get(other.id);
+            return other.dead
+                    || heard.removedUpTo(other.id) == 0
+                    || (node != null
+                            && node.process() == other.number
+                            && node.incarnation() > heard.removedUpTo(other.id));
+        }
+
+        /** Connects to another node, which looks whose registration it is. */
+        void connect(Proc other) {
+            if (!canRun() || !other.canRun() || other.id == id || actsAs == 0 || other.actsAs == 0) {
+                return;
+            }
+            NodeRecord node = other.heardLive.get(id);
+            long incarnation = node != null && node.process() == number ? node.incarnation() : 0;
+            if (other.heard.removedUpTo(id) > 0 && incarnation <= other.heard.removedUpTo(id)) {
+                return;
+            }
+            other.links.add(new Link(this, incarnation));
+            if (isOnHostOf(other)) {
+                other.mappedBy.add(this);
+            }
+        }
+
+        private boolean isOnHostOf(Proc other) {
+            return (id & 1) == (other.id & 1);
+        }
+
+        /** Reads or writes memory of a node that it has a way to. */
+        void touch() {
+            if (!canRun() || actsAs == 0) {
+                return;
+            }
+            for (Proc other : processes) {
+                boolean linked = other.links.stream().anyMatch(link -> link.from() == this);
+                if (!other.dead && (linked || other.mappedBy.contains(this))) {
+                    touches++;
+                    if (other.isLive() && epoch.isFenced(id, rights())) {
+                        fail("n%d as incarnation %d, which is fenced, touched n%d as %d in %s"
+                                .formatted(id, rights(), other.id, other.actsAs, epoch));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package dev.lite.manager.web;
+
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.URI;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpHeaders;
+import org.springframework.http.HttpStatus;
+import org.springframework.http.MediaType;
+import org.springframework.http.ProblemDetail;
+import org.springframework.web.filter.OncePerRequestFilter;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * Lets in who may ask.
+ *
+ * <p>With a token, it has to be shown for everything but the probes. Without one the manager is bound to loopback, and a
+ * browser of this host is the only way in for strangers: so a request under another host's name is refused (a name that
+ * somebody points at 127.0.0.1), and so is an act that another site's page makes.
+ */
+final class AccessFilter extends OncePerRequestFilter {
+    private static final Set<String> READING = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
+    private static final long BODY_BYTES_MAX = 65_536;
+
+    private final @Nullable AccessToken token;
+    private final Set<String> probes;
+    private final JsonMapper json;
+
+    /** @param probes paths that are answered to everybody */
+    AccessFilter(@Nullable AccessToken token, Set<String> probes, JsonMapper json) {
+        this.token = token;
+        this.probes = Set.copyOf(probes);
+        this.json = json;
+    }
+
+    @Override
+    protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws ServletException, IOException {
+        ProblemDetail refusal = probes.contains(request.getRequestURI()) ? null : refusalOf(request);
+        if (refusal == null) {
+            chain.doFilter(request, response);
+            return;
+        }
+        if (refusal.getStatus() == HttpStatus.UNAUTHORIZED.value()) {
+            // The second one makes a browser ask for a login.
+            response.addHeader(HttpHeaders.WWW_AUTHENTICATE, "Bearer realm=\"lite\"");
+            response.addHeader(HttpHeaders.WWW_AUTHENTICATE, "Basic realm=\"lite\", charset=\"UTF-8\"");
+        }
+        response.setStatus(refusal.getStatus());
+        response.setContentType(MediaType.APPLICATION_PROBLEM_JSON_VALUE);
+        json.writeValue(response.getOutputStream(), refusal);
+    }
+
+    private @Nullable ProblemDetail refusalOf(HttpServletRequest request) {
+        if (token != null && !token.isShownBy(request.getHeader(HttpHeaders.AUTHORIZATION))) {
+            return refusal(
+                    HttpStatus.UNAUTHORIZED,
+                    "this manager asks for its token: Authorization: Bearer TOKEN, or a login with the token as password");
+        }
+        if (token == null && !isLoopback(request.getServerName())) {
+            return refusal(
+                    HttpStatus.FORBIDDEN,
+                    "the request is for the host \"%s\"; without a token (lite.manager.token) only localhost and loopback addresses are answered"
+                            .formatted(request.getServerName()));
+        }
+        return READING.contains(request.getMethod()) ? null : refusalOfAct(request);
+    }
+
+    private static @Nullable ProblemDetail refusalOfAct(HttpServletRequest request) {
+        String origin = request.getHeader(HttpHeaders.ORIGIN);
+        if (origin != null && !isOwn(origin, request.getHeader(HttpHeaders.HOST))) {
+            return refusal(
+                    HttpStatus.FORBIDDEN,
+                    "the request comes from a page of %s; only pages of this manager may act".formatted(origin));
+        }
+        if (request.getHeader(HttpHeaders.TRANSFER_ENCODING) != null) {
+            return refusal(HttpStatus.LENGTH_REQUIRED, "the request does not say how long its body is");
+        }
+        if (request.getContentLengthLong() > BODY_BYTES_MAX) {
+            return refusal(
+                    HttpStatus.CONTENT_TOO_LARGE,
+                    "the request's body has %d bytes; the limit is %d"
+                            .formatted(request.getContentLengthLong(), BODY_BYTES_MAX));
+        }
+        return null;
+    }
+
+    /** The scheme may differ: a proxy in front may speak TLS. */
+    private static boolean isOwn(String origin, @Nullable String host) {
+        try {
+            return host != null && host.equalsIgnoreCase(URI.create(origin).getRawAuthority());
+        } catch (IllegalArgumentException e) {
+            return false;
+        }
+    }
+
+    private static boolean isLoopback(String host) {
+        if (host.equalsIgnoreCase("localhost")) {
+            return true;
+        }
+        try {
+            return InetAddress.ofLiteral(host).isLoopbackAddress();
+        } catch (IllegalArgumentException e) {
+            return false; // a name, which is not looked up
+        }
+    }
+
+    private static ProblemDetail refusal(HttpStatus status, String detail) {
+        return ProblemDetail.forStatusAndDetail(status, detail);
+    }
+}

@@ -1,0 +1,114 @@
+package dev.lite.manager.web;
+
+import java.util.ArrayDeque;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The last events, and who hears of the next ones. Bounded: the history × what changed at once, which is a node, an epoch's
+ * number and pending removals, or an order (about 2 KB); the queues hold the same events.
+ *
+ * <p>An event's id is this log's name, a hyphen and the event's number, so that another manager, or this one after a restart,
+ * does not take an id for its own. Whoever comes without an id that is in the history gets one event {@code state} with the
+ * latest of each kind, and then what happens. Any thread; nothing here blocks.
+ */
+final class EventLog {
+    private static final String STATE = "state";
+
+    private final String name;
+    private final WebProperties.Events limits;
+
+    // Guarded by this.
+    private final ArrayDeque<ClusterEvent> history = new ArrayDeque<>();
+    private final Map<String, Object> state = new TreeMap<>();
+    private final Set<EventQueue> subscribers = new HashSet<>();
+    private long last;
+    private boolean closed;
+
+    /** @param name tells this log from every other: no hyphen */
+    EventLog(String name, WebProperties.Events limits) {
+        this.name = name;
+        this.limits = limits;
+    }
+
+    /**
+     * Tells all subscribers. One whose queue is full is cut off: it hears what is in its queue, then its stream ends.
+     *
+     * @param current what a new subscriber has to know of this kind from now on; null to leave that as it was
+     */
+    synchronized void publish(String type, Object data, @Nullable Object current) {
+        last++;
+        ClusterEvent event = new ClusterEvent(last, type, data);
+        if (history.size() == limits.history()) {
+            history.removeFirst();
+        }
+        history.addLast(event);
+        if (current != null) {
+            state.put(type, current);
+        }
+        subscribers.removeIf(subscriber -> !subscriber.offer(event));
+    }
+
+    /**
+     * Adds a subscriber.
+     *
+     * @param lastEventId the id of the last event that it has; null when it has none
+     * @throws org.springframework.web.ErrorResponseException when there are as many as there may be
+     */
+    synchronized EventQueue subscribe(@Nullable String lastEventId) {
+        if (subscribers.size() >= limits.subscribers()) {
+            throw Refusals.full("subscribers of events", subscribers.size(), limits.subscribers());
+        }
+        EventQueue queue = new EventQueue(limits.queue(), missed(lastEventId));
+        if (closed) {
+            queue.end();
+        } else {
+            subscribers.add(queue);
+        }
+        return queue;
+    }
+
+    private List<ClusterEvent> missed(@Nullable String lastEventId) {
+        long seen = numberOf(lastEventId);
+        boolean known = seen >= last - history.size() && seen <= last && seen >= 0;
+        return known
+                ? history.stream().filter(event -> event.number() > seen).toList()
+                : List.of(new ClusterEvent(last, STATE, Map.copyOf(state)));
+    }
+
+    /** -1 for an id that is not this log's. */
+    private long numberOf(@Nullable String id) {
+        if (id == null || !id.startsWith(name + "-")) {
+            return -1;
+        }
+        try {
+            return Long.parseLong(id.substring(name.length() + 1));
+        } catch (NumberFormatException e) {
+            return -1;
+        }
+    }
+
+    String idOf(ClusterEvent event) {
+        return name + "-" + event.number();
+    }
+
+    synchronized void unsubscribe(EventQueue queue) {
+        subscribers.remove(queue);
+        queue.end();
+    }
+
+    synchronized int subscribers() {
+        return subscribers.size();
+    }
+
+    /** Ends all streams, and those that come later at once. */
+    synchronized void close() {
+        closed = true;
+        subscribers.forEach(EventQueue::end);
+        subscribers.clear();
+    }
+}

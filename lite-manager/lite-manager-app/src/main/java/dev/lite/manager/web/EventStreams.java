@@ -1,0 +1,208 @@
+package dev.lite.manager.web;
+
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.DirectoryListener;
+import dev.lite.cluster.Epoch;
+import dev.lite.cluster.Leadership;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.cluster.OrderBook;
+import io.swagger.v3.oas.annotations.Operation;
+import io.swagger.v3.oas.annotations.Parameter;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.context.SmartLifecycle;
+import org.springframework.http.MediaType;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RequestHeader;
+import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.servlet.mvc.method.annotation.SseEmitter;
+
+/**
+ * Tells what happens in the cluster as server-sent events. Each stream has a virtual thread, which is the only one that
+ * writes to it; what a slow reader holds up is that thread alone.
+ */
+@RestController
+class EventStreams implements DirectoryListener, SmartLifecycle {
+    private static final Logger log = LoggerFactory.getLogger(EventStreams.class);
+    private static final int NAME_BYTES = 6;
+
+    private final Leadership leadership;
+    private final OrderWatch orders;
+    private final EventLog events;
+    private final Duration heartbeat;
+    private final Duration lifetime;
+    private volatile boolean running;
+    private List<NodeRecord> before = List.of(); // confined to the directory's thread
+
+    EventStreams(ClusterDirectory directory, Leadership leadership, OrderWatch orders, WebProperties properties) {
+        this.leadership = leadership;
+        this.orders = orders;
+        byte[] name = new byte[NAME_BYTES];
+        new SecureRandom().nextBytes(name);
+        events = new EventLog(HexFormat.of().formatHex(name), properties.events());
+        heartbeat = properties.events().heartbeat();
+        lifetime = properties.events().lifetime();
+        availabilityChanged(directory.isAvailable());
+        directory.addListener(this);
+        leadership.addListener(leads -> leadershipChanged());
+        leadership.addParticipantsListener(participants -> leadershipChanged());
+        leadershipChanged();
+        orders.addListener(this::ordersChanged);
+        orders.start();
+    }
+
+    @Operation(
+            summary = "Server-sent events",
+            description =
+                    "Begins with an event \"state\", the latest of every kind, or with what was missed since Last-Event-ID. Then: \"nodes\", \"epoch\", \"orders\", \"leadership\", \"directory\". The reader connects again when the stream ends.")
+    @GetMapping(path = "/api/events", produces = MediaType.TEXT_EVENT_STREAM_VALUE)
+    SseEmitter events(
+            @Parameter(description = "The id of the last event that was received")
+                    @RequestHeader(name = "Last-Event-ID", required = false)
+                    @Nullable
+                    String lastEventId) {
+        EventQueue queue = events.subscribe(lastEventId);
+        SseEmitter stream = new SseEmitter(lifetime.toMillis());
+        stream.onTimeout(stream::complete);
+        stream.onError(cause -> events.unsubscribe(queue));
+        stream.onCompletion(() -> events.unsubscribe(queue));
+        Thread unused = Thread.ofVirtual().name("lite-events").start(() -> write(queue, stream));
+        return stream;
+    }
+
+    private void write(EventQueue queue, SseEmitter stream) {
+        try {
+            while (!queue.isDone()) {
+                Optional<ClusterEvent> next = queue.poll(heartbeat);
+                stream.send(next.map(this::toMessage)
+                        .orElseGet(() -> SseEmitter.event().comment("alive")));
+            }
+            stream.complete();
+        } catch (IOException | IllegalStateException e) {
+            log.debug("a reader of events is gone: {}", e.toString());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            events.unsubscribe(queue);
+        }
+    }
+
+    private SseEmitter.SseEventBuilder toMessage(ClusterEvent event) {
+        return SseEmitter.event().id(events.idOf(event)).name(event.type()).data(event.data());
+    }
+
+    @Override
+    public void nodesChanged(List<NodeRecord> nodes) {
+        List<NodeRecord> old = before;
+        before = nodes;
+        events.publish("nodes", new NodesChange(without(nodes, old), without(old, nodes)), views(nodes));
+    }
+
+    /** A node that came back with a new incarnation both left and joined. */
+    private List<NodeView> without(List<NodeRecord> nodes, List<NodeRecord> others) {
+        return views(nodes.stream().filter(node -> !others.contains(node)).toList());
+    }
+
+    private List<NodeView> views(List<NodeRecord> nodes) {
+        return nodes.stream().map(node -> NodeView.of(node, orders.draining())).toList();
+    }
+
+    @Override
+    public void epochChanged(Epoch epoch) {
+        events.publish(
+                "epoch", new EpochChange(epoch.number(), epoch.members().size(), epoch.pending()), EpochView.of(epoch));
+    }
+
+    private void ordersChanged(@Nullable OrderBook before, OrderBook now) {
+        List<OrderView> changed = now.orders().stream()
+                .filter(order -> before == null || !before.orders().contains(order))
+                .map(OrderView::of)
+                .toList();
+        List<OrderView> open = now.open().stream().map(OrderView::of).toList();
+        events.publish("orders", new OrdersChange(changed, now.draining()), new OrdersState(open, now.draining()));
+    }
+
+    @Override
+    public void availabilityChanged(boolean available) {
+        Map<String, Boolean> change = Map.of("available", available);
+        events.publish("directory", change, change);
+    }
+
+    /** One at a time, so that what is told last was read last. */
+    private synchronized void leadershipChanged() {
+        LeadershipChange change = new LeadershipChange(leadership.isLeader(), leadership.participants());
+        events.publish("leadership", change, change);
+    }
+
+    /**
+     * The registered nodes changed. Only what changed is kept in the history, since the nodes may be a thousand.
+     *
+     * @param joined those that were not there before
+     * @param left those that are not there any more
+     */
+    record NodesChange(List<NodeView> joined, List<NodeView> left) {}
+
+    /**
+     * The epoch changed; {@code /api/epochs} has all of it.
+     *
+     * @param number its number
+     * @param members how many nodes belong to it
+     * @param pending who was removed, and may still be linked to a node
+     */
+    record EpochChange(long number, int members, List<Epoch.Removal> pending) {}
+
+    /**
+     * The managers or their leader changed.
+     *
+     * @param leads whether this manager leads
+     * @param managers who takes part in the election, the leader first
+     */
+    record LeadershipChange(boolean leads, List<String> managers) {}
+
+    /**
+     * Orders were submitted or changed.
+     *
+     * @param changed as they are now
+     * @param draining the names of the nodes that are drained or are to be
+     */
+    record OrdersChange(List<OrderView> changed, Set<String> draining) {}
+
+    /**
+     * The orders, in the event that a stream begins with.
+     *
+     * @param open those that are neither done nor failed
+     * @param draining the names of the nodes that are drained or are to be
+     */
+    record OrdersState(List<OrderView> open, Set<String> draining) {}
+
+    /** How many streams there are. */
+    int subscribers() {
+        return events.subscribers();
+    }
+
+    @Override
+    public void start() {
+        running = true;
+    }
+
+    /** Before the web server, which otherwise would wait for the streams to end by themselves. */
+    @Override
+    public void stop() {
+        events.close();
+        running = false;
+    }
+
+    @Override
+    public boolean isRunning() {
+        return running;
+    }
+}

@@ -1,0 +1,119 @@
+package dev.lite.manager.web;
+
+import dev.lite.api.LmrSpec;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.Order;
+import dev.lite.cluster.Orders;
+import io.swagger.v3.oas.annotations.Operation;
+import java.net.URI;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.ResponseEntity;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.bind.annotation.RequestMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+/**
+ * Acts. Each one only puts an order into the directory, which the nodes carry out: so any manager takes it, leading or not, and
+ * may die then. Repeating one is safe: the order that is open already is answered.
+ */
+@RestController
+@RequestMapping("/api")
+class OrderController {
+    private final Orders orders;
+    private final RecordReader records;
+    private final Duration deadline;
+
+    OrderController(ClusterDirectory directory, RecordReader records, WebProperties properties) {
+        orders = new Orders(directory);
+        this.records = records;
+        deadline = properties.requestDeadline();
+    }
+
+    /**
+     * How to drain.
+     *
+     * @param leave whether the node's process ends when it is empty; default: it stays
+     */
+    record DrainRequest(@Nullable Boolean leave) {}
+
+    /**
+     * Where to move.
+     *
+     * @param node the name of the node to go to
+     */
+    record MoveRequest(@Nullable String node) {}
+
+    @Operation(summary = "The open orders and the last ended ones, in the order of their numbers")
+    @GetMapping("/orders")
+    List<OrderView> orders() {
+        return orders.list(deadline).stream().map(OrderView::of).toList();
+    }
+
+    @Operation(summary = "An order, and how far it is")
+    @GetMapping("/orders/{id}")
+    OrderView order(@PathVariable long id) {
+        return orders.find(id, deadline)
+                .map(OrderView::of)
+                .orElseThrow(() -> Refusals.notFound("order", Long.toString(id)));
+    }
+
+    @Operation(summary = "Move everything away from a node, and let nothing new come to it")
+    @PostMapping("/nodes/{name}/drain")
+    ResponseEntity<OrderView> drain(
+            @PathVariable String name, @RequestBody(required = false) @Nullable DrainRequest how) {
+        boolean leave = how != null && Boolean.TRUE.equals(how.leave());
+        return accepted("node", name, () -> orders.drain(name, leave, deadline));
+    }
+
+    @Operation(summary = "Let a node that was drained be used again")
+    @PostMapping("/nodes/{name}/undrain")
+    ResponseEntity<OrderView> undrain(@PathVariable String name) {
+        return accepted("node", name, () -> orders.undrain(name, deadline));
+    }
+
+    @Operation(summary = "Move a named LMR to a node; a slash in its name is written %2F")
+    @PostMapping("/lmrs/{name}/move")
+    ResponseEntity<OrderView> move(@PathVariable String name, @RequestBody MoveRequest where) {
+        String node = where.node();
+        if (node == null) {
+            throw Refusals.badValue("node", "not given", "the name of a node");
+        }
+        return accepted("name", name, () -> {
+            LmrSpec.checkName(name);
+            if (records.read(name).isEmpty()) {
+                throw Refusals.notFound("LMR", name);
+            }
+            return orders.move(name, node, deadline);
+        });
+    }
+
+    @Operation(summary = "Move LMRs from fuller to emptier nodes")
+    @PostMapping("/rebalance")
+    ResponseEntity<OrderView> rebalance() {
+        return accepted("cluster", "", () -> orders.rebalance(deadline));
+    }
+
+    @Operation(summary = "Free the memory at a node that belongs to no LMR any more")
+    @PostMapping("/orphans/{node}/free")
+    ResponseEntity<OrderView> freeOrphans(@PathVariable String node) {
+        return accepted("node", node, () -> orders.freeOrphans(node, deadline));
+    }
+
+    private static ResponseEntity<OrderView> accepted(String parameter, String value, Supplier<Order> act) {
+        Order order;
+        try {
+            order = act.get();
+        } catch (IllegalArgumentException e) { // what a name may be
+            throw Refusals.badValue(parameter, value, e);
+        }
+        return ResponseEntity.accepted()
+                .location(URI.create("/api/orders/" + order.id()))
+                .body(OrderView.of(order));
+    }
+}

@@ -1,0 +1,77 @@
+package dev.lite.manager.web;
+
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.cluster.VersionedRecord;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.stereotype.Component;
+
+/** Reads the records of LMRs for requests, each within the deadline of a request. Any thread. */
+@Component
+class RecordReader {
+    private static final Logger log = LoggerFactory.getLogger(RecordReader.class);
+
+    /** After every internal name and before every other: their first character is the prefix's, which no other has. */
+    static final String AFTER_INTERNAL = ClusterDirectory.INTERNAL_PREFIX + Character.MAX_VALUE;
+
+    private final ClusterDirectory directory;
+    private final Duration deadline;
+
+    RecordReader(ClusterDirectory directory, WebProperties properties) {
+        this.directory = directory;
+        deadline = properties.requestDeadline();
+    }
+
+    /**
+     * A part of a listing; what is removed meanwhile is left out.
+     *
+     * @param prefix of the names
+     * @param after the name that the part before ended with, or less than any
+     * @param limit checked already
+     * @param view of a record's name and its content
+     */
+    <T> Page<T> page(String prefix, String after, int limit, BiFunction<String, LmrRecord, T> view) {
+        long endNs = System.nanoTime() + deadline.toNanos();
+        List<String> names = directory.names(prefix, after, limit, deadline);
+        List<T> items = new ArrayList<>(names.size());
+        for (String name : names) {
+            read(name, Duration.ofNanos(Math.max(0, endNs - System.nanoTime())))
+                    .ifPresent(lmr -> items.add(view.apply(name, lmr)));
+        }
+        return new Page<>(items, names.size() == limit ? names.getLast() : null);
+    }
+
+    /** One record. */
+    Optional<LmrRecord> read(String name) {
+        return read(name, deadline);
+    }
+
+    private Optional<LmrRecord> read(String name, Duration left) {
+        Optional<VersionedRecord> found = directory.read(name, left);
+        try {
+            return found.map(record -> LmrRecord.decode(record.bytes()));
+        } catch (IllegalArgumentException e) {
+            log.warn("The record of \"{}\" is left out: {}", name, e.getMessage());
+            return Optional.empty();
+        }
+    }
+
+    /** The name of a node, or null when none of this id is registered. */
+    @Nullable
+    String nodeName(int id) {
+        for (NodeRecord node : directory.nodes()) {
+            if (node.id() == id) {
+                return node.name();
+            }
+        }
+        return null;
+    }
+}

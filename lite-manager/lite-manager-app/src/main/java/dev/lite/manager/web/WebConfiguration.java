@@ -1,0 +1,84 @@
+package dev.lite.manager.web;
+
+import dev.lite.cluster.process.StartException;
+import java.net.InetAddress;
+import java.util.Set;
+import org.apache.tomcat.util.buf.EncodedSolidusHandling;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.Ordered;
+import org.springframework.core.env.Environment;
+import tools.jackson.databind.json.JsonMapper;
+
+/** The web server's parts, and the rule that nobody but this host is answered without a token. */
+@Configuration(proxyBeanMethods = false)
+@EnableConfigurationProperties(WebProperties.class)
+class WebConfiguration {
+    private static final Logger log = LoggerFactory.getLogger(WebConfiguration.class);
+
+    /** Made with the web server, so before the directory: a manager that may not listen touches nothing. */
+    @Bean
+    FilterRegistrationBean<AccessFilter> accessFilter(
+            WebProperties properties, Environment environment, JsonMapper json) {
+        AccessToken token = AccessToken.of(properties);
+        checkAddresses(environment, token);
+        String health = environment.getProperty("management.endpoints.web.base-path", "/actuator") + "/health/";
+        FilterRegistrationBean<AccessFilter> registration = new FilterRegistrationBean<>(
+                new AccessFilter(token, Set.of(health + "liveness", health + "readiness"), json));
+        registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
+        return registration;
+    }
+
+    private static void checkAddresses(Environment environment, @Nullable AccessToken token) {
+        InetAddress address = address(environment, "server.address");
+        if (!isLoopback(address)) {
+            if (token == null) {
+                throw new StartException(
+                        "server.address is %s, which is no loopback address, and no token is configured: everybody who reaches it could drain nodes"
+                                .formatted(address == null ? "not set" : address.getHostAddress()),
+                        "Set lite.manager.token-file (or lite.manager.token), or server.address to 127.0.0.1.",
+                        null);
+            }
+            if (!environment.containsProperty("server.ssl.bundle")
+                    && !environment.containsProperty("server.ssl.key-store")) {
+                log.warn(
+                        "the token crosses the network unencrypted: server.address={} and no server.ssl.bundle",
+                        address == null ? "any" : address.getHostAddress());
+            }
+        }
+        // A port of its own has no filter, and shows health and metrics.
+        if (environment.getProperty("management.server.port") != null
+                && !isLoopback(
+                        environment.getProperty("management.server.address") == null
+                                ? address
+                                : address(environment, "management.server.address"))) {
+            throw new StartException(
+                    "management.server.port is set, and management.server.address is no loopback address: that port asks for no token",
+                    "Take management.server.port out, or set management.server.address to 127.0.0.1.",
+                    null);
+        }
+    }
+
+    private static @Nullable InetAddress address(Environment environment, String property) {
+        return Binder.get(environment).bind(property, InetAddress.class).orElse(null);
+    }
+
+    private static boolean isLoopback(@Nullable InetAddress address) {
+        return address != null && address.isLoopbackAddress();
+    }
+
+    /** So that %2F in the name of an LMR is a part of the name. */
+    @Bean
+    WebServerFactoryCustomizer<TomcatServletWebServerFactory> encodedSlashes() {
+        return factory -> factory.addConnectorCustomizers(
+                connector -> connector.setEncodedSolidusHandling(EncodedSolidusHandling.PASS_THROUGH.getValue()));
+    }
+}

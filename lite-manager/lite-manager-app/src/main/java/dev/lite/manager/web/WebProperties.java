@@ -1,0 +1,77 @@
+package dev.lite.manager.web;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+
+/**
+ * Who may ask the manager, and for how much.
+ *
+ * @param token What a caller has to show, as a bearer token or as the password of a login: 16 to 1024 visible ASCII
+ *     characters. Needed when the manager listens at anything but a loopback address.
+ * @param tokenFile File that holds the token, instead of the property; line ends after it do not count.
+ * @param requestDeadline How long a request may wait for the cluster's directory.
+ * @param events Server-sent events.
+ */
+@ConfigurationProperties("lite.manager")
+public record WebProperties(
+        @Nullable String token,
+        @Nullable Path tokenFile,
+        @DefaultValue("5s") Duration requestDeadline,
+        @DefaultValue Events events) {
+    private static final Duration DEADLINE_MIN = Duration.ofMillis(100);
+    private static final Duration DEADLINE_MAX = Duration.ofMinutes(1);
+
+    /** Checks. */
+    public WebProperties {
+        check("lite.manager.request-deadline", requestDeadline, DEADLINE_MIN, DEADLINE_MAX);
+    }
+
+    /**
+     * Server-sent events.
+     *
+     * @param subscribers How many may listen at once.
+     * @param queue How many events may wait for one subscriber; one that is slower is cut off, and may come back for the rest.
+     * @param history How many events are kept for subscribers that come back.
+     * @param heartbeat How long a stream may be silent.
+     * @param lifetime How long a stream may last; the subscriber then connects again.
+     */
+    public record Events(
+            @DefaultValue("64") int subscribers,
+            @DefaultValue("256") int queue,
+            @DefaultValue("1024") int history,
+            @DefaultValue("10s") Duration heartbeat,
+            @DefaultValue("1h") Duration lifetime) {
+        private static final int COUNT_MAX = 65_536;
+
+        /** Checks. */
+        public Events {
+            check("subscribers", subscribers);
+            check("queue", queue);
+            check("history", history);
+            WebProperties.check("lite.manager.events.heartbeat", heartbeat, DEADLINE_MIN, Duration.ofHours(1));
+            WebProperties.check("lite.manager.events.lifetime", lifetime, DEADLINE_MIN, Duration.ofDays(7));
+        }
+
+        private static void check(String what, int value) {
+            if (value < 1 || value > COUNT_MAX) {
+                throw new IllegalArgumentException(
+                        "lite.manager.events.%s is %d; it must be 1 to %d".formatted(what, value, COUNT_MAX));
+            }
+        }
+    }
+
+    private static void check(String what, Duration value, Duration min, Duration max) {
+        if (value.compareTo(min) < 0 || value.compareTo(max) > 0) {
+            throw new IllegalArgumentException("%s is %s; it must be %s to %s".formatted(what, value, min, max));
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "WebProperties[token=%s, requestDeadline=%s, events=%s]"
+                .formatted(token == null && tokenFile == null ? "none" : "given", requestDeadline, events);
+    }
+}

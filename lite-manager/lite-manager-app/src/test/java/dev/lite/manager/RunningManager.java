@@ -1,0 +1,109 @@
+package dev.lite.manager;
+
+import dev.lite.cluster.CuratorConfig;
+import dev.lite.cluster.CuratorDirectory;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.springframework.boot.SpringApplication;
+import org.springframework.context.ConfigurableApplicationContext;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** A manager within this JVM, on ports of its own, with its embedded ZooKeeper and a directory beside it. */
+public final class RunningManager implements AutoCloseable {
+    public static final Duration DEADLINE = ManagerProcess.scaled(Duration.ofSeconds(20));
+    private static final JsonMapper JSON = JsonMapper.builder().build();
+
+    private final ConfigurableApplicationContext context;
+    private final CuratorDirectory directory;
+    private final HttpClient client =
+            HttpClient.newBuilder().connectTimeout(DEADLINE).build();
+
+    public RunningManager(Path work, String... options) {
+        List<String> arguments = new ArrayList<>(List.of(
+                "--server.port=0",
+                "--lite.manager.zookeeper.embedded=true",
+                "--lite.manager.zookeeper.port=0",
+                "--lite.manager.zookeeper.data-directory=" + work.resolve("zookeeper"),
+                "--lite.ready-file=" + work.resolve("manager.properties"),
+                "--lite.manager.name=the manager"));
+        arguments.addAll(List.of(options));
+        context = SpringApplication.run(LiteManagerApplication.class, arguments.toArray(String[]::new));
+        directory = CuratorDirectory.open(CuratorConfig.of(
+                context.getBean(dev.lite.manager.zookeeper.EmbeddedZooKeeper.class)
+                        .connectString(),
+                "lite"));
+    }
+
+    /** What the nodes of the cluster use. */
+    public CuratorDirectory directory() {
+        return directory;
+    }
+
+    public <T> T bean(Class<T> type) {
+        return context.getBean(type);
+    }
+
+    public <T> T bean(String name, Class<T> type) {
+        return context.getBean(name, type);
+    }
+
+    public int port() {
+        return context.getEnvironment().getRequiredProperty("local.server.port", Integer.class);
+    }
+
+    public URI uri(String path) {
+        return URI.create("http://127.0.0.1:%d%s".formatted(port(), path));
+    }
+
+    public HttpResponse<String> send(HttpRequest.Builder request) throws IOException, InterruptedException {
+        return client.send(request.timeout(DEADLINE).build(), HttpResponse.BodyHandlers.ofString());
+    }
+
+    public HttpResponse<String> get(String path, String... headers) throws IOException, InterruptedException {
+        HttpRequest.Builder request = HttpRequest.newBuilder(uri(path));
+        for (int index = 0; index < headers.length; index += 2) {
+            request.header(headers[index], headers[index + 1]);
+        }
+        return send(request);
+    }
+
+    /** The JSON of an answer that is OK. */
+    public JsonNode json(String path) throws IOException, InterruptedException {
+        HttpResponse<String> answer = get(path);
+        if (answer.statusCode() != 200) {
+            throw new AssertionError("%s answered %d: %s".formatted(path, answer.statusCode(), answer.body()));
+        }
+        return tree(answer.body());
+    }
+
+    public static JsonNode tree(String body) {
+        return JSON.readTree(body);
+    }
+
+    public static void await(String what, BooleanSupplier isSo) {
+        long endNs = System.nanoTime() + DEADLINE.toNanos();
+        while (!isSo.getAsBoolean()) {
+            if (System.nanoTime() > endNs) {
+                throw new AssertionError("waited for: " + what);
+            }
+            LockSupport.parkNanos(20_000_000);
+        }
+    }
+
+    @Override
+    public void close() {
+        client.close();
+        directory.close();
+        context.close();
+    }
+}

@@ -1,0 +1,109 @@
+package dev.lite.manager.web;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.cluster.process.StartException;
+import dev.lite.manager.RunningManager;
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Base64;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+/** Who is let in when the manager listens to everybody. */
+@ExtendWith(OutputCaptureExtension.class)
+class AccessTest {
+    private static final String TOKEN = "0123456789abcdef-secret:with/colon";
+
+    @TempDir
+    Path work;
+
+    @Test
+    void beyondLoopbackEverythingButTheProbesAsksForTheToken(CapturedOutput output)
+            throws IOException, InterruptedException {
+        Path file = Files.writeString(work.resolve("token"), TOKEN + "\n");
+        try (RunningManager manager =
+                new RunningManager(work, "--server.address=0.0.0.0", "--lite.manager.token-file=" + file)) {
+            for (String path : new String[] {
+                "/api/nodes", "/api/events", "/api/openapi.json", "/actuator/health", "/actuator/metrics", "/", "/error"
+            }) {
+                HttpResponse<String> refused = manager.get(path);
+                assertThat(refused.statusCode()).as(path).isEqualTo(401);
+                assertThat(refused.headers().allValues("WWW-Authenticate"))
+                        .anyMatch(scheme -> scheme.startsWith("Bearer"))
+                        .anyMatch(scheme -> scheme.startsWith("Basic"));
+                assertThat(refused.headers().firstValue("Content-Type")).hasValue("application/problem+json");
+            }
+            assertThat(manager.get("/actuator/health/liveness").statusCode()).isEqualTo(200);
+            assertThat(manager.get("/actuator/health/readiness").body()).doesNotContain("nodes");
+            assertThat(manager.get("/actuator/health/liveness/../../../api/nodes")
+                            .statusCode())
+                    .isIn(400, 401);
+            assertThat(manager.get("/actuator/health/liveness;x").statusCode()).isEqualTo(401);
+
+            assertThat(status(manager, "Bearer " + TOKEN)).isEqualTo(200);
+            assertThat(status(manager, "bearer  " + TOKEN)).isEqualTo(200);
+            assertThat(status(manager, "Basic " + base64("anybody:" + TOKEN))).isEqualTo(200);
+            for (String wrong : new String[] {
+                "Bearer",
+                "Bearer " + TOKEN + "x",
+                "Bearer " + TOKEN.substring(1),
+                "Basic " + base64(TOKEN),
+                "Basic " + base64(":"),
+                "Basic !!!",
+                "Digest " + TOKEN,
+                TOKEN
+            }) {
+                assertThat(status(manager, wrong)).as(wrong).isEqualTo(401);
+            }
+        }
+        assertThat(output.getAll())
+                .contains("the token crosses the network unencrypted")
+                .doesNotContain(TOKEN);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"short", "a token with a blank in it", "täken-of-16-bytes-or-more"})
+    void aTokenThatNoHeaderCanCarryIsRefusedWithoutBeingTold(String token) {
+        assertThatThrownBy(() -> AccessToken.of(properties(token, null)))
+                .isInstanceOf(StartException.class)
+                .hasMessageContaining("lite.manager.token")
+                .hasMessageNotContaining(token);
+    }
+
+    @Test
+    void aTokenFileThatCannotBeReadOrIsOneTooManyIsNamed() {
+        Path missing = work.resolve("missing");
+        assertThatThrownBy(() -> AccessToken.of(properties(null, missing)))
+                .isInstanceOf(StartException.class)
+                .hasMessageContaining(missing.toString());
+        assertThatThrownBy(() -> AccessToken.of(properties(TOKEN, missing)))
+                .isInstanceOf(StartException.class)
+                .hasMessageContaining("both set");
+        assertThat(properties(TOKEN, null).toString()).doesNotContain(TOKEN);
+    }
+
+    private static WebProperties properties(@Nullable String token, @Nullable Path file) {
+        Duration second = Duration.ofSeconds(1);
+        return new WebProperties(token, file, second, new WebProperties.Events(1, 1, 1, second, second));
+    }
+
+    private static int status(RunningManager manager, String authorization) throws IOException, InterruptedException {
+        return manager.get("/api/nodes", "Authorization", authorization).statusCode();
+    }
+
+    private static String base64(String text) {
+        return Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
+    }
+}

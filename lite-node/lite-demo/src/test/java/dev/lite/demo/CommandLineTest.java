@@ -1,0 +1,85 @@
+package dev.lite.demo;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The command {@code lite} as a user runs it, by its wrapper, on the executable jars of this build. */
+class CommandLineTest {
+    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
+    private static final long DEADLINE_SECONDS = (long) (120 * TIME_SCALE);
+    private static final String NAME = "cli-" + ProcessHandle.current().pid();
+
+    @TempDir
+    Path home;
+
+    @AfterEach
+    void end() throws IOException, InterruptedException {
+        if (Files.exists(home.resolve("clusters"))) {
+            lite("down", "--name", NAME);
+        }
+    }
+
+    private record Ended(int status, String output) {}
+
+    private Ended lite(String... arguments) throws IOException, InterruptedException {
+        String[] command = new String[arguments.length + 1];
+        command[0] = System.getProperty("lite.command");
+        System.arraycopy(arguments, 0, command, 1, arguments.length);
+        Path output = home.resolve("output");
+        ProcessBuilder builder =
+                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
+        builder.environment().put("LITE_HOME", home.toString());
+        builder.environment().remove("LITE_MANAGER");
+        Process process = builder.start();
+        assertThat(process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        return new Ended(process.exitValue(), Files.readString(output, StandardCharsets.UTF_8));
+    }
+
+    @Test
+    void aClusterGoesUpIsLookedAtAndGoesDownWithoutLeavingAnything() throws IOException, InterruptedException {
+        Ended up = lite("up", "--nodes", "2", "--name", NAME);
+        assertThat(up.status()).as(up.output()).isZero();
+        Matcher work = Pattern.compile("socket (/tmp/lite-[^/]+)/run/node-2/").matcher(up.output());
+        assertThat(work.find()).as(up.output()).isTrue();
+
+        Ended again = lite("up", "--name", NAME);
+        assertThat(again.status()).isEqualTo(1);
+        assertThat(again.output()).contains("was started already");
+
+        Ended status = lite("status");
+        assertThat(status.output()).contains("cluster    " + NAME).contains("nodes      2, 0 draining");
+        assertThat(status.status()).as(status.output()).isZero();
+        Ended nodes = lite("nodes");
+        assertThat(nodes.output()).contains("node-1 ", "node-2 ", "64 MiB");
+        Ended lmrs = lite("lmrs", "--json");
+        assertThat(lmrs.output().strip()).isEqualTo("[ ]");
+        Ended drain = lite("drain", "node-9");
+        assertThat(drain.status()).isEqualTo(1);
+        assertThat(drain.output()).contains("node \"node-9\" is no live node; live are [");
+
+        Ended down = lite("down", "--name", NAME);
+        assertThat(down.status()).as(down.output()).isZero();
+        assertThat(Path.of(work.group(1))).doesNotExist();
+        assertThat(Path.of("/dev/shm/lite", NAME)).doesNotExist();
+        assertThat(lite("status").status()).isEqualTo(3);
+        assertThat(lite("down", "--name", NAME).status()).isEqualTo(1);
+    }
+
+    @Test
+    void aClusterThatCannotStartSaysWhyAndLeavesItsNameFree() throws IOException, InterruptedException {
+        Ended up = lite("up", "--nodes", "65", "--name", NAME);
+        assertThat(up.status()).isEqualTo(2);
+        assertThat(up.output()).contains("65 nodes are asked for; it must be 1 to 64");
+        assertThat(home.resolve("clusters")).isEmptyDirectory();
+    }
+}

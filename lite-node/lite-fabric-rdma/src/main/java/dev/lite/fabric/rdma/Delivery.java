@@ -1,0 +1,241 @@
+package dev.lite.fabric.rdma;
+
+import dev.lite.fabric.FabricHandler;
+import java.lang.foreign.Arena;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** Takes completions and tells the handler, and the lanes, what they mean; who polls no more leaves it to announcements. Poll role. */
+final class Delivery {
+    /** Completions of a poll that are nobody's but the driver's, before it is another one's turn. */
+    private static final int OWN_MAX = 256;
+
+    private final Completions queue;
+    private final Announcements announcements;
+    private final Lanes lanes;
+    private final FabricHandler handler;
+    private final Consumer<String> deviceFailed;
+
+    private final Arena arena = Arena.ofAuto();
+    private final long batch = arena.allocate((long) Completions.BATCH * Completion.BYTES, Long.BYTES)
+            .address();
+    private int batchNext;
+    private int batchEnd;
+
+    /** What arrived for endpoints before they were told to be connected. */
+    private final ArrayDeque<Early> early = new ArrayDeque<>();
+
+    private long handled;
+    private boolean queueEmpty;
+    private boolean served;
+    private boolean debts;
+    private volatile boolean stopped;
+
+    /** An arrival on a lane whose endpoint the handler does not know yet. */
+    private record Early(Lane lane, int count, boolean isImmediate, int immediate) {}
+
+    /** @param deviceFailed told why, when the device has no completions any more */
+    Delivery(
+            Completions queue,
+            Announcements announcements,
+            Lanes lanes,
+            FabricHandler handler,
+            Consumer<String> deviceFailed) {
+        this.queue = queue;
+        this.announcements = announcements;
+        this.lanes = lanes;
+        this.handler = handler;
+        this.deviceFailed = deviceFailed;
+    }
+
+    /** Hands over at most {@code limit} completions and immediates; how many. */
+    int poll(int limit) {
+        served = false;
+        int handed = early.isEmpty() ? 0 : hearEarly(limit);
+        int own = 0;
+        queueEmpty = false;
+        boolean more = true;
+        while (handed < limit && own < OWN_MAX && !stopped) {
+            if (batchNext == batchEnd) {
+                if (!more) {
+                    break;
+                }
+                // Who brought fewer than asked for has no more now: to look again at once is the next poll's.
+                more = refill() == Completions.BATCH;
+                if (batchEnd == 0) {
+                    break;
+                }
+            }
+            long completion = batch + (long) batchNext++ * Completion.BYTES;
+            int calls = hand(completion);
+            handled++;
+            handed += calls;
+            own += 1 - calls;
+        }
+        return handed;
+    }
+
+    /** From now on nothing is handed over. Any thread. */
+    void stop() {
+        stopped = true;
+    }
+
+    /** Whether the last {@link #poll} did something for a peer. */
+    boolean served() {
+        return served;
+    }
+
+    /** Whether the last look at the queue found nothing. */
+    boolean queueEmpty() {
+        return queueEmpty;
+    }
+
+    /** How many completions were handed over since the beginning. */
+    long handled() {
+        return handled;
+    }
+
+    /** Nobody polls for a while: whether there is nothing to poll; and if so, what comes is announced. */
+    boolean leave() {
+        announcements.rely();
+        // Nothing is there that was not announced unless the device had to be asked anew.
+        return batchNext == batchEnd && (!announcements.ask() || refill() == 0);
+    }
+
+    /** Somebody polls again. */
+    void comeBack() {
+        announcements.look();
+    }
+
+    /** Whether something will probably be announced though somebody polls. */
+    boolean isAnnouncedAnyway() {
+        return announcements.isUsual();
+    }
+
+    /** Something was announced. Any thread. */
+    void announced() {
+        announcements.came();
+    }
+
+    /** Takes the next completions; how many, or -1 when somebody else is taking them. */
+    private int refill() {
+        batchNext = 0;
+        batchEnd = 0;
+        try {
+            int taken = queue.take(batch);
+            queueEmpty = taken == 0;
+            batchEnd = Math.max(0, taken);
+            return taken;
+        } catch (VerbsException e) {
+            queueEmpty = true;
+            deviceFailed.accept("the device failed: " + e.getMessage());
+            return 0;
+        }
+    }
+
+    private int hand(long completion) {
+        long id = Completion.id(completion);
+        int status = Completion.status(completion);
+        boolean success = Completion.isSuccess(status);
+        announcements.took(Completion.isReceive(id) || !success);
+        var lane = lanes.of(Completion.tag(id));
+        if (lane == null) {
+            return 0;
+        }
+        var endpoint = lane.owner();
+        if (!success) {
+            lane.lost(Completion.describe(status), Completion.error(status));
+        } else if (endpoint != null) {
+            endpoint.sawLife();
+        }
+        int count = Completion.count(id);
+        if (!Completion.isReceive(id)) {
+            return sent(lane, endpoint, count, status);
+        }
+        if (!success) {
+            return 0;
+        }
+        if (count < Lane.HANDSHAKE_RECEIVES) {
+            lane.heard(count, Completion.byteLength(completion));
+            return 0;
+        }
+        boolean isImmediate = Completion.hasImmediate(completion);
+        int immediate = Completion.immediate(completion);
+        if (isEarly(lane) || (!early.isEmpty() && early.stream().anyMatch(before -> before.lane() == lane))) {
+            early.add(new Early(lane, count, isImmediate, immediate));
+            return 0;
+        }
+        return endpoint == null ? 0 : arrived(lane, endpoint, count, isImmediate, immediate);
+    }
+
+    private int sent(Lane lane, @Nullable RdmaEndpoint endpoint, int count, int status) {
+        long context = lane.context(count);
+        if (!lane.end(count) || endpoint == null) {
+            return 0;
+        }
+        if (Completion.isSuccess(status)) {
+            handler.completed(endpoint, context);
+        } else {
+            handler.failed(endpoint, context, Completion.error(status));
+        }
+        return 1;
+    }
+
+    private int arrived(Lane lane, RdmaEndpoint endpoint, int count, boolean isImmediate, int immediate) {
+        var mailbox = lane.mailbox();
+        if (mailbox == null || !endpoint.isHeard()) {
+            return 0;
+        }
+        int handed;
+        if (isImmediate) {
+            mailbox.tookImmediate();
+            handler.immediate(endpoint, immediate);
+            handed = 1;
+        } else {
+            handed = mailbox.took(endpoint, handler, count);
+            served |= handed == 0;
+        }
+        debts |= mailbox.owes();
+        return handed;
+    }
+
+    /** Whether the handler is still to be told of the connection. */
+    private static boolean isEarly(Lane lane) {
+        var endpoint = lane.owner();
+        return endpoint == null || (endpoint.link() == null && endpoint.end() == null);
+    }
+
+    /** Hands over, in order, what was held back of endpoints that are connected by now. */
+    private int hearEarly(int limit) {
+        int handed = 0;
+        for (var left = early.iterator(); left.hasNext() && handed < limit; ) {
+            var first = left.next();
+            boolean isGone = lanes.of(first.lane().tag) == null;
+            if (isEarly(first.lane()) && !isGone) {
+                continue;
+            }
+            left.remove();
+            var endpoint = first.lane().owner();
+            if (endpoint != null && !isGone) {
+                handed += arrived(first.lane(), endpoint, first.count(), first.isImmediate(), first.immediate());
+            }
+        }
+        return handed;
+    }
+
+    /** Says to peers what was done for them, as far as there is room. */
+    void settle(List<RdmaEndpoint> live) {
+        if (!debts) {
+            return;
+        }
+        debts = false;
+        for (var endpoint : live) {
+            var link = endpoint.link();
+            if (link != null && endpoint.end() == null && link.mailbox().owes()) {
+                debts |= !link.mailbox().settle();
+            }
+        }
+    }
+}

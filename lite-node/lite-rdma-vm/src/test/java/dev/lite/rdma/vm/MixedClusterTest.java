@@ -1,0 +1,173 @@
+package dev.lite.rdma.vm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
+
+import dev.lite.rdma.vm.Machine.Running;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
+import org.junit.jupiter.api.parallel.Isolated;
+
+/**
+ * Node processes that choose their fabrics themselves ({@code lite.fabric=auto}): a in the one machine, b and c in the other one, where c does
+ * not see the RDMA device. So a and b use RDMA, b and c shared memory, and a and c TCP.
+ */
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
+@Isolated("its machines take both processors")
+class MixedClusterTest {
+    private static final Duration START = Duration.ofMinutes(4);
+    private static final Duration SOON = Duration.ofSeconds(90);
+    private static final int PORT = 7410;
+    private static final String NO_DEVICE = "this host has no RDMA device";
+
+    private static Machines.@Nullable Pair machines;
+    private static @Nullable Running a;
+    private static @Nullable Running b;
+    private static @Nullable Running c;
+
+    @BeforeAll
+    static void startTheCluster() {
+        assumeFalse(Machines.here(), "-Drdma.here has no second machine");
+        machines = Machines.two("mixed");
+        Machine first = machines.a();
+        Machine second = machines.b();
+        Running zooKeeper =
+                first.java(List.of("-Xmx64m", "-XX:TieredStopAtLevel=1"), ZooKeeperProgram.class, first.address());
+        b = second.start(node("b", second));
+        c = second.start(withoutDevice(node("c", second)));
+        zooKeeper.awaitLine("zookeeper", START);
+        a = first.start(node("a", first));
+        for (Running node : List.of(a, b, c)) {
+            awaitStart(node);
+        }
+    }
+
+    private static void awaitStart(Running node) {
+        long endNs = System.nanoTime() + START.toNanos();
+        while (!node.output().contains("Started LiteNodeApplication")) {
+            assertThat(node.isRunning() && System.nanoTime() - endNs < 0)
+                    .as("it runs, and starts within %s; it said:%n%s", START, node.output())
+                    .isTrue();
+            LockSupport.parkNanos(Running.LOOK_NS);
+        }
+    }
+
+    @AfterAll
+    static void close() {
+        if (machines != null) {
+            machines.close();
+        }
+    }
+
+    private static String node(String name, Machine machine, String... more) {
+        String zooKeeper = Objects.requireNonNull(machines).a().address() + ":" + NodeProgram.ZOOKEEPER_PORT;
+        List<String> options = new ArrayList<>(List.of(
+                "--server.port=" + port(name),
+                "--lite.cluster.zookeeper=" + zooKeeper,
+                "--lite.cluster.session-timeout=20s",
+                "--lite.cluster.connection-timeout=60s",
+                "--lite.fabric=auto",
+                "--lite.node.name=" + name,
+                "--lite.node.arena.size=16MB",
+                "--lite.node.arena.directory=" + machine.memory() + "/lite",
+                "--lite.node.run-directory=" + machine.memory() + "/" + name,
+                "--lite.node.deadline=90s",
+                "--lite.node.tcp.bind=" + machine.address(),
+                "--lite.node.tcp.secret=" + NodeProgram.SECRET));
+        options.addAll(List.of(more));
+        return Jvm.command(
+                List.of("-Xmx128m", "-XX:TieredStopAtLevel=1"), "dev.lite.node.LiteNodeApplication", options);
+    }
+
+    private static int port(String name) {
+        return PORT + name.charAt(0) - 'a';
+    }
+
+    /** What becomes the program sees no RDMA device; the rest of the machine does. */
+    private static String withoutDevice(String command) {
+        return "exec unshare -m /bin/sh -c "
+                + Jvm.quoted("mount -t tmpfs none /sys/class/infiniband && " + command)
+                + "\n";
+    }
+
+    @Test
+    @Order(1)
+    void eachNodeSaysAtStartWhichFabricsItOffersAndWhyNotTheRest() {
+        assertThat(said(a)).contains("fabrics shm, rdma, tcp\n");
+        assertThat(said(b)).contains("fabrics shm, rdma, tcp\n");
+        assertThat(said(c)).contains("fabrics shm, tcp; not rdma: " + NO_DEVICE);
+    }
+
+    private static String said(@Nullable Running node) {
+        return Objects.requireNonNull(node).output();
+    }
+
+    @Test
+    @Order(2)
+    void healthSaysWhatCarriesDataToEachNode() {
+        Machine first = Objects.requireNonNull(machines).a();
+        Machine second = Objects.requireNonNull(machines).b();
+        assertThat(health(first, "a", "\"b\":\"rdma\"", "\"c\":\"tcp\""))
+                .contains("\"offered\":\"shm, rdma, tcp\"");
+        assertThat(health(second, "b", "\"a\":\"rdma\"", "\"c\":\"shm\""))
+                .contains("\"offered\":\"shm, rdma, tcp\"");
+        assertThat(health(second, "c", "\"a\":\"tcp\"", "\"b\":\"shm\""))
+                .contains("\"offered\":\"shm, tcp; not rdma: " + NO_DEVICE);
+    }
+
+    /** Looks again until the health has all of it. */
+    private static String health(Machine machine, String node, String... texts) {
+        long endNs = System.nanoTime() + SOON.toNanos();
+        while (true) {
+            String health =
+                    machine.run("busybox wget -q -O - http://127.0.0.1:%d/actuator/health".formatted(port(node)), SOON);
+            if (Stream.of(texts).allMatch(health::contains)) {
+                System.out.println("mixed cluster: health of " + node + ": " + health);
+                return health;
+            }
+            assertThat(System.nanoTime() - endNs)
+                    .as("waited for %s in %s", List.of(texts), health)
+                    .isNegative();
+        }
+    }
+
+    @Test
+    @Order(3)
+    void anLmrOverAllThreeNodesIsReadByApplicationsOfBothMachines() {
+        application(Objects.requireNonNull(machines).a(), "a", MixedProgram.WRITER);
+        application(Objects.requireNonNull(machines).b(), "c", MixedProgram.READER);
+    }
+
+    private static void application(Machine machine, String node, String role) {
+        Running program = machine.java(
+                List.of("-Xmx64m", "-XX:TieredStopAtLevel=1"),
+                MixedProgram.class,
+                role,
+                machine.memory() + "/" + node + "/node.sock");
+        assertThat(program.await(SOON)).as(program.output()).isZero();
+        System.out.println("mixed cluster: " + program.awaitLine(role, SOON));
+    }
+
+    @Test
+    @Order(4)
+    void aNodeThatRequiresRdmaDoesNotStartWithoutADevice() {
+        Machine second = Objects.requireNonNull(machines).b();
+        Running refused = second.start(withoutDevice(node("d", second, "--lite.fabric.require=rdma")));
+        assertThat(refused.await(START)).as(refused.output()).isEqualTo(1);
+        assertThat(refused.output())
+                .contains("APPLICATION FAILED TO START")
+                .contains("the fabric rdma is required, and it cannot be used: " + NO_DEVICE)
+                .doesNotContain("\tat ");
+    }
+}

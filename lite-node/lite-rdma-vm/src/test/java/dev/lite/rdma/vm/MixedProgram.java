@@ -1,0 +1,77 @@
+package dev.lite.rdma.vm;
+
+import dev.lite.api.Extent;
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+
+/** An application of one of three nodes: the writer makes an LMR over all of them, the reader looks at it from elsewhere. */
+final class MixedProgram {
+    static final String WRITER = "writer";
+    static final String READER = "reader";
+
+    private static final String NAME = "mixed";
+    private static final int NODES = 3;
+    private static final int BYTES = 300_000;
+    private static final int ADDED = 7;
+
+    private MixedProgram() {}
+
+    /**
+     * Plays a role and says so.
+     *
+     * @param arguments the role; the node's socket
+     */
+    public static void main(String[] arguments) {
+        try (Lite lite = Lite.attach(AttachOptions.to(Path.of(arguments[1]), "mixed"))) {
+            byte[] bytes = new byte[BYTES];
+            new Random(BYTES).nextBytes(bytes);
+            Arrays.fill(bytes, 0, Long.BYTES, (byte) 0);
+            if (arguments[0].equals(WRITER)) {
+                write(lite, bytes);
+            } else {
+                read(lite, bytes);
+            }
+        }
+        System.exit(0);
+    }
+
+    private static void write(Lite lite, byte[] bytes) {
+        LmrHandle handle = lite.memory()
+                .malloc(LmrSpec.of(BYTES)
+                        .withName(NAME)
+                        .withPlacement(Placement.spread())
+                        .withDefaultPermissions(Permission.READ, Permission.ATOMIC));
+        List<String> nodes =
+                handle.extents().stream().map(Extent::node).distinct().sorted().toList();
+        require(nodes.size() == NODES, "the extents lie on " + nodes);
+        handle.write(0, bytes);
+        require(handle.fetchAdd(0, ADDED) == 0, "the counter did not begin with 0");
+        System.out.println(WRITER + " wrote " + BYTES + " bytes to " + nodes);
+    }
+
+    private static void read(Lite lite, byte[] bytes) {
+        try (LmrHandle handle = lite.memory().map(NAME, Permission.READ, Permission.ATOMIC)) {
+            require(handle.fetchAdd(0, 1) == ADDED, "the counter is another one than the writer's");
+            byte[] seen = new byte[BYTES];
+            handle.read(0, seen);
+            int from = Long.BYTES;
+            int wrong = Arrays.mismatch(seen, from, BYTES, bytes, from, BYTES);
+            require(wrong == -1, "another byte than the written one at " + (from + wrong));
+            System.out.println(READER + " read " + BYTES + " bytes");
+        }
+    }
+
+    private static void require(boolean holds, String otherwise) {
+        if (!holds) {
+            throw new IllegalStateException(otherwise);
+        }
+    }
+}

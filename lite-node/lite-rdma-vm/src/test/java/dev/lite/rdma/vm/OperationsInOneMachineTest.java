@@ -1,0 +1,24 @@
+package dev.lite.rdma.vm;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.DynamicNode;
+import org.junit.jupiter.api.TestFactory;
+
+/** Every operation of the tier over RDMA, by every caller and layout, between nodes in one JVM. */
+class OperationsInOneMachineTest {
+    @AutoClose
+    private final Machine machine = Machines.one("operations");
+
+    @TestFactory
+    Stream<DynamicNode> everyOperationWorksOverRdma() {
+        return GuestSuite.run(
+                machine,
+                "operations",
+                List.of("dev.lite.tier.node.EveryOperationTest"),
+                TierInOneMachineTest.JVM,
+                Duration.ofMinutes(9));
+    }
+}

@@ -1,0 +1,144 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtLock;
+import dev.lite.api.LtMemory;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.api.SessionLostException;
+import dev.lite.local.LocalCluster;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * A Spring application whose node is killed and started again: it is not restarted, keeps the handles and locks that it has, and
+ * its threads notice nothing but a wait. The nodes are real processes.
+ */
+class ApplicationOutlivesNodeTest {
+    private static final int BYTES = 9 << 20; // more than a chunk, over both nodes
+    private static final int BLOCK = 64 << 10;
+    private static final Duration DEADLINE = Clusters.seconds(60);
+    private static final long SEED = System.nanoTime();
+
+    private final AtomicBoolean stop = new AtomicBoolean();
+
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "tcp"})
+    void itsHandlesAndLocksGoOnWhenTheNodeIsBack(String fabric) {
+        System.out.println("seed " + SEED);
+        try (LocalCluster cluster = Clusters.builder("ApplicationOutlivesNodeTest-" + fabric)
+                .nodes(2)
+                .fabrics(fabric)
+                .retainArenas(true)
+                .build()) {
+            cluster.startManager();
+            cluster.startNodes();
+            try (Applications applications = new Applications()) {
+                killTheNodeUnder(cluster, applications.start(cluster.socket(1), DEADLINE));
+            }
+        }
+    }
+
+    private void killTheNodeUnder(LocalCluster cluster, Lite lite) {
+        LtMemory memory = lite.memory();
+        LmrHandle handle =
+                memory.malloc(LmrSpec.of(BYTES).withName("outlives/memory").withPlacement(Placement.spread()));
+        LtLock lock = lite.sync().lock("outlives/lock");
+        AtomicLong blocks = new AtomicLong();
+        AtomicLong added = new AtomicLong();
+        AtomicLong doubtful = new AtomicLong();
+        AtomicLong locked = new AtomicLong();
+        List<CompletableFuture<Void>> threads = new ArrayList<>();
+        Random random = new Random(SEED);
+        byte[] written = new byte[BLOCK];
+        byte[] read = new byte[BLOCK];
+        threads.add(loop(() -> {
+            long offset = (1 + random.nextInt(BYTES / BLOCK - 1)) * (long) BLOCK;
+            random.nextBytes(written);
+            handle.write(offset, written);
+            handle.read(offset, read);
+            assertThat(Arrays.equals(read, written))
+                    .as("what was written is read")
+                    .isTrue();
+            blocks.incrementAndGet();
+        }));
+        threads.add(loop(() -> {
+            try {
+                long unused = handle.fetchAdd(0, 1);
+                added.incrementAndGet();
+            } catch (SessionLostException e) {
+                doubtful.incrementAndGet(); // the one that was under way; nobody knows
+            }
+        }));
+        threads.add(loop(() -> {
+            try (HeldLock held = lock.acquire(DEADLINE)) {
+                assertThat(held.fencingToken()).isPositive();
+                locked.incrementAndGet();
+            } catch (SessionLostException e) {
+                assertThat(e).as("only what was held is lost").hasMessageNotContaining("acquire");
+            }
+        }));
+        for (int round = 0; round < 2; round++) {
+            awaitMore(threads, blocks, added, locked);
+            cluster.kill(1);
+            cluster.startNode(1);
+            long startNs = System.nanoTime();
+            awaitMore(threads, blocks, added, locked);
+            System.out.printf("all went on %d ms after the node was back%n", (System.nanoTime() - startNs) / 1_000_000);
+        }
+        stop.set(true);
+        threads.forEach(CompletableFuture::join);
+        assertThat(doubtful.get()).as("calls that met a kill").isLessThanOrEqualTo(2);
+        assertThat(handle.fetchAdd(0, 0)).isBetween(added.get(), added.get() + doubtful.get());
+        assertThat(memory.map("outlives/memory", Permission.ATOMIC).id()).isEqualTo(handle.id());
+        handle.free();
+    }
+
+    private CompletableFuture<Void> loop(Runnable step) {
+        CompletableFuture<Void> end = new CompletableFuture<>();
+        Thread unused = Thread.ofPlatform().daemon().start(() -> {
+            try {
+                while (!stop.get()) {
+                    step.run();
+                }
+                end.complete(null);
+            } catch (RuntimeException | AssertionError e) {
+                end.completeExceptionally(e);
+            }
+        });
+        return end;
+    }
+
+    private static void awaitMore(List<CompletableFuture<Void>> threads, AtomicLong... counters) {
+        for (AtomicLong counter : counters) {
+            long before = counter.get();
+            until(() -> {
+                threads.stream().filter(CompletableFuture::isDone).forEach(CompletableFuture::join);
+                return counter.get() > before + 2;
+            });
+        }
+    }
+
+    private static void until(BooleanSupplier isSo) {
+        long endNs = System.nanoTime() + DEADLINE.toNanos();
+        while (!isSo.getAsBoolean()) {
+            assertThat(System.nanoTime() - endNs).as("every thread goes on").isNegative();
+            LockSupport.parkNanos(5_000_000);
+        }
+    }
+}

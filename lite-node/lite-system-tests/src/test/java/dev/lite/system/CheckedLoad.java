@@ -1,0 +1,188 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtLock;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * What an application does all the time, and checks: it reads what never changes, writes blocks and reads them back, and adds
+ * to words. Every operation must succeed. Start, end and counts: one thread.
+ */
+final class CheckedLoad implements AutoCloseable {
+    private static final int STILL_BYTES = 5 << 20; // two chunks
+    private static final int BLOCK_BYTES = 64 << 10;
+    private static final int BLOCKS = 4;
+    private static final int WORDS = 8;
+
+    private final Lite lite;
+    private final long seed;
+    private final AtomicBoolean stop = new AtomicBoolean();
+    private final List<Thread> threads = new ArrayList<>();
+    private final Map<String, AtomicLong> done = new ConcurrentHashMap<>();
+    private final ConcurrentLinkedQueue<String> failures = new ConcurrentLinkedQueue<>();
+    private final List<LmrHandle> counters = new ArrayList<>();
+    private final AtomicLong[] added;
+    private final List<LmrHandle> still = new ArrayList<>();
+    private final List<long[]> lockCounts = new ArrayList<>();
+
+    /** One thing that is done again and again. */
+    interface Step {
+        void run(int round);
+    }
+
+    CheckedLoad(Lite lite, long seed, String... nodes) {
+        this.lite = lite;
+        this.seed = seed;
+        added = new AtomicLong[nodes.length];
+        for (int index = 0; index < nodes.length; index++) {
+            Placement there = Placement.on(nodes[index]);
+            AtomicLong sum = new AtomicLong();
+            added[index] = sum;
+            LmrHandle counter = lite.memory()
+                    .malloc(LmrSpec.of(4096).withName("load/words-" + index).withPlacement(there));
+            counters.add(counter);
+            begin("add", round -> {
+                counter.fetchAdd(8L * (round % WORDS), 1);
+                sum.incrementAndGet();
+            });
+            LmrHandle blocks = lite.memory()
+                    .malloc(LmrSpec.of(BLOCKS * BLOCK_BYTES)
+                            .withName("load/blocks-" + index)
+                            .withPlacement(there));
+            begin("write and read back", round -> writeAndReadBack(blocks, round));
+        }
+        still.add(malloc("load/still-spread", Placement.spread()));
+        still.add(malloc("load/still-one", Placement.on(nodes[0])));
+        for (LmrHandle handle : still) {
+            handle.write(0, content());
+            begin("read", round -> readPart(handle, round));
+        }
+    }
+
+    private LmrHandle malloc(String name, Placement placement) {
+        return lite.memory().malloc(LmrSpec.of(STILL_BYTES).withName(name).withPlacement(placement));
+    }
+
+    private byte[] content() {
+        byte[] bytes = new byte[STILL_BYTES];
+        new Random(seed).nextBytes(bytes);
+        return bytes;
+    }
+
+    /** Begins something more, on a thread of its own. */
+    void begin(String what, Step step) {
+        AtomicLong count = done.computeIfAbsent(what, key -> new AtomicLong());
+        threads.add(Thread.ofPlatform().name("load " + what).daemon().start(() -> {
+            for (int round = 0; !stop.get(); round++) {
+                try {
+                    step.run(round);
+                    count.incrementAndGet();
+                } catch (RuntimeException | AssertionError e) {
+                    failures.add("%s, round %d: %s".formatted(what, round, e));
+                }
+            }
+        }));
+    }
+
+    /**
+     * Begins to take a lock again and again, on two threads; who has it counts without further ado, and looks at its token.
+     */
+    void lock(String name) {
+        LtLock lock = lite.sync().lock(name);
+        long[] counted = new long[2]; // how often, and the last token
+        lockCounts.add(counted);
+        for (int thread = 0; thread < 2; thread++) {
+            begin("lock", round -> {
+                try (HeldLock held = lock.acquire(Clusters.seconds(10))) {
+                    counted[0]++;
+                    assertThat(held.fencingToken()).as("token of %s", name).isGreaterThan(counted[1]);
+                    counted[1] = held.fencingToken();
+                }
+            });
+        }
+    }
+
+    private void writeAndReadBack(LmrHandle handle, int round) {
+        byte[] bytes = new byte[BLOCK_BYTES];
+        new Random(seed + round).nextBytes(bytes);
+        long at = (long) BLOCK_BYTES * (round % BLOCKS);
+        handle.write(at, bytes);
+        byte[] read = new byte[BLOCK_BYTES];
+        handle.read(at, read);
+        assertThat(Arrays.equals(read, bytes))
+                .as("what was just written to %s", handle)
+                .isTrue();
+    }
+
+    private void readPart(LmrHandle handle, int round) {
+        byte[] expected = content();
+        byte[] read = new byte[STILL_BYTES];
+        handle.read(0, read);
+        assertThat(Arrays.equals(read, expected))
+                .as("%s in round %d", handle, round)
+                .isTrue();
+    }
+
+    /** How much was done so far. */
+    Map<String, Long> counts() {
+        Map<String, Long> counts = new TreeMap<>();
+        done.forEach((what, count) -> counts.put(what, count.get()));
+        return counts;
+    }
+
+    List<String> failures() {
+        return List.copyOf(failures);
+    }
+
+    /** Ends the load, and checks that nothing of it was lost. */
+    void check() {
+        close();
+        assertThat(failures).isEmpty();
+        for (int index = 0; index < counters.size(); index++) {
+            long sum = 0;
+            for (int word = 0; word < WORDS; word++) {
+                sum += counters.get(index).fetchAdd(8L * word, 0);
+            }
+            assertThat(sum).as("additions to words %d", index).isEqualTo(added[index].get());
+        }
+        AtomicLong locks = done.getOrDefault("lock", new AtomicLong());
+        assertThat(lockCounts.stream().mapToLong(counted -> counted[0]).sum())
+                .as("what was counted under locks")
+                .isEqualTo(locks.get());
+        for (LmrHandle handle : still) {
+            readPart(handle, -1);
+            assertThat(handle.permissions()).contains(Permission.MASTER);
+        }
+    }
+
+    @Override
+    public void close() {
+        stop.set(true);
+        for (Thread thread : threads) {
+            try {
+                if (!thread.join(Clusters.seconds(30))) {
+                    throw new AssertionError(thread + " did not end");
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new AssertionError("interrupted", e);
+            }
+        }
+    }
+}

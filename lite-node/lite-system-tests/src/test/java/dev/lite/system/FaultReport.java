@@ -1,0 +1,50 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** One line for each fault: what was tried meanwhile, what failed, what was wrong, and how soon all was well again. One thread. */
+final class FaultReport {
+    private static final String LINE = "%-44s %9s %7s %7s %6s %10s %8s %10s%n";
+
+    private final Duration sessionTimeout;
+    private final List<String> lines = new ArrayList<>();
+
+    FaultReport(Duration sessionTimeout) {
+        this.sessionTimeout = sessionTimeout;
+        lines.add(LINE.formatted("fault", "tried", "failed", "fenced", "wrong", "back (ms)", "x t-out", "locks (ms)"));
+    }
+
+    /**
+     * Adds a line and prints it.
+     *
+     * @param recovery from the end of the fault to the first round of every worker after it
+     * @param locks from the fault to the locks of the others, or null where nothing has to pass on
+     */
+    void add(String fault, Workload.Tally tally, Duration recovery, @org.jspecify.annotations.Nullable Duration locks) {
+        String line = LINE.formatted(
+                fault,
+                tally.tried(),
+                tally.failed(),
+                tally.fenced(),
+                tally.wrong(),
+                recovery.toMillis(),
+                "%.2f".formatted((double) recovery.toNanos() / sessionTimeout.toNanos()),
+                locks == null ? "" : locks.toMillis());
+        lines.add(line);
+        System.out.print("fault: " + line);
+    }
+
+    /** All lines together. */
+    void print() {
+        System.out.printf("%nsession time-out %d ms%n", sessionTimeout.toMillis());
+        lines.forEach(System.out::print);
+    }
+
+    static void requireRight(Workload workload) {
+        assertThat(workload.wrong()).as("what is lost or wrong").isEmpty();
+    }
+}

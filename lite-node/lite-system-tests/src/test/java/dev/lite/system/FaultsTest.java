@@ -1,0 +1,390 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.lite.api.Lite;
+import dev.lite.api.NodeInfo;
+import dev.lite.local.LocalCluster;
+import dev.lite.local.LocalProcess;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInfo;
+
+/**
+ * Faults under a checked workload, over real processes: a ZooKeeper, two managers, three nodes, three Spring applications of which each
+ * has its own node. Run by {@code mvn -Pfaults verify}; one line for each fault. Nothing may be lost or wrong, whatever happens.
+ */
+@Tag("faults")
+class FaultsTest {
+    private static final Duration SESSION_TIMEOUT = Clusters.seconds(3);
+    /** Of the operations: longer than a node takes to start on a busy machine. */
+    private static final Duration DEADLINE = Clusters.seconds(30);
+
+    private static final Duration SOON = Clusters.seconds(90);
+    private static final long SEED = Long.getLong("lite.faults.seed", System.nanoTime());
+    private static final int RESTARTS = Integer.getInteger("lite.faults.restarts", 50);
+    private static final String FABRICS = System.getProperty("lite.faults.fabrics", "tcp");
+    private static final int NODES = 3;
+
+    private static final Path LOGS = Path.of(System.getProperty("lite.system.logs"), "FaultsTest");
+    private static final FaultReport REPORT = new FaultReport(SESSION_TIMEOUT);
+
+    private static @Nullable SmallDisk disk;
+    private static ZooKeepers zooKeeper;
+    private static LocalCluster cluster;
+    private static Applications applications;
+    private static Workload workload;
+
+    private Workload.Tally before = new Workload.Tally(0, 0, 0, 0);
+    private String fault = "";
+
+    @BeforeAll
+    static void start() throws IOException {
+        System.out.printf("seed %d, fabric %s%n", SEED, FABRICS);
+        Path data = Files.createTempDirectory(Files.createDirectories(LOGS), "zookeeper");
+        Optional<String> noDisk = SmallDisk.unavailable();
+        if (noDisk.isEmpty()) {
+            disk = SmallDisk.mount(Files.createDirectories(data.resolve("zookeeper-1")));
+        }
+        zooKeeper = ZooKeepers.start(data, 1);
+        cluster = Clusters.builder("FaultsTest")
+                .zookeeper(zooKeeper.connectString())
+                .property("lite.cluster.session-timeout", SESSION_TIMEOUT.toMillis() + "ms")
+                .property("lite.cluster.auth.password", "the password of the fault suite")
+                .nodes(NODES)
+                .fabrics(FABRICS.split(","))
+                .nodeProperty("lite.node.deadline", DEADLINE.toMillis() + "ms")
+                .nodeProperty("lite.node.tcp.peer-timeout", SESSION_TIMEOUT.toMillis() + "ms")
+                .retainArenas(true)
+                .stopDeadline(Clusters.seconds(60))
+                .build();
+        cluster.startManager(1);
+        cluster.startManager(2);
+        cluster.startNodes();
+        applications = new Applications();
+        workload =
+                new Workload(SEED, NODES, node -> applications.start(cluster.socket(node), DEADLINE), DEADLINE, true);
+        workload.start();
+    }
+
+    @AfterAll
+    static void stop() throws IOException {
+        try {
+            if (workload != null) {
+                workload.finish();
+                FaultReport.requireRight(workload);
+                workload.close();
+            }
+        } finally {
+            REPORT.print();
+            System.out.println("typed failures: " + (workload == null ? "" : workload.failures()));
+            for (AutoCloseable part : new AutoCloseable[] {applications, cluster, zooKeeper, disk}) {
+                closeQuietly(part);
+            }
+        }
+    }
+
+    private static void closeQuietly(@Nullable AutoCloseable part) throws IOException {
+        try {
+            if (part != null) {
+                part.close();
+            }
+        } catch (IOException | RuntimeException e) {
+            throw e;
+        } catch (Exception e) {
+            throw new IOException(e);
+        }
+    }
+
+    /** From a cluster that is whole and works. */
+    @BeforeEach
+    void begin(TestInfo test) {
+        fault = test.getDisplayName().replace("()", "");
+        if (!zooKeeper.isAlive(1)) {
+            zooKeeper.startAll();
+        }
+        for (int manager = 1; manager <= 2; manager++) {
+            if (!cluster.manager(manager).isAlive()) {
+                cluster.startManager(manager);
+            }
+        }
+        cluster.startNodes();
+        awaitWhole();
+        var unused = workload.awaitRound(SOON);
+        before = workload.tally();
+    }
+
+    @AfterEach
+    void nothingIsWrong() {
+        FaultReport.requireRight(workload);
+    }
+
+    private static void awaitWhole() {
+        try (Lite lite = Clusters.attach(cluster, 1)) {
+            until("every node is there and connected", () -> {
+                List<NodeInfo> nodes = lite.nodes();
+                return nodes.size() == NODES
+                        && nodes.stream().noneMatch(node -> node.fabric().equals("none"));
+            });
+        }
+    }
+
+    /** The fault is over now: waits until all is well, and says how long that took. */
+    private void over(@Nullable Duration locks) {
+        Duration recovery = workload.awaitRound(SOON);
+        REPORT.add(fault, workload.tally().minus(before), recovery, locks);
+    }
+
+    @Test
+    void anApplicationIsKilledThatHoldsTheLock() throws IOException {
+        Process holder = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-Xmx64m",
+                        "-XX:+UseSerialGC",
+                        "--enable-native-access=ALL-UNNAMED",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        LockHolder.class.getName(),
+                        Long.toString(ProcessHandle.current().pid()),
+                        cluster.socket(2).toString(),
+                        Workload.LOCK)
+                .redirectErrorStream(true)
+                .start();
+        try {
+            awaitLine(holder, LockHolder.HOLDS);
+            holder.destroyForcibly();
+            over(workload.awaitLocks(SOON, 1, 2, 3));
+        } finally {
+            holder.destroyForcibly();
+        }
+    }
+
+    private static void awaitLine(Process process, String line) throws IOException {
+        BufferedReader output = process.inputReader(StandardCharsets.UTF_8);
+        StringBuilder said = new StringBuilder();
+        for (String next = output.readLine(); next != null; next = output.readLine()) {
+            if (next.equals(line)) {
+                return;
+            }
+            said.append(next).append('\n');
+        }
+        throw new AssertionError("the process ended before it said \"%s\":%n%s".formatted(line, said));
+    }
+
+    @Test
+    void theManagerThatLeadsIsKilled() {
+        int leader = leader();
+        cluster.killManager(leader);
+        over(null);
+        until("the other one leads", () -> leads(3 - leader));
+        cluster.startManager(leader);
+    }
+
+    @Test
+    void theManagerThatLeadsStandsStill() {
+        int leader = leader();
+        cluster.manager(leader).pause();
+        try {
+            until("the other one leads", () -> leads(3 - leader));
+        } finally {
+            cluster.manager(leader).resume();
+        }
+        over(null);
+        until("one leads", () -> leads(1) != leads(2));
+    }
+
+    private static int leader() {
+        until("one leads", () -> leads(1) != leads(2));
+        return leads(1) ? 1 : 2;
+    }
+
+    private static boolean leads(int manager) {
+        return Health.of(cluster.manager(manager)).contains("\"leader\":true");
+    }
+
+    @Test
+    void aNodeIsKilled() {
+        cluster.kill(2);
+        Duration locks = workload.awaitLocks(SOON, 1, 3);
+        cluster.startNode(2);
+        over(locks);
+    }
+
+    @Test
+    void theNodeIsKilledThatHasTheLocks() {
+        cluster.kill(1);
+        cluster.startNode(1);
+        over(null);
+    }
+
+    @Test
+    void allNodesAreKilledAtOnce() {
+        for (int node = 1; node <= NODES; node++) {
+            cluster.kill(node);
+        }
+        cluster.startNodes();
+        over(null);
+    }
+
+    @Test
+    void aNodeStandsStillForLong() {
+        LocalProcess node = cluster.node(3);
+        node.pause();
+        Duration locks;
+        try {
+            locks = workload.awaitLocks(SOON, 1, 2);
+            pause(SESSION_TIMEOUT.multipliedBy(2));
+        } finally {
+            node.resume();
+        }
+        over(locks);
+    }
+
+    @Test
+    void zooKeeperIsKilled() {
+        zooKeeper.kill(1);
+        pause(SESSION_TIMEOUT.multipliedBy(3));
+        zooKeeper.startAll();
+        over(null);
+        awaitWhole();
+    }
+
+    @Test
+    void zooKeeperStandsStillForLong() {
+        zooKeeper.signal("STOP");
+        try {
+            pause(SESSION_TIMEOUT.multipliedBy(3));
+        } finally {
+            zooKeeper.signal("CONT");
+        }
+        over(null);
+        awaitWhole();
+    }
+
+    @Test
+    void theDiskUnderZooKeeperIsFull() throws IOException {
+        SmallDisk full = disk;
+        assumeTrue(full != null, () -> "skipped: " + SmallDisk.unavailable().orElse(""));
+        full.fill();
+        try (Lite lite = Clusters.attach(cluster, 2)) {
+            // Names are made until ZooKeeper cannot write any more; it ends then.
+            until("ZooKeeper ends", () -> {
+                NameMaker.tryOne(lite);
+                return !zooKeeper.isAlive(1);
+            });
+            pause(SESSION_TIMEOUT);
+            assertThat(NameMaker.tryOne(lite))
+                    .as("a name while there is no ZooKeeper")
+                    .isFalse();
+        } finally {
+            full.clear();
+        }
+        zooKeeper.startAll();
+        over(null);
+        awaitWhole();
+    }
+
+    @Test
+    void everyNodeIsRestartedInTurnAgainAndAgain() {
+        for (int restart = 0; restart < RESTARTS; restart++) {
+            int node = restart % NODES + 1;
+            assertThat(cluster.stop(node)).as("node-%d ends by itself", node).isTrue();
+            cluster.startNode(node);
+            var unused = workload.awaitRound(SOON);
+            FaultReport.requireRight(workload);
+        }
+        fault = "%s (%d)".formatted("rolling restarts", RESTARTS);
+        over(null);
+    }
+
+    private static void pause(Duration duration) {
+        long endNs = System.nanoTime() + duration.toNanos();
+        while (System.nanoTime() - endNs < 0) {
+            LockSupport.parkNanos(endNs - System.nanoTime());
+        }
+    }
+
+    private static void until(String what, BooleanSupplier isSo) {
+        long endNs = System.nanoTime() + SOON.toNanos();
+        while (!isSo.getAsBoolean()) {
+            assertThat(System.nanoTime() - endNs).as("waited for: " + what).isNegative();
+            LockSupport.parkNanos(20_000_000);
+        }
+    }
+
+    /** A small file system in memory, for the disk that is full. */
+    private record SmallDisk(Path at) implements AutoCloseable {
+        private static final String SIZE = "32m";
+        private static final int STEP = 64 << 10;
+
+        static Optional<String> unavailable() {
+            try {
+                return Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0)
+                        ? Optional.empty()
+                        : Optional.of("mounting a small file system needs root");
+            } catch (IOException e) {
+                return Optional.of("it cannot be told who this is: " + e.getMessage());
+            }
+        }
+
+        static @Nullable SmallDisk mount(Path at) {
+            int status = run("mount", "-t", "tmpfs", "-o", "size=" + SIZE, "tmpfs", at.toString());
+            return status == 0 ? new SmallDisk(at) : null;
+        }
+
+        private Path filler() {
+            return at.resolve("filler");
+        }
+
+        void fill() throws IOException {
+            byte[] step = new byte[STEP];
+            try (OutputStream filler = Files.newOutputStream(filler())) {
+                while (true) {
+                    filler.write(step);
+                }
+            } catch (IOException e) {
+                assertThat(e).hasMessageContaining("No space left");
+            }
+        }
+
+        void clear() throws IOException {
+            Files.deleteIfExists(filler());
+        }
+
+        @Override
+        public void close() {
+            int status = run("umount", at.toString());
+            assertThat(status).as("umount " + at).isZero();
+        }
+
+        private static int run(String... command) {
+            try {
+                Process process = new ProcessBuilder(command).inheritIO().start();
+                return process.waitFor();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new AssertionError("interrupted", e);
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+package dev.lite.system;
+
+import dev.lite.local.LocalProcess;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+
+/** What a process says of its health. */
+final class Health {
+    private Health() {}
+
+    /** Empty while it does not answer. */
+    static String of(LocalProcess process) {
+        String address = process.health().orElse("");
+        if (address.isEmpty() || !process.isAlive()) {
+            return "";
+        }
+        try (HttpClient client = HttpClient.newHttpClient()) {
+            HttpRequest request = HttpRequest.newBuilder(URI.create(address))
+                    .timeout(Clusters.seconds(2))
+                    .build();
+            return client.send(request, HttpResponse.BodyHandlers.ofString()).body();
+        } catch (IOException e) {
+            return "";
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return "";
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package dev.lite.system;
+
+import dev.lite.api.Lite;
+import dev.lite.api.NodeInfo;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+
+/** A manager at the switch and a node on each host, which have only a network between them, with the cluster secret. One thread. */
+final class HostsCluster implements AutoCloseable {
+    private static final int ZOOKEEPER_PORT = 2181;
+
+    private final Hosts hosts;
+    private final Path directory;
+    private final Path memory;
+    private final List<String> properties;
+    private final Path secret;
+
+    /**
+     * Starts it and waits until every process is ready.
+     *
+     * @param directory for sockets and ready files
+     * @param memory for the arenas
+     * @param logs for the output of the processes
+     * @param properties more of every process, as {@code --name=value}
+     */
+    HostsCluster(int count, Path directory, Path memory, Path logs, List<String> properties) throws IOException {
+        this.directory = directory;
+        this.memory = memory;
+        this.properties = List.copyOf(properties);
+        secret = Files.writeString(directory.resolve("secret"), "the secret of three hosts\n");
+        hosts = Hosts.make(count, logs);
+        boolean started = false;
+        try {
+            hosts.start(0, "manager", managerCommand(), directory.resolve("manager.ready"));
+            for (int host = 1; host <= count; host++) {
+                hosts.start(host, "node-" + host, nodeCommand(host), directory.resolve(host + ".ready"));
+            }
+            started = true;
+        } finally {
+            if (!started) {
+                hosts.close();
+            }
+        }
+    }
+
+    Hosts hosts() {
+        return hosts;
+    }
+
+    Path socket(int host) {
+        return directory.resolve("run" + host).resolve("node.sock");
+    }
+
+    Lite attach(int host) {
+        return Lite.attach(new Lite.AttachOptions(socket(host), "system-test", null, Clusters.seconds(20)));
+    }
+
+    /** Until a host reaches so many others over TCP. */
+    static void awaitConnected(Lite lite, int others) {
+        long endNs = System.nanoTime() + Clusters.seconds(30).toNanos();
+        while (lite.nodes().stream().map(NodeInfo::fabric).filter("tcp"::equals).count() < others) {
+            if (System.nanoTime() - endNs > 0) {
+                throw new AssertionError("not connected: " + lite.nodes());
+            }
+            LockSupport.parkNanos(20_000_000);
+        }
+    }
+
+    private List<String> managerCommand() {
+        List<String> command = java(Clusters.managerJar(), "manager");
+        command.add("--lite.manager.zookeeper.embedded=true");
+        command.add("--lite.manager.zookeeper.address=" + Hosts.switchAddress());
+        command.add("--lite.manager.zookeeper.port=" + ZOOKEEPER_PORT);
+        command.add("--lite.manager.zookeeper.data-directory=" + directory.resolve("zookeeper"));
+        return command;
+    }
+
+    private List<String> nodeCommand(int host) {
+        List<String> command = java(Clusters.nodeJar(), Integer.toString(host));
+        command.add("--lite.cluster.zookeeper=%s:%d".formatted(Hosts.switchAddress(), ZOOKEEPER_PORT));
+        command.add("--lite.node.name=node-" + host);
+        command.add("--lite.node.arena.size=64MB");
+        command.add("--lite.node.arena.directory=" + memory);
+        command.add("--lite.node.arena.retain=false");
+        command.add("--lite.node.run-directory=" + directory.resolve("run" + host));
+        command.add("--lite.node.fabrics=tcp");
+        command.add("--lite.node.tcp.bind=" + Hosts.address(host));
+        command.add("--lite.node.tcp.secret-file=" + secret);
+        return command;
+    }
+
+    private List<String> java(Path jar, String name) {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-Xmx256m",
+                "-XX:+UseSerialGC",
+                "--enable-native-access=ALL-UNNAMED",
+                "-jar",
+                jar.toString(),
+                "--server.port=0",
+                "--lite.cluster.name=three-hosts",
+                "--lite.ready-file=" + directory.resolve(name + ".ready"),
+                "--lite.exit-with-pid=" + ProcessHandle.current().pid()));
+        command.addAll(properties);
+        return command;
+    }
+
+    @Override
+    public void close() {
+        hosts.close();
+    }
+}

@@ -1,0 +1,16 @@
+package dev.lite.system;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.extension.AnnotatedElementContext;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.io.TempDirFactory;
+
+/** A directory on a memory file system. */
+final class InDevShm implements TempDirFactory {
+    @Override
+    public Path createTempDirectory(AnnotatedElementContext element, ExtensionContext extension) throws IOException {
+        return Files.createTempDirectory(Path.of("/dev/shm"), "lite-hosts");
+    }
+}

@@ -1,0 +1,31 @@
+package dev.lite.system;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrSpec;
+import dev.lite.cluster.process.ProcessEnd;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+
+/** An application that takes a lock, says so, and holds it until it is killed or whoever started it ends. */
+final class LockHolder {
+    static final String HOLDS = "holds the lock";
+
+    private LockHolder() {}
+
+    /** @param arguments the process to end with, the node's socket, the lock's name */
+    static void main(String[] arguments) {
+        ProcessEnd.whenEnded(
+                Long.parseLong(arguments[0]), () -> Runtime.getRuntime().halt(0));
+        try (Lite lite = Lite.attach(
+                        new Lite.AttachOptions(Path.of(arguments[1]), "holder", null, Duration.ofSeconds(30)));
+                HeldLock held = lite.sync().lock(arguments[2]).acquire(Duration.ofSeconds(30))) {
+            lite.memory().malloc(LmrSpec.of(1 << 20)).memset(0, 1 << 20, (byte) 1); // anonymous: goes with this process
+            System.out.println(HOLDS);
+            while (held.isHeld()) {
+                LockSupport.parkNanos(100_000_000);
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.lite.api.Lite;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Two hosts do not hear each other any more; everybody else hears both. Skipped where network namespaces cannot be made. */
+@Tag("faults")
+class PartitionTest {
+    private static final Duration SESSION_TIMEOUT = Clusters.seconds(3);
+    private static final Duration DEADLINE = Clusters.seconds(5);
+    private static final Duration SOON = Clusters.seconds(90);
+    private static final long SEED = Long.getLong("lite.faults.seed", System.nanoTime());
+
+    @TempDir
+    private Path directory;
+
+    /** For the arenas. */
+    @TempDir(factory = InDevShm.class)
+    private Path memory;
+
+    @Test
+    void twoNodesDoNotHearEachOther() throws IOException {
+        var reason = Hosts.unavailable();
+        assumeTrue(reason.isEmpty(), () -> "skipped: " + reason.orElse(""));
+        System.out.println("seed " + SEED);
+        Path logs = Path.of(System.getProperty("lite.system.logs"), "PartitionTest");
+        List<String> properties = List.of(
+                "--lite.cluster.session-timeout=" + SESSION_TIMEOUT.toMillis() + "ms",
+                "--lite.node.deadline=" + DEADLINE.toMillis() + "ms",
+                "--lite.node.tcp.peer-timeout=" + SESSION_TIMEOUT.toMillis() + "ms");
+        FaultReport report = new FaultReport(SESSION_TIMEOUT);
+        try (var cluster = new HostsCluster(3, directory, memory, logs, properties);
+                Applications applications = new Applications()) {
+            for (int host = 1; host <= 3; host++) {
+                try (Lite lite = cluster.attach(host)) {
+                    HostsCluster.awaitConnected(lite, 2);
+                }
+            }
+            try (Workload workload =
+                    new Workload(SEED, 3, host -> applications.start(cluster.socket(host), DEADLINE), DEADLINE, true)) {
+                workload.start();
+                var unused = workload.awaitRound(SOON);
+                Workload.Tally before = workload.tally();
+
+                cluster.hosts().cut(2, 3);
+
+                // The third one, which hears both, has the locks' words: they go on everywhere.
+                Duration locks = workload.awaitLocks(SOON, 1, 2, 3);
+                pause(SESSION_TIMEOUT.multipliedBy(3));
+                assertThat(workload.tally().minus(before).failed())
+                        .as("operations across the cut, which cannot succeed")
+                        .isPositive();
+                cluster.hosts().heal(2, 3);
+                Duration recovery = workload.awaitRound(SOON);
+                report.add("two nodes do not hear each other", workload.tally().minus(before), recovery, locks);
+                workload.finish();
+                System.out.println("typed failures: " + workload.failures());
+                FaultReport.requireRight(workload);
+            }
+        }
+    }
+
+    private static void pause(Duration duration) {
+        long endNs = System.nanoTime() + duration.toNanos();
+        while (System.nanoTime() - endNs < 0) {
+            LockSupport.parkNanos(endNs - System.nanoTime());
+        }
+    }
+}

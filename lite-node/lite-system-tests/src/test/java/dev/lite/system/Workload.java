@@ -1,0 +1,505 @@
+package dev.lite.system;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtLock;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.api.RpcCall;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntFunction;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import java.util.zip.CRC32;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Applications that work without pause and check every answer: blocks with checksums that are written and read, counters that
+ * are added to, a lock under which a plain word is counted, and calls. One worker for each node, each attached to its own.
+ * A worker whose session is lost for good attaches again.
+ *
+ * <p>An operation that fails with a {@link LiteException} inside the limit is allowed here, and counted; what it did is in doubt.
+ * Anything else is wrong: an answer that cannot be, an effect that is lost or came twice, another exception, an answer after
+ * the limit.
+ */
+final class Workload implements AutoCloseable {
+    static final String FUNCTION = "workload/flip";
+
+    private static final String MEMORY = "workload/memory";
+    static final String LOCK = "workload/lock";
+    private static final long CHUNK_BYTES = 4 << 20;
+    private static final int BLOCK_BYTES = 4096;
+    private static final int BLOCKS = 24;
+    /** Where each chunk has its counter, and the first the word that the lock protects. Blocks begin after the first page. */
+    private static final long COUNTER = 0;
+
+    private static final long LOCKED_WORD = 64;
+    private static final long PAUSE_AFTER_FAILURE_NS = 10_000_000;
+    /** Between two rounds: the processes that are started meanwhile need the machine, too. */
+    private static final long PACE_NS = 2_000_000;
+    /** For the answer to come back to a thread of a machine that is busy. */
+    private static final Duration SLACK = Clusters.seconds(3);
+
+    private static final int WRONG_MAX = 50;
+    private static final int CALLS_KEPT = 256;
+
+    private final long seed;
+    private final int nodes;
+    private final IntFunction<Lite> attach;
+    private final Duration deadline;
+    private final boolean reattaches;
+    private final List<Worker> workers = new ArrayList<>();
+    private final ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
+    private final Map<String, AtomicLong> failures = new ConcurrentHashMap<>();
+    private final AtomicBoolean stop = new AtomicBoolean();
+
+    private final AtomicLong tried = new AtomicLong();
+    private final AtomicLong failed = new AtomicLong();
+    /** Of holders that a larger token had overtaken; what they were to write was refused. */
+    private final AtomicLong fenced = new AtomicLong();
+
+    private final Range[] counters;
+    private final Range locked = new Range();
+    private final Object store = new Object();
+    private long newestToken = -1; // guarded by store
+    private boolean ended;
+
+    /** How often something happened: for certain, and perhaps. */
+    private static final class Range {
+        final AtomicLong certain = new AtomicLong();
+        final AtomicLong doubtful = new AtomicLong();
+
+        boolean allows(long value) {
+            long least = certain.get(); // first: both only grow
+            return value >= least && value <= least + doubtful.get();
+        }
+
+        @Override
+        public String toString() {
+            return "%d to %d".formatted(certain.get(), certain.get() + doubtful.get());
+        }
+    }
+
+    /**
+     * Makes the memory and attaches a worker to each node; they do nothing yet.
+     *
+     * @param attach a new session with a node, from 1
+     * @param deadline how long an operation may take; the nodes' default deadline is the same
+     */
+    Workload(long seed, int nodes, IntFunction<Lite> attach, Duration deadline) {
+        this(seed, nodes, attach, deadline, false);
+    }
+
+    /** @param reattaches whether a lost session comes back by itself */
+    Workload(long seed, int nodes, IntFunction<Lite> attach, Duration deadline, boolean reattaches) {
+        this.reattaches = reattaches;
+        this.seed = seed;
+        this.nodes = nodes;
+        this.attach = attach;
+        this.deadline = deadline;
+        counters = new Range[nodes];
+        Arrays.setAll(counters, chunk -> new Range());
+        try (Lite first = attach.apply(1)) {
+            first.memory()
+                    .malloc(
+                            LmrSpec.of(nodes * CHUNK_BYTES)
+                                    .withName(MEMORY)
+                                    .withPlacement(Placement.spread())
+                                    .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC),
+                            Clusters.seconds(30));
+        }
+        for (int node = 1; node <= nodes; node++) {
+            workers.add(new Worker(node));
+        }
+    }
+
+    void start() {
+        workers.forEach(worker -> worker.threads.forEach(Thread::start));
+    }
+
+    /** What was counted so far. */
+    record Tally(long tried, long failed, long fenced, int wrong) {
+        Tally minus(Tally before) {
+            return new Tally(
+                    tried - before.tried, failed - before.failed, fenced - before.fenced, wrong - before.wrong);
+        }
+    }
+
+    Tally tally() {
+        return new Tally(tried.get(), failed.get(), fenced.get(), wrong.size());
+    }
+
+    /** What was wrong, in words; the first {@value #WRONG_MAX}. */
+    List<String> wrong() {
+        return List.copyOf(wrong);
+    }
+
+    /** The exceptions that were allowed, and how often each came. */
+    Map<String, AtomicLong> failures() {
+        return failures;
+    }
+
+    /** Until every worker has done one operation of each kind that began after this call; how long that took. */
+    Duration awaitRound(Duration limit) {
+        long startNs = System.nanoTime();
+        List<Long> before = progress();
+        while (true) {
+            List<Long> now = progress();
+            // One more of each may have begun before.
+            if (IntStream.range(0, now.size()).allMatch(i -> now.get(i) >= before.get(i) + 2)) {
+                return Duration.ofNanos(System.nanoTime() - startNs);
+            }
+            if (System.nanoTime() - startNs > limit.toNanos()) {
+                throw new AssertionError(
+                        "not every worker went on within %s: rounds and locks were %s and are %s; failures %s; wrong %s"
+                                .formatted(limit, before, now, failures, wrong));
+            }
+            LockSupport.parkNanos(5_000_000);
+        }
+    }
+
+    private List<Long> progress() {
+        return workers.stream()
+                .flatMap(worker -> Stream.of(worker.rounds.get(), worker.locks.get()))
+                .toList();
+    }
+
+    /** Until each worker of some nodes has had the lock twice; how long that took. */
+    Duration awaitLocks(Duration limit, int... some) {
+        long startNs = System.nanoTime();
+        for (int node : some) {
+            Worker worker = workers.get(node - 1);
+            long before = worker.locks.get();
+            while (worker.locks.get() < before + 2) {
+                if (System.nanoTime() - startNs > limit.toNanos()) {
+                    throw new AssertionError("the worker at node-%d got no lock within %s; failures %s; wrong %s"
+                            .formatted(node, limit, failures, wrong));
+                }
+                LockSupport.parkNanos(2_000_000);
+            }
+        }
+        return Duration.ofNanos(System.nanoTime() - startNs);
+    }
+
+    /** Ends the workers and looks at everything once more, at rest. */
+    void finish() {
+        endWorkers();
+        try (Lite lite = attach.apply(1)) {
+            LmrHandle memory = map(lite);
+            for (int chunk = 0; chunk < nodes; chunk++) {
+                expect(
+                        counters[chunk],
+                        memory.fetchAdd(chunk * CHUNK_BYTES + COUNTER, 0),
+                        "the counter of chunk " + chunk);
+            }
+            expect(locked, readWord(memory), "the word under the lock");
+            for (Worker worker : workers) {
+                for (int block = 0; block < BLOCKS; block++) {
+                    worker.verify(memory, block);
+                }
+            }
+        }
+    }
+
+    private void endWorkers() {
+        stop.set(true);
+        ended = true;
+        long endNs = System.nanoTime() + deadline.multipliedBy(3).plus(SLACK).toNanos();
+        for (Worker worker : workers) {
+            for (Thread thread : worker.threads) {
+                try {
+                    thread.join(Duration.ofNanos(Math.max(1, endNs - System.nanoTime())));
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    throw new AssertionError("interrupted", e);
+                }
+                if (thread.isAlive()) {
+                    report("%s hangs: %s".formatted(thread.getName(), Arrays.toString(thread.getStackTrace())));
+                }
+            }
+        }
+    }
+
+    private void expect(Range range, long value, String what) {
+        if (!range.allows(value)) {
+            report("%s is %d; it must be %s".formatted(what, value, range));
+        }
+    }
+
+    private void report(String what) {
+        if (wrong.size() < WRONG_MAX) {
+            wrong.add(what);
+        }
+    }
+
+    private static LmrHandle map(Lite lite) {
+        return lite.memory().map(MEMORY, Permission.READ, Permission.WRITE, Permission.ATOMIC);
+    }
+
+    private static long readWord(LmrHandle memory) {
+        byte[] word = new byte[Long.BYTES];
+        memory.read(LOCKED_WORD, word);
+        return ByteBuffer.wrap(word).getLong();
+    }
+
+    @Override
+    public void close() {
+        if (!ended) {
+            endWorkers();
+        }
+        workers.forEach(Worker::detach);
+    }
+
+    /** One application. Its thread works; the calls of others are answered by threads of its session. */
+    private final class Worker {
+        final int node;
+        /** For all but the lock, and for the lock: who waits for one thing still does the other. */
+        final List<Thread> threads;
+
+        final AtomicLong rounds = new AtomicLong();
+        final AtomicLong locks = new AtomicLong();
+        private final Random random;
+        /** The number that a block holds, or null when a write of it failed and was not repeated yet. */
+        private final @Nullable Long[] blocks = new Long[BLOCKS];
+
+        private final Map<Long, Boolean> answered = new ConcurrentHashMap<>();
+        private volatile @Nullable Lite session;
+        private volatile @Nullable LmrHandle memory;
+        private volatile @Nullable LtLock lock;
+        private long sequence;
+
+        Worker(int node) {
+            this.node = node;
+            this.random = new Random(seed + node);
+            this.threads = List.of(
+                    Thread.ofPlatform().name("worker-" + node).daemon().unstarted(this::run),
+                    Thread.ofPlatform().name("locker-" + node).daemon().unstarted(this::runLocks));
+            attachAgain();
+        }
+
+        private void run() {
+            while (!stop.get()) {
+                boolean whole = attempt("attach", this::attachIfLost);
+                whole &= attempt("write", this::write);
+                whole &= attempt("read", this::read);
+                whole &= attempt("fetch-add", this::add);
+                whole &= attempt("call", this::call);
+                if (whole) {
+                    rounds.incrementAndGet();
+                }
+                LockSupport.parkNanos(PACE_NS);
+            }
+        }
+
+        private void runLocks() {
+            while (!stop.get()) {
+                boolean unused = attempt("lock", this::locked);
+                LockSupport.parkNanos(PACE_NS);
+            }
+        }
+
+        /** Whether it succeeded. */
+        private boolean attempt(String what, Runnable operation) {
+            long startNs = System.nanoTime();
+            tried.incrementAndGet();
+            try {
+                operation.run();
+                return true;
+            } catch (LiteException e) {
+                failed.incrementAndGet();
+                failures.computeIfAbsent(what + ": " + e.getClass().getSimpleName(), any -> new AtomicLong())
+                        .incrementAndGet();
+                LockSupport.parkNanos(PAUSE_AFTER_FAILURE_NS);
+                return false;
+            } catch (RuntimeException | AssertionError e) {
+                report("%s at node-%d: %s".formatted(what, node, e));
+                return false;
+            } finally {
+                Duration took = Duration.ofNanos(System.nanoTime() - startNs);
+                if (took.compareTo(deadline.plus(SLACK)) > 0) {
+                    report("%s at node-%d took %d ms; the deadline is %s"
+                            .formatted(what, node, took.toMillis(), deadline));
+                }
+            }
+        }
+
+        private void attachIfLost() {
+            Lite now = session;
+            if (now == null || memory == null || (!reattaches && !now.isOpen())) {
+                detach();
+                attachAgain();
+            }
+        }
+
+        private void attachAgain() {
+            Lite made = attach.apply(node);
+            session = made;
+            var unused = made.rpc().register(FUNCTION + node, 1, this::answer);
+            lock = made.sync().lock(LOCK);
+            memory = map(made);
+        }
+
+        void detach() {
+            Lite now = session;
+            memory = null;
+            if (now != null) {
+                now.close();
+            }
+        }
+
+        private LmrHandle memory() {
+            LmrHandle handle = memory;
+            if (handle == null) {
+                throw new dev.lite.api.SessionLostException("not attached");
+            }
+            return handle;
+        }
+
+        private long offset(int block) {
+            return block % nodes * CHUNK_BYTES + (1L + (long) node * BLOCKS + block) * BLOCK_BYTES;
+        }
+
+        private void write() {
+            int block = random.nextInt(BLOCKS);
+            long number = ++sequence;
+            blocks[block] = null;
+            memory().write(offset(block), content(block, number));
+            blocks[block] = number;
+        }
+
+        private void read() {
+            verify(memory(), random.nextInt(BLOCKS));
+        }
+
+        void verify(LmrHandle handle, int block) {
+            Long number = blocks[block];
+            if (number == null) {
+                return;
+            }
+            byte[] found = new byte[BLOCK_BYTES];
+            handle.read(offset(block), found);
+            if (!Arrays.equals(found, content(block, number))) {
+                ByteBuffer begin = ByteBuffer.wrap(found);
+                report("block %d of node-%d has the number %d (%s); it must be %d"
+                        .formatted(block, node, begin.getLong(0), isWhole(found) ? "whole" : "torn", number));
+            }
+        }
+
+        private byte[] content(int block, long number) {
+            byte[] bytes = new byte[BLOCK_BYTES];
+            new Random(31 * number + block).nextBytes(bytes);
+            ByteBuffer content = ByteBuffer.wrap(bytes);
+            content.putLong(0, number);
+            content.putLong(BLOCK_BYTES - Long.BYTES, checksum(bytes));
+            return bytes;
+        }
+
+        private static long checksum(byte[] bytes) {
+            CRC32 crc = new CRC32();
+            crc.update(bytes, 0, BLOCK_BYTES - Long.BYTES);
+            return crc.getValue();
+        }
+
+        private static boolean isWhole(byte[] bytes) {
+            return ByteBuffer.wrap(bytes).getLong(BLOCK_BYTES - Long.BYTES) == checksum(bytes);
+        }
+
+        private void add() {
+            int chunk = random.nextInt(nodes);
+            Range range = counters[chunk];
+            long least = range.certain.get();
+            range.doubtful.incrementAndGet();
+            long before = memory().fetchAdd(chunk * CHUNK_BYTES + COUNTER, 1);
+            range.certain.incrementAndGet();
+            range.doubtful.decrementAndGet();
+            if (before < least) {
+                report("the counter of chunk %d was %d after %d additions".formatted(chunk, before, least));
+            }
+        }
+
+        /** Counts a plain word under the lock, with the token for whoever would take two holders at once. */
+        private void locked() {
+            LtLock shared = lock;
+            if (shared == null) {
+                throw new dev.lite.api.SessionLostException("not attached");
+            }
+            try (HeldLock held = shared.acquire(deadline)) {
+                if (!isNewest(held.fencingToken())) {
+                    return;
+                }
+                long value = readWord(memory());
+                if (!locked.allows(value)) {
+                    report("the word under the lock is %d for token %d; it must be %s"
+                            .formatted(value, held.fencingToken(), locked));
+                }
+                byte[] next = ByteBuffer.allocate(Long.BYTES).putLong(value + 1).array();
+                locked.doubtful.incrementAndGet();
+                memory().write(LOCKED_WORD, next);
+                locked.certain.incrementAndGet();
+                locked.doubtful.decrementAndGet();
+                locks.incrementAndGet();
+            }
+        }
+
+        private boolean isNewest(long token) {
+            synchronized (store) {
+                if (token == newestToken) {
+                    report("two holders of the lock have the token %d".formatted(token));
+                }
+                if (token < newestToken) {
+                    fenced.incrementAndGet();
+                    return false;
+                }
+                newestToken = token;
+                return true;
+            }
+        }
+
+        private void call() {
+            Lite now = session;
+            if (now == null) {
+                throw new dev.lite.api.SessionLostException("not attached");
+            }
+            int other = node % nodes + 1;
+            long number = ++sequence;
+            byte[] request =
+                    ByteBuffer.allocate(64).putLong(number).putLong(seed).array();
+            byte[] reply = now.rpc().call("node-" + other, FUNCTION + other, request, deadline);
+            for (int i = 0; i < request.length; i++) {
+                if (reply.length != request.length || reply[i] != (byte) ~request[i]) {
+                    report("the answer to call %d of node-%d is wrong at byte %d".formatted(number, node, i));
+                    return;
+                }
+            }
+        }
+
+        private MemorySegment answer(RpcCall call) {
+            byte[] bytes = call.request().toArray(ValueLayout.JAVA_BYTE);
+            long number = ByteBuffer.wrap(bytes).getLong();
+            if (answered.put(number, true) != null) {
+                report("call %d to node-%d was carried out twice".formatted(number, node));
+            }
+            answered.keySet().removeIf(old -> old < number - CALLS_KEPT);
+            for (int i = 0; i < bytes.length; i++) {
+                bytes[i] = (byte) ~bytes[i];
+            }
+            return MemorySegment.ofArray(bytes);
+        }
+    }
+}

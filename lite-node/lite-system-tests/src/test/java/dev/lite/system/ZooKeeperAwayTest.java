@@ -1,0 +1,234 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.local.LocalCluster;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * ZooKeeper in trouble, and nobody notices who has what he needs. An ensemble of three server processes, a manager, three
+ * nodes; applications that work and check every answer all the time. No operation of theirs may fail.
+ */
+class ZooKeeperAwayTest {
+    private static final Duration SESSION_TIMEOUT = Clusters.seconds(2);
+    private static final Duration DEADLINE = Clusters.seconds(10);
+    private static final Duration SOON = Clusters.seconds(30);
+    private static final long SEED = System.nanoTime();
+
+    private static ZooKeepers zooKeepers;
+    private static LocalCluster cluster;
+
+    private Workload workload;
+
+    @BeforeAll
+    static void start() throws IOException {
+        System.out.println("seed " + SEED);
+        Path logs = Path.of(System.getProperty("lite.system.logs"), "ZooKeeperAwayTest");
+        zooKeepers = ZooKeepers.start(Files.createTempDirectory(Files.createDirectories(logs), "zookeepers"), 3);
+        cluster = Clusters.builder("ZooKeeperAwayTest")
+                .zookeeper(zooKeepers.connectString())
+                .property("lite.cluster.session-timeout", SESSION_TIMEOUT.toMillis() + "ms")
+                .fabrics("shm", "tcp")
+                .build();
+        cluster.startManager();
+        cluster.startNodes();
+    }
+
+    @AfterAll
+    static void stop() {
+        cluster.close();
+        zooKeepers.close();
+    }
+
+    @BeforeEach
+    void startWorkload() {
+        zooKeepers.startAll();
+        try (Lite lite = Clusters.attach(cluster, 1)) {
+            awaitNodes(lite);
+        }
+        workload = new Workload(SEED, 3, node -> Clusters.attach(cluster, node), DEADLINE);
+        workload.start();
+        var unused = workload.awaitRound(SOON);
+    }
+
+    @AfterEach
+    void endWorkload() {
+        zooKeepers.signal("CONT");
+        zooKeepers.startAll();
+        try (Lite lite = Clusters.attach(cluster, 1)) {
+            awaitNodes(lite);
+            workload.close();
+            try (LmrHandle memory = map(lite, "workload/memory", DEADLINE)) {
+                memory.free();
+            }
+        }
+    }
+
+    /** The failures are said by name: nothing else than zero of everything is right here. */
+    private void requireNoFailure() {
+        workload.finish();
+        assertThat(workload.wrong()).isEmpty();
+        assertThat(workload.failures()).isEmpty();
+    }
+
+    @Test
+    void aServerThatLeadsIsKilledAndEverythingGoesOn() {
+        int leader = zooKeepers.leader().orElseThrow();
+
+        zooKeepers.kill(leader);
+
+        try (Lite lite = Clusters.attach(cluster, 2)) {
+            until("a new name works", () -> makeAndFree(lite, "away/after-leader"));
+            pause(SESSION_TIMEOUT.multipliedBy(2));
+            assertThat(makeAndFree(lite, "away/after-leader")).isTrue();
+        }
+        var unused = workload.awaitRound(SOON);
+        requireNoFailure();
+    }
+
+    @Test
+    void allServersGoneForLongStopNewNamesOnly() {
+        try (Lite lite = Clusters.attach(cluster, 2)) {
+            LmrHandle before = lite.memory().malloc(LmrSpec.of(4096).withName("away/before"));
+            List<NodeInfo> nodes = lite.nodes();
+
+            zooKeepers.killAll();
+
+            // As soon as it is noticed, and not later than the deadline before.
+            assertUnavailable(() -> map(lite, "away/before", Clusters.seconds(3)), Clusters.seconds(3));
+            pause(SESSION_TIMEOUT.multipliedBy(3));
+            assertUnavailable(() -> map(lite, "away/before", DEADLINE), DEADLINE);
+            assertUnavailable(() -> lite.memory().malloc(LmrSpec.of(4096).withName("away/new"), DEADLINE), DEADLINE);
+            assertUnavailable(() -> lite.sync().lock("away/new-lock"), DEADLINE);
+            assertThat(lite.nodes()).extracting(NodeInfo::name).containsExactly("node-1", "node-2", "node-3");
+            assertThat(before.fetchAdd(0, 1)).isZero();
+            // Anonymous memory and a lock that is known need nobody's leave.
+            try (LmrHandle anonymous = lite.memory().malloc(LmrSpec.of(1 << 20))) {
+                assertThat(anonymous.fetchAdd(8, 3)).isZero();
+                anonymous.free();
+            }
+            var unused = workload.awaitRound(SOON);
+
+            zooKeepers.startAll();
+
+            until("a new name works", () -> makeAndFree(lite, "away/new"));
+            awaitNodes(lite);
+            assertThat(lite.nodes()).extracting(NodeInfo::id).containsExactlyElementsOf(ids(nodes));
+            assertThat(map(lite, "away/before", DEADLINE).fetchAdd(0, 1)).isEqualTo(1);
+            pause(SESSION_TIMEOUT.multipliedBy(2)); // the older sessions end meanwhile
+            awaitNodes(lite);
+            before.free();
+        }
+        requireNoFailure();
+    }
+
+    @Test
+    void serversThatAreSlowGoUnnoticed() {
+        for (int stop = 0; stop < 3; stop++) {
+            zooKeepers.signal("STOP");
+            pause(SESSION_TIMEOUT.dividedBy(3));
+            zooKeepers.signal("CONT");
+            pause(SESSION_TIMEOUT.dividedBy(3));
+        }
+        try (Lite lite = Clusters.attach(cluster, 3)) {
+            until("a new name works", () -> makeAndFree(lite, "away/after-slow"));
+        }
+        var unused = workload.awaitRound(SOON);
+        requireNoFailure();
+    }
+
+    /**
+     * Servers that stood still believe, when they go on, that everybody else was silent: they end the sessions. Every node loses
+     * its registration then, and gives up what was under way; that may be told by exceptions, but nothing is lost or wrong.
+     */
+    @Test
+    void serversThatStandStillForLongAreAwayAndEverybodyComesBack() {
+        try (Lite lite = Clusters.attach(cluster, 3)) {
+            zooKeepers.signal("STOP");
+
+            assertUnavailable(() -> map(lite, "away/nothing", Clusters.seconds(1)), Clusters.seconds(1));
+            pause(SESSION_TIMEOUT.multipliedBy(3));
+            assertUnavailable(() -> map(lite, "away/nothing", Clusters.seconds(1)), Clusters.seconds(1));
+            var unused = workload.awaitRound(SOON);
+            assertThat(workload.failures()).as("while they stand still").isEmpty();
+
+            zooKeepers.signal("CONT");
+
+            until("a new name works", () -> makeAndFree(lite, "away/after-stop"));
+            pause(SESSION_TIMEOUT.multipliedBy(2));
+            awaitNodes(lite);
+        }
+        var unused = workload.awaitRound(SOON);
+        workload.finish();
+        System.out.println("after they had stood still: " + workload.failures());
+        assertThat(workload.wrong()).isEmpty();
+    }
+
+    private static List<Integer> ids(List<NodeInfo> nodes) {
+        return nodes.stream().map(NodeInfo::id).toList();
+    }
+
+    private static LmrHandle map(Lite lite, String name, Duration deadline) {
+        return lite.memory()
+                .map(name, java.util.EnumSet.of(Permission.READ, Permission.ATOMIC, Permission.MASTER), deadline);
+    }
+
+    private static boolean makeAndFree(Lite lite, String name) {
+        try {
+            lite.memory().malloc(LmrSpec.of(4096).withName(name), DEADLINE).free();
+            return true;
+        } catch (ClusterUnavailableException e) {
+            return false;
+        }
+    }
+
+    private static void assertUnavailable(Runnable call, Duration deadline) {
+        long startNs = System.nanoTime();
+        assertThatThrownBy(call::run)
+                .isInstanceOf(ClusterUnavailableException.class)
+                .isInstanceOf(LiteException.class);
+        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(deadline.plus(Clusters.seconds(1)));
+    }
+
+    private static void awaitNodes(Lite lite) {
+        until("every node is there and connected", () -> {
+            List<NodeInfo> nodes = lite.nodes();
+            return nodes.size() == 3
+                    && nodes.stream().noneMatch(node -> node.fabric().equals("none"));
+        });
+    }
+
+    private static void pause(Duration duration) {
+        long endNs = System.nanoTime() + duration.toNanos();
+        while (System.nanoTime() - endNs < 0) {
+            LockSupport.parkNanos(endNs - System.nanoTime());
+        }
+    }
+
+    private static void until(String what, BooleanSupplier isSo) {
+        long endNs = System.nanoTime() + SOON.toNanos();
+        while (!isSo.getAsBoolean()) {
+            assertThat(System.nanoTime() - endNs).as("waited for: " + what).isNegative();
+            LockSupport.parkNanos(20_000_000);
+        }
+    }
+}

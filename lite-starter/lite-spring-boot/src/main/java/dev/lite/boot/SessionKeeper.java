@@ -1,0 +1,242 @@
+package dev.lite.boot;
+
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.SessionLostException;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The application's one session, made anew when the node went away and came back. The first call after the loss attaches
+ * again, or, while there are {@linkplain #keep served things}, nobody has to call. Callers wait for the node up to their deadline.
+ *
+ * <p>Any thread; one of them attaches, the others wait for it. An attempt at a node that accepts and then says nothing may
+ * take the configured deadline once more.
+ */
+final class SessionKeeper implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(SessionKeeper.class);
+    private static final long RETRY_NS_MIN = TimeUnit.MILLISECONDS.toNanos(50);
+    /** Of a thread that nobody waits for. */
+    private static final long RETRY_NS_MAX = TimeUnit.SECONDS.toNanos(5);
+    /** Of callers that wait: a node that comes back is found soon. */
+    private static final long CALLERS_RETRY_NS_MAX = TimeUnit.MILLISECONDS.toNanos(200);
+    /** Between the exception that tells of the loss and the session that says the same. */
+    private static final long LOSS_NS = TimeUnit.MILLISECONDS.toNanos(1);
+
+    private static final long DEADLINE_NS_MAX = TimeUnit.DAYS.toNanos(36_500);
+
+    private final AttachOptions options;
+    private final Function<AttachOptions, Lite> attach;
+    private final ReentrantLock attaching = new ReentrantLock();
+    /** What is served at every session; one for each function of the application. */
+    private final Set<Consumer<Lite>> served = ConcurrentHashMap.newKeySet();
+
+    private volatile Lite session;
+    private volatile boolean closed;
+
+    /** Attaches; throws what {@link Lite#attach} throws. */
+    SessionKeeper(AttachOptions options, Function<AttachOptions, Lite> attach) {
+        this.options = options;
+        this.attach = attach;
+        this.session = attach.apply(options);
+        watch(session);
+        LOG.info("Attached to node {} at {} as {}", session.nodeName(), options.socket(), options.application());
+    }
+
+    private void watch(Lite attached) {
+        CompletionStage<Void> unused = attached.ended().thenAccept(reason -> attachForServed());
+    }
+
+    /** Asks the node again and again, more and more seldom. A virtual thread. */
+    private void attachForServed() {
+        long pauseNs = RETRY_NS_MIN;
+        while (!closed && !served.isEmpty()) {
+            try {
+                Lite unused = open(System.nanoTime());
+                return;
+            } catch (LiteException e) {
+                LOG.debug("No node at {} to serve at yet: {}", options.socket(), e.getMessage());
+            }
+            LockSupport.parkNanos(pauseNs);
+            pauseNs = Math.min(2 * pauseNs, RETRY_NS_MAX);
+        }
+    }
+
+    /** Has something done at every session from the next one on. */
+    void keep(Consumer<Lite> atEverySession) {
+        served.add(atEverySession);
+    }
+
+    /** Ends {@link #keep}. */
+    void forget(Consumer<Lite> atEverySession) {
+        served.remove(atEverySession);
+    }
+
+    /** The session of now, open or lost. */
+    Lite session() {
+        return session;
+    }
+
+    boolean isOpen() {
+        return !closed && session.isOpen();
+    }
+
+    Duration deadline() {
+        return options.deadline();
+    }
+
+    /** The moment of {@link System#nanoTime} until which a call that begins now may wait. */
+    long deadlineNs() {
+        return deadlineNs(options.deadline());
+    }
+
+    static long deadlineNs(Duration deadline) {
+        boolean sane = deadline.compareTo(Duration.ofNanos(DEADLINE_NS_MAX)) < 0;
+        return System.nanoTime() + (sane ? deadline.toNanos() : DEADLINE_NS_MAX);
+    }
+
+    static Duration left(long deadlineNs) {
+        return Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()));
+    }
+
+    /** {@link #open(long)} with the configured deadline. */
+    Lite open() {
+        return open(deadlineNs());
+    }
+
+    /**
+     * The session of now if it is open, else the next one, which is waited for; at least one attempt is made.
+     *
+     * @throws NodeUnreachableException when nobody listened until then
+     * @throws LiteTimeoutException when another thread attached for so long
+     * @throws SessionLostException after {@link #close}
+     */
+    Lite open(long deadlineNs) {
+        Lite now = session;
+        if (now.isOpen() && !closed) {
+            return now;
+        }
+        lockUntil(attaching, deadlineNs, () -> "attaching again to %s by another thread".formatted(options.socket()));
+        try {
+            long pauseNs = RETRY_NS_MIN;
+            while (true) {
+                try {
+                    return attachIfLost();
+                } catch (NodeUnreachableException | SessionLostException e) {
+                    if (!mayWait(deadlineNs)) {
+                        throw e;
+                    }
+                }
+                LockSupport.parkNanos(Math.min(pauseNs, Math.max(1, deadlineNs - System.nanoTime())));
+                pauseNs = Math.min(2 * pauseNs, CALLERS_RETRY_NS_MAX);
+            }
+        } finally {
+            attaching.unlock();
+        }
+    }
+
+    private Lite attachIfLost() {
+        if (closed) {
+            throw new SessionLostException("the session with %s was closed".formatted(options.socket()));
+        }
+        if (!session.isOpen()) {
+            session.close();
+            session = attach.apply(options);
+            LOG.info("Attached again to node {} at {}", session.nodeName(), options.socket());
+            served.forEach(one -> one.accept(session));
+            watch(session);
+        }
+        return session;
+    }
+
+    /** Whether there is sense in trying once more. */
+    private boolean mayWait(long deadlineNs) {
+        return !closed
+                && deadlineNs - System.nanoTime() > 0
+                && !Thread.currentThread().isInterrupted();
+    }
+
+    /** Returns when what met the end of the session may be tried again; throws when not. */
+    void afterLoss(SessionLostException lost, long deadlineNs) {
+        if (!mayWait(deadlineNs)) {
+            throw lost;
+        }
+        LockSupport.parkNanos(LOSS_NS);
+    }
+
+    /** @param what in words, for the message of the {@link LiteTimeoutException} */
+    void lockUntil(ReentrantLock lock, long deadlineNs, Supplier<String> what) {
+        try {
+            if (lock.tryLock(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS)) {
+                return;
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        throw new LiteTimeoutException(
+                "%s took longer than the deadline of %s".formatted(what.get(), options.deadline()));
+    }
+
+    /** Ends the session; whoever waits for another one gives up. */
+    @Override
+    public void close() {
+        closed = true;
+        attaching.lock();
+        try {
+            session.close();
+        } finally {
+            attaching.unlock();
+        }
+    }
+
+    /** What one session makes is good for that session only; this makes it again at the next one. */
+    static final class Kept<T> {
+        private final SessionKeeper keeper;
+        private final Function<Lite, T> maker;
+        private volatile Made<T> made;
+
+        private record Made<T>(Lite session, T value) {}
+
+        /** Makes it at once. */
+        Kept(SessionKeeper keeper, Function<Lite, T> maker) {
+            this.keeper = keeper;
+            this.maker = maker;
+            this.made = make(keeper.deadlineNs());
+        }
+
+        private Made<T> make(long deadlineNs) {
+            Lite session = keeper.open(deadlineNs);
+            return new Made<>(session, maker.apply(session)); // by two threads at once: either is as good
+        }
+
+        /** That of the session of now; null when it is lost. */
+        @Nullable
+        T ifOpen() {
+            Made<T> now = made;
+            return now.session().isOpen() ? now.value() : null;
+        }
+
+        T get(long deadlineNs) {
+            Made<T> now = made;
+            if (!now.session().isOpen()) {
+                now = make(deadlineNs);
+                made = now;
+            }
+            return now.value();
+        }
+    }
+}

@@ -1,0 +1,60 @@
+package dev.lite.boot;
+
+import dev.lite.api.LmrHandle;
+import dev.lite.api.Permission;
+import dev.lite.api.SessionLostException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** A handle of a {@link FakeLite}: it counts what is asked of it, and ends with its session. */
+final class FakeHandle {
+    static final long SIZE = 64;
+
+    final AtomicInteger calls = new AtomicInteger();
+    private final FakeLite session;
+    private final String name;
+    private final long id;
+    /** The next call meets the end of the session: it may or may not have been carried out. */
+    volatile boolean losesSessionInNextCall;
+
+    FakeHandle(FakeLite session, String name, long id) {
+        this.session = session;
+        this.name = name;
+        this.id = id;
+    }
+
+    LmrHandle handle() {
+        return (LmrHandle) Proxy.newProxyInstance(
+                LmrHandle.class.getClassLoader(),
+                new Class<?>[] {LmrHandle.class},
+                (proxy, method, given) -> answer(method));
+    }
+
+    private @Nullable Object answer(Method method) {
+        return switch (method.getName()) {
+            case "id" -> id;
+            case "name" -> Optional.of(name);
+            case "size" -> SIZE;
+            case "permissions" -> Set.of(Permission.READ, Permission.WRITE, Permission.ATOMIC);
+            case "toString" -> name;
+            case "hashCode" -> 1;
+            case "unmap" -> null;
+            default -> operation(method);
+        };
+    }
+
+    private @Nullable Object operation(Method method) {
+        calls.incrementAndGet();
+        if (losesSessionInNextCall) {
+            session.lose();
+        }
+        if (!session.isOpen()) {
+            throw new SessionLostException("the session was lost");
+        }
+        return method.getReturnType() == long.class ? 5L : null;
+    }
+}
