@@ -23,6 +23,7 @@ import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException.Code;
 import org.apache.zookeeper.Op;
 import org.apache.zookeeper.OpResult;
+import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
@@ -62,6 +63,7 @@ final class ZooKeeperSession implements AutoCloseable {
     private final @Nullable String user;
     private final List<ACL> acl;
     private final CuratorFramework client;
+    private @Nullable PatientZooKeeper handle; // guarded by this
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private volatile State state = State.CONNECTING;
@@ -79,8 +81,8 @@ final class ZooKeeperSession implements AutoCloseable {
                 .retryPolicy(new BoundedExponentialBackoffRetry(50, 1000, 10))
                 // The servers that were configured, not the addresses that they have for each other.
                 .ensembleTracker(false)
-                .zookeeperFactory((servers, timeoutMs, watcher, readOnly) -> new PatientZooKeeper(
-                        servers, (int) config.sessionTimeout().toMillis(), watcher))
+                .zookeeperFactory((servers, timeoutMs, watcher, readOnly) ->
+                        nextHandle(servers, (int) config.sessionTimeout().toMillis(), watcher))
                 .dontUseContainerParents()
                 .aclProvider(new OneAcl(acl));
         if (credentials != null) {
@@ -94,15 +96,49 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     /**
-     * Only ZooKeeper says that a session is over. Curator guesses: after a silence as long as the time-out it begins a new
-     * session. Then everybody would come back to a ZooKeeper that was away with a new registration, for nothing: ZooKeeper keeps
-     * the sessions over its restarts, and grants them their whole time-out again. So Curator is told that there is no such
-     * time-out, here and where it is configured; the real one goes to the server.
+     * Only ZooKeeper says that a session is over. Its client and Curator guess: after a silence somewhat longer than the time-out
+     * they begin a new session. Then everybody would come back to a ZooKeeper that was away with a new registration, for nothing:
+     * ZooKeeper keeps the sessions over its restarts, and grants them their whole time-out again. So Curator is told that there is
+     * no such time-out, here and where it is configured, and the next handle asks for the session of the last one, once: when
+     * ZooKeeper refuses it, the one after that begins anew.
      */
-    @SuppressWarnings("try") // its close, which may be interrupted, is called by Curator only
+    @SuppressWarnings("try") // it is closed by Curator; its close() is declared to be interrupted
     private static final class PatientZooKeeper extends ZooKeeper {
-        PatientZooKeeper(String servers, int timeoutMs, Watcher watcher) throws IOException {
-            super(servers, timeoutMs, watcher);
+        private final Connected connected;
+
+        /** Whether the session is known to be one. */
+        private static final class Connected implements Watcher {
+            private final Watcher next;
+            private volatile boolean once;
+
+            Connected(Watcher next) {
+                this.next = next;
+            }
+
+            @Override
+            public void process(WatchedEvent event) {
+                once |= event.getState() == Event.KeeperState.SyncConnected;
+                next.process(event);
+            }
+        }
+
+        private PatientZooKeeper(String servers, int timeoutMs, Connected connected) throws IOException {
+            super(servers, timeoutMs, connected);
+            this.connected = connected;
+        }
+
+        private PatientZooKeeper(String servers, int timeoutMs, Connected connected, PatientZooKeeper last)
+                throws IOException {
+            super(servers, timeoutMs, connected, last.getSessionId(), last.getSessionPasswd());
+            this.connected = connected;
+        }
+
+        static PatientZooKeeper after(@Nullable PatientZooKeeper last, String servers, int timeoutMs, Watcher watcher)
+                throws IOException {
+            Connected connected = new Connected(watcher);
+            return last != null && last.connected.once && last.getSessionId() != 0
+                    ? new PatientZooKeeper(servers, timeoutMs, connected, last)
+                    : new PatientZooKeeper(servers, timeoutMs, connected);
         }
 
         /** For Curator, which is the only one to ask. */
@@ -115,6 +151,12 @@ final class ZooKeeperSession implements AutoCloseable {
         int grantedMs() {
             return super.getSessionTimeout();
         }
+    }
+
+    private synchronized ZooKeeper nextHandle(String servers, int timeoutMs, Watcher watcher) throws IOException {
+        PatientZooKeeper made = PatientZooKeeper.after(handle, servers, timeoutMs, watcher);
+        handle = made;
+        return made;
     }
 
     /** For what Curator's own recipes make. */

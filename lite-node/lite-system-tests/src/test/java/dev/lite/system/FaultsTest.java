@@ -24,15 +24,19 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInfo;
+import org.junit.jupiter.api.TestMethodOrder;
 
 /**
  * Faults under a checked workload, over real processes: a ZooKeeper, two managers, three nodes, three Spring applications of which each
  * has its own node. Run by {@code mvn -Pfaults verify}; one line for each fault. Nothing may be lost or wrong, whatever happens.
  */
 @Tag("faults")
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class FaultsTest {
     private static final Duration SESSION_TIMEOUT = Clusters.seconds(3);
     /** Of the operations: longer than a node takes to start on a busy machine. */
@@ -220,7 +224,9 @@ class FaultsTest {
         return Health.of(cluster.manager(manager)).contains("\"leader\":true");
     }
 
+    /** Early: when nodes leave, they move the locks' words away, and nobody passes on a lock whose word is at a killed node. */
     @Test
+    @Order(1)
     void aNodeIsKilled() {
         cluster.kill(2);
         Duration locks = workload.awaitLocks(SOON, 1, 3);
@@ -229,6 +235,7 @@ class FaultsTest {
     }
 
     @Test
+    @Order(3)
     void theNodeIsKilledThatHasTheLocks() {
         cluster.kill(1);
         cluster.startNode(1);
@@ -245,6 +252,7 @@ class FaultsTest {
     }
 
     @Test
+    @Order(2)
     void aNodeStandsStillForLong() {
         LocalProcess node = cluster.node(3);
         node.pause();
@@ -303,6 +311,7 @@ class FaultsTest {
     }
 
     @Test
+    @Order(Integer.MAX_VALUE)
     void everyNodeIsRestartedInTurnAgainAndAgain() {
         for (int restart = 0; restart < RESTARTS; restart++) {
             int node = restart % NODES + 1;
