@@ -10,6 +10,7 @@ import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
+import dev.lite.client.protocol.ControlMessage.Describe;
 import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Extents;
 import dev.lite.client.protocol.ControlMessage.ExtentsPage;
@@ -79,6 +80,20 @@ final class ClientHandle implements LmrHandle {
 
     @Override
     public Set<Permission> permissions() {
+        if (state.get() == MAPPED && session.isOpen()) {
+            try {
+                String what = "permissions of " + describe();
+                return session.requests()
+                        .ask(what, Mapped.class, session.deadlineNs(), request -> new Describe(request, lh), null)
+                        .permissions();
+            } catch (LmrFreedException | SessionLostException gone) {
+                // It is good for nothing any more, as any use of it says.
+            }
+        }
+        return mappedFor();
+    }
+
+    private Set<Permission> mappedFor() {
         return Permission.fromBits(permissionBits);
     }
 
@@ -300,7 +315,7 @@ final class ClientHandle implements LmrHandle {
         }
         if ((permissionBits & needed.bit()) == 0) {
             throw new LmrPermissionException("%s of %s needs %s; the handle was mapped for %s"
-                    .formatted(Op.nameOf(op), describe(), needed, permissions()));
+                    .formatted(Op.nameOf(op), describe(), needed, mappedFor()));
         }
     }
 

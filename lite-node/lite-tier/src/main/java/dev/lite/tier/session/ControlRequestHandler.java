@@ -9,6 +9,7 @@ import dev.lite.client.protocol.ControlMessage.Acquired;
 import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
 import dev.lite.client.protocol.ControlMessage.CancelTry;
 import dev.lite.client.protocol.ControlMessage.Copy;
+import dev.lite.client.protocol.ControlMessage.Describe;
 import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Extents;
 import dev.lite.client.protocol.ControlMessage.Failed;
@@ -178,6 +179,7 @@ final class ControlRequestHandler {
                 case Malloc m -> mapped(m.requestId(), () -> tier.malloc(m.spec(), deadline(m.deadlineNs())));
                 case Map m ->
                     mapped(m.requestId(), () -> tier.map(m.name(), m.permissions(), deadline(m.deadlineNs())));
+                case Describe m -> describe(m.requestId(), m.lh(), handles.get(m.lh()));
                 case Unmap m -> {
                     handles.remove(m.lh()).unmap();
                     yield new Done(m.requestId());

@@ -54,6 +54,8 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     final AtomicInteger handlesUnmapped = new AtomicInteger();
     final AtomicInteger lmrsFreed = new AtomicInteger();
     final List<String> principals = new ArrayList<>();
+    /** Permission bits that no handle is good for any more. */
+    volatile int revoked;
 
     private final Arena arena = Arena.ofShared();
     private final Map<String, FakeLmr> named = new ConcurrentHashMap<>();
@@ -241,7 +243,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
             if (lmr.freed || unmapped) {
                 throw new LmrFreedException("LMR #%d is freed".formatted(lmr.id));
             }
-            if ((permissions & needed.bit()) == 0) {
+            if ((permissions & ~revoked & needed.bit()) == 0) {
                 throw new LmrPermissionException("LMR #%d: %s needed".formatted(lmr.id, needed));
             }
             if ((offset | length) < 0 || offset > size() - length) {
@@ -308,7 +310,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         @Override
         public Set<Permission> permissions() {
-            return Permission.fromBits(permissions);
+            return Permission.fromBits(permissions & ~revoked);
         }
 
         @Override

@@ -209,6 +209,17 @@ class SessionTest {
     }
 
     @Test
+    void aHandleSaysWhatItIsStillGoodForAfterARevocation() {
+        LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64).withName("kept"));
+        assertThat(lmr.permissions()).containsExactlyInAnyOrder(Permission.values());
+        backend.revoked = Permission.WRITE.bit() | Permission.ATOMIC.bit();
+        assertThat(lmr.permissions()).containsExactlyInAnyOrder(Permission.READ, Permission.MASTER);
+        assertThatExceptionOfType(LmrPermissionException.class).isThrownBy(() -> lmr.write(0, new byte[8]));
+        lmr.unmap();
+        assertThat(lmr.permissions()).containsExactlyInAnyOrder(Permission.values());
+    }
+
+    @Test
     void anUnmappedHandleIsStaleAndSecondUnmapDoesNothing() {
         LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64).withName("kept"));
         lmr.unmap();

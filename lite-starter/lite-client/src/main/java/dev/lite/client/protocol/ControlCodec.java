@@ -13,6 +13,7 @@ import dev.lite.client.protocol.ControlMessage.Acquired;
 import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
 import dev.lite.client.protocol.ControlMessage.CancelTry;
 import dev.lite.client.protocol.ControlMessage.Copy;
+import dev.lite.client.protocol.ControlMessage.Describe;
 import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Extents;
 import dev.lite.client.protocol.ControlMessage.ExtentsPage;
@@ -91,6 +92,7 @@ public final class ControlCodec {
     private static final int COPY = 20;
     private static final int GRANT = 21;
     private static final int MOVE_TO = 22;
+    private static final int DESCRIBE = 23;
 
     private static final int PLACEMENT_LOCAL = 0;
     private static final int PLACEMENT_ROUND_ROBIN = 1;
@@ -134,6 +136,7 @@ public final class ControlCodec {
                         .putString("the LMR name", m.name(), LmrSpec.NAME_BYTES_MAX)
                         .putInt(Permission.toBits(m.permissions()));
             case Unmap m -> numbered(w, UNMAP, m.requestId()).putLong(m.lh());
+            case Describe m -> numbered(w, DESCRIBE, m.requestId()).putLong(m.lh());
             case Free m -> numbered(w, FREE, m.requestId()).putLong(m.lh());
             case Extents m ->
                 numbered(w, EXTENTS, m.requestId()).putLong(m.lh()).putInt(m.from());
@@ -237,6 +240,7 @@ public final class ControlCodec {
                             r.getString("the LMR name", LmrSpec.NAME_BYTES_MAX),
                             permissions(r));
                 case UNMAP -> new Unmap(r.getLong(), r.getLong());
+                case DESCRIBE -> new Describe(r.getLong(), r.getLong());
                 case FREE -> new Free(r.getLong(), r.getLong());
                 case EXTENTS -> new Extents(r.getLong(), r.getLong(), r.getInt());
                 case NODES -> new Nodes(r.getLong(), r.getInt());

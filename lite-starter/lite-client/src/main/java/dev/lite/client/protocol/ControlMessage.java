@@ -70,6 +70,9 @@ public sealed interface ControlMessage {
     /** See {@link dev.lite.api.LmrHandle#unmap}; answered by {@link Done}. */
     record Unmap(long requestId, long lh) implements Request {}
 
+    /** Asks what a handle is good for now; answered by {@link Mapped} of the same handle. */
+    record Describe(long requestId, long lh) implements Request {}
+
     /** See {@link dev.lite.api.LmrHandle#free}; answered by {@link Done}. */
     record Free(long requestId, long lh) implements Request {}
 
@@ -151,7 +154,7 @@ public sealed interface ControlMessage {
     /** See {@link dev.lite.api.LmrHandle#moveTo}; answered by {@link Done}. */
     record MoveTo(long requestId, long lh, String node) implements Request {}
 
-    /** A new handle. */
+    /** A handle: a new one, or the one that was asked for. */
     record Mapped(
             long requestId, long lh, long lmrId, @Nullable String name, long size, Set<Permission> permissions)
             implements Reply {}

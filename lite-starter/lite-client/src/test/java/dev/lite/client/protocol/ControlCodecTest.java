@@ -15,6 +15,7 @@ import dev.lite.client.protocol.ControlMessage.Acquired;
 import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
 import dev.lite.client.protocol.ControlMessage.CancelTry;
 import dev.lite.client.protocol.ControlMessage.Copy;
+import dev.lite.client.protocol.ControlMessage.Describe;
 import dev.lite.client.protocol.ControlMessage.Done;
 import dev.lite.client.protocol.ControlMessage.Extents;
 import dev.lite.client.protocol.ControlMessage.ExtentsPage;
@@ -87,6 +88,7 @@ class ControlCodecTest {
                 new Grant(40, 41, "uid:1", Set.of()),
                 new MoveTo(42, 43, "node"),
                 new Unmap(5, -6),
+                new Describe(44, -45),
                 new Free(7, 8),
                 new Extents(9, 10, 11),
                 new Nodes(12, 13),
