@@ -37,6 +37,9 @@ final class TcpEndpoint implements FabricEndpoint {
     private volatile @Nullable Object attachment;
     private volatile boolean closedHere;
 
+    /** Whether a close has waited for the peer; a later one, such as a handler's for every post that ended, does not again. */
+    private volatile boolean cutOver;
+
     /** Guarded by this object: closers that look at the sockets. */
     private int closers;
 
@@ -150,7 +153,10 @@ final class TcpEndpoint implements FabricEndpoint {
         var current = hold();
         if (current != null) {
             try {
-                cut(current);
+                if (!cutOver) {
+                    cut(current);
+                    cutOver = true;
+                }
             } finally {
                 letGo();
             }
