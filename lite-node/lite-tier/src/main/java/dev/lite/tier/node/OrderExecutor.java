@@ -42,8 +42,11 @@ final class OrderExecutor implements AutoCloseable {
     private static final int RUNNING_MAX = 8;
     private static final Duration DIRECTORY = Duration.ofSeconds(5);
 
-    /** Looks again after this, whatever it was told: an order whose node is gone is not told. */
+    /** While orders are open it looks again after this, whatever it was told: that an order's node is gone is not told. */
     private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(2);
+
+    /** Otherwise after this, in case it was not told: so that idle nodes cost the directory next to nothing. */
+    private static final long LOOK_IDLE_NS = TimeUnit.MINUTES.toNanos(1);
 
     /** How long an order that every node may carry out waits for the one whose turn it is. */
     private static final long TURN_NS = TimeUnit.SECONDS.toNanos(1);
@@ -71,6 +74,7 @@ final class OrderExecutor implements AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition wanted = lock.newCondition();
     private boolean told; // guarded by lock
+    private boolean busy = true; // of the thread: orders are open, or may be
     private boolean pastSettled; // of the thread
     private volatile @Nullable Deadline ofLeaving; // once this node is about to leave
     private volatile boolean empty; // drained to leave
@@ -159,11 +163,13 @@ final class OrderExecutor implements AutoCloseable {
 
     private void run() {
         while (awaitWord()) {
+            busy = true;
             try {
                 OrderBook book = orders.read(DIRECTORY);
                 settleOwnPast(book);
                 drainMarks.heard(book.draining());
                 dispatch(book);
+                busy = !book.open().isEmpty();
             } catch (ClusterUnavailableException e) {
                 log.debug("the orders cannot be read now: {}", e.getMessage());
             } catch (RuntimeException e) {
@@ -175,7 +181,7 @@ final class OrderExecutor implements AutoCloseable {
     private boolean awaitWord() {
         lock.lock();
         try {
-            for (long left = LOOK_NS; !told && left > 0 && !closed; ) {
+            for (long left = busy ? LOOK_NS : LOOK_IDLE_NS; !told && left > 0 && !closed; ) {
                 left = wanted.awaitNanos(left);
             }
             told = false;

@@ -42,6 +42,9 @@ class MillionLmrsTest {
     /** Of an arena, for what a node itself needs: tables of a million extents, slots and rings. */
     private static final long REST_BYTES = 64 << 20;
 
+    /** The nodes look at the orders and for orphans when they start, and at the orders every minute. */
+    private static final int IDLE_REQUESTS_MAX = 20;
+
     /** What the directory does by itself, or answers from memory. */
     private static final Set<String> LOCAL = Set.of("nodes", "isAvailable", "addListener", "close");
 
@@ -88,8 +91,8 @@ class MillionLmrsTest {
                     index -> atMaker.memory().map(ids[index], Permission.MASTER).free());
             Waits.until("every byte is free", () -> maker.usage().allocatedBytes() == rest);
             assertThat(requests.get() - requestsBefore)
-                    .as("requests to the directory")
-                    .isZero();
+                    .as("requests to the directory, those among them that idle nodes make")
+                    .isLessThanOrEqualTo(IDLE_REQUESTS_MAX);
             assertThatThrownBy(() -> atPeer.memory().map(ids[LMRS / 2], Permission.READ))
                     .isInstanceOf(LmrNotFoundException.class);
         }
