@@ -56,6 +56,7 @@ final class RdmaBench implements BenchMain.Benchmark {
     private static final int BYTES_MAX = Arrays.stream(BYTES).max().orElseThrow();
     /** Measured one after the other, the ratio to the bare driver was 3, then 1.6, and 1.0 after some fifteen seconds. */
     private static final int WARM_UPS = 8;
+
     private static final int[] CALL_BYTES = {8, 64, 512, 4096};
     private static final int PERFTEST_ITERATIONS = 1000;
     private static final int UNDER_WAY = 32;
