@@ -4,6 +4,7 @@ import dev.lite.api.HeldLock;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.tier.Deadline;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.sync.SyncCalls.Claim;
@@ -313,6 +314,9 @@ final class NodeLock {
             long leftNs = deadline.remainingNs();
             if (leftNs == 0) {
                 if (giveUp(hold)) {
+                    if (trouble instanceof NodeUnreachableException) {
+                        long unused = word.fetchAdd(0, deadline); // throws, and says whether its home is lost
+                    }
                     throw deadline.exception("waiting for lock \"%s\"%s"
                             .formatted(name, trouble == null ? "" : " (" + trouble.getMessage() + ")"));
                 }
