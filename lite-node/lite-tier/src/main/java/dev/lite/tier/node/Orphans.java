@@ -36,6 +36,7 @@ import org.slf4j.LoggerFactory;
 final class Orphans implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(Orphans.class);
     private static final Duration PATIENCE = Duration.ofMinutes(2);
+    private static final Duration END_PATIENCE = Duration.ofSeconds(5);
 
     /** While nothing is suspected, a look comes after so many grace times: each reads every record of the directory. */
     private static final int RARELY = 6;
@@ -116,6 +117,10 @@ final class Orphans implements AutoCloseable {
             } catch (LiteException e) {
                 log.debug("orphans are not judged now: {}", e.getMessage());
             } catch (RuntimeException e) {
+                if (isClosed()) {
+                    log.debug("looking for orphans ends with the node: {}", e.toString());
+                    return;
+                }
                 log.error("looking for orphans failed; going on", e);
             }
             lock.lock();
@@ -130,11 +135,35 @@ final class Orphans implements AutoCloseable {
                     left = changed.awaitNanos(left);
                 }
             } catch (InterruptedException e) {
-                Thread.currentThread().interrupt(); // nobody interrupts this thread but a dying process
+                Thread.currentThread().interrupt(); // close() does that
                 return;
             } finally {
                 lock.unlock();
             }
+        }
+    }
+
+    private boolean isClosed() {
+        lock.lock();
+        try {
+            return closed;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** After {@link #close}, and once the work it may wait for has been ended: until it looks no more. */
+    void awaitEnd() {
+        boolean interrupted = false;
+        for (Deadline deadline = Deadline.in(END_PATIENCE); thread.isAlive() && !deadline.passed(); ) {
+            try {
+                thread.join(deadline.remaining());
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -223,9 +252,9 @@ final class Orphans implements AutoCloseable {
         lock.lock();
         try {
             closed = true;
-            changed.signalAll();
         } finally {
             lock.unlock();
         }
+        thread.interrupt();
     }
 }
