@@ -79,13 +79,26 @@ record NodeProperties(
      * @param nodes How many nodes the cluster may have; a node's id is below it. Fixed when the arena is made.
      * @param sessions How many applications may be attached at once.
      * @param requestsPerSession How many control requests of one application may be under way at once.
+     * @param bytesPerPrincipal How much of this node's memory the LMRs of one principal may take, whichever node they were made
+     *     at. Default: no limit but the memory.
      */
     record Limits(
             @Nullable DataSize lmrSize,
             @DefaultValue("1048576") int handlesPerSession,
             @DefaultValue("64") int nodes,
             @DefaultValue("256") int sessions,
-            @DefaultValue("16") int requestsPerSession) {}
+            @DefaultValue("16") int requestsPerSession,
+            @Nullable DataSize bytesPerPrincipal) {
+
+        private static long bytes(@Nullable DataSize size) {
+            return size == null ? Long.MAX_VALUE : size.toBytes();
+        }
+
+        private LiteNodeConfig.Limits toConfig(int extents) {
+            return new LiteNodeConfig.Limits(
+                    bytes(lmrSize), handlesPerSession, extents, nodes, bytes(bytesPerPrincipal));
+        }
+    }
 
     /**
      * Who an application is. All that is given must fit.
@@ -256,8 +269,6 @@ record NodeProperties(
         if (chosen.contains("rdma")) {
             options.put("rdma", rdma.toOptions(rdmaSecret()));
         }
-        long lmrBytesMax =
-                limits.lmrSize() == null ? Long.MAX_VALUE : limits.lmrSize().toBytes();
         return new LiteNodeConfig(
                 cluster,
                 nodeName(),
@@ -265,7 +276,7 @@ record NodeProperties(
                 arena.size().toBytes(),
                 arena.retain(),
                 runDirectory.toAbsolutePath(),
-                new LiteNodeConfig.Limits(lmrBytesMax, limits.handlesPerSession(), arena.extents(), limits.nodes()),
+                limits.toConfig(arena.extents()),
                 deadline,
                 spins.poll() == null ? LiteNodeConfig.pollSpinsDefault() : spins.poll(),
                 options);

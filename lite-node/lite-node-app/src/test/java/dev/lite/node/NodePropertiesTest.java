@@ -65,6 +65,7 @@ class NodePropertiesTest {
                 Map.entry("lite.node.limits.nodes", "8"),
                 Map.entry("lite.node.limits.sessions", "9"),
                 Map.entry("lite.node.limits.requests-per-session", "3"),
+                Map.entry("lite.node.limits.bytes-per-principal", "2MB"),
                 Map.entry("lite.node.deadline", "3s"),
                 Map.entry("lite.node.spins.poll", "11"),
                 Map.entry("lite.node.tcp.bind", "::1"),
@@ -83,7 +84,7 @@ class NodePropertiesTest {
                         64 << 20,
                         false,
                         Path.of("/r"),
-                        new LiteNodeConfig.Limits(1 << 20, 7, 1000, 8),
+                        new LiteNodeConfig.Limits(1 << 20, 7, 1000, 8, 2 << 20),
                         Duration.ofSeconds(3),
                         11,
                         Map.of(
