@@ -1,5 +1,6 @@
 package dev.lite.node;
 
+import dev.lite.client.protocol.SessionArea;
 import dev.lite.cluster.process.HostName;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.PrincipalPolicy;
@@ -36,6 +37,7 @@ import org.springframework.util.unit.DataSize;
  *     once. What has not moved is kept in the memory file.
  * @param orphanGrace For how long memory must belong to no LMR until it is freed; longer than any allocation or move takes.
  * @param spins How often a waiting thread looks before it sleeps.
+ * @param session Memory that the node shares with each application.
  */
 @ConfigurationProperties("lite.node")
 record NodeProperties(
@@ -52,7 +54,8 @@ record NodeProperties(
         @DefaultValue("10s") Duration deadline,
         @DefaultValue("30s") Duration drainTimeout,
         @DefaultValue("10m") Duration orphanGrace,
-        @DefaultValue Spins spins) {
+        @DefaultValue Spins spins,
+        @DefaultValue Session session) {
 
     private static final int OCTAL = 8;
     private static final int MODE_MAX = 0777;
@@ -122,6 +125,31 @@ record NodeProperties(
      * @param session Of the thread that serves an application.
      */
     record Spins(@Nullable Integer poll, @Nullable Integer session) {}
+
+    /**
+     * Memory that the node shares with each application: slots times window size, once all of it was used.
+     *
+     * @param slots How many operations of one application may be under way at once; further ones wait. 1 to 64.
+     * @param windowSize How much one of them transfers in one step, a multiple of 4KB up to 16MB. Less than 64KB is also the limit
+     *     of a call's request and reply.
+     */
+    record Session(
+            @DefaultValue("64") int slots,
+            @DefaultValue("64KB") DataSize windowSize) {
+        private SessionArea toArea() {
+            if (slots < 1 || slots > SessionArea.SLOTS_MAX) {
+                throw new IllegalArgumentException(
+                        "lite.node.session.slots is %d; it must be 1 to %d".formatted(slots, SessionArea.SLOTS_MAX));
+            }
+            long window = windowSize.toBytes();
+            if (window < 1 || window > SessionArea.WINDOW_BYTES_MAX || window % SessionArea.PAGE_BYTES != 0) {
+                throw new IllegalArgumentException(
+                        "lite.node.session.window-size is %s; it must be a multiple of %d bytes up to %d"
+                                .formatted(windowSize, SessionArea.PAGE_BYTES, SessionArea.WINDOW_BYTES_MAX));
+            }
+            return new SessionArea(slots, (int) window);
+        }
+    }
 
     /**
      * The fabric tcp.
@@ -287,6 +315,7 @@ record NodeProperties(
         SessionServerConfig config = SessionServerConfig.of(path.toAbsolutePath())
                 .withSocketMode(mode())
                 .withPolicy(policy())
+                .withArea(session.toArea())
                 .withLimits(limits.sessions(), limits.handlesPerSession(), limits.requestsPerSession());
         return spins.session() == null ? config : config.withSpins(spins.session());
     }
