@@ -5,10 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** One line for each fault: what was tried meanwhile, what failed, what was wrong, and how soon all was well again. One thread. */
 final class FaultReport {
-    private static final String LINE = "%-44s %9s %7s %7s %6s %10s %8s %10s%n";
+    private static final String LINE = "%-46s %9s %7s %7s %6s %10s %8s %10s%n";
 
     private final Duration sessionTimeout;
     private final List<String> lines = new ArrayList<>();
@@ -24,7 +25,7 @@ final class FaultReport {
      * @param recovery from the end of the fault to the first round of every worker after it
      * @param locks from the fault to the locks of the others, or null where nothing has to pass on
      */
-    void add(String fault, Workload.Tally tally, Duration recovery, @org.jspecify.annotations.Nullable Duration locks) {
+    void add(String fault, Workload.Tally tally, Duration recovery, @Nullable Duration locks) {
         String line = LINE.formatted(
                 fault,
                 tally.tried(),
@@ -36,6 +37,10 @@ final class FaultReport {
                 locks == null ? "" : locks.toMillis());
         lines.add(line);
         System.out.print("fault: " + line);
+        if (!tally.failures().isEmpty()) {
+            lines.add("    failed: %s%n".formatted(tally.failures()));
+            System.out.print(lines.getLast());
+        }
     }
 
     /** All lines together. */

@@ -57,7 +57,7 @@ class FaultsTest {
     private static Applications applications;
     private static Workload workload;
 
-    private Workload.Tally before = new Workload.Tally(0, 0, 0, 0);
+    private Workload.Tally before = Workload.Tally.NONE;
     private String fault = "";
 
     @BeforeAll
@@ -99,7 +99,6 @@ class FaultsTest {
             }
         } finally {
             REPORT.print();
-            System.out.println("typed failures: " + (workload == null ? "" : workload.failures()));
             for (AutoCloseable part : new AutoCloseable[] {applications, cluster, zooKeeper, disk}) {
                 closeQuietly(part);
             }
@@ -173,24 +172,28 @@ class FaultsTest {
                 .redirectErrorStream(true)
                 .start();
         try {
-            awaitLine(holder, LockHolder.HOLDS);
+            long token = Long.parseLong(awaitLine(holder, LockHolder.HOLDS));
+            assertThat(workload.newestToken()).as("while it is held").isLessThan(token);
             holder.destroyForcibly();
-            over(workload.awaitLocks(SOON, 1, 2, 3));
+            Duration locks = workload.awaitLocks(SOON, 1, 2, 3);
+            assertThat(workload.newestToken()).as("the next holders'").isGreaterThan(token);
+            over(locks);
         } finally {
             holder.destroyForcibly();
         }
     }
 
-    private static void awaitLine(Process process, String line) throws IOException {
+    /** The rest of the first line that begins so. */
+    private static String awaitLine(Process process, String begin) throws IOException {
         BufferedReader output = process.inputReader(StandardCharsets.UTF_8);
         StringBuilder said = new StringBuilder();
         for (String next = output.readLine(); next != null; next = output.readLine()) {
-            if (next.equals(line)) {
-                return;
+            if (next.startsWith(begin)) {
+                return next.substring(begin.length());
             }
             said.append(next).append('\n');
         }
-        throw new AssertionError("the process ended before it said \"%s\":%n%s".formatted(line, said));
+        throw new AssertionError("the process ended before it said \"%s\":%n%s".formatted(begin, said));
     }
 
     @Test
@@ -255,9 +258,9 @@ class FaultsTest {
     @Order(2)
     void aNodeStandsStillForLong() {
         LocalProcess node = cluster.node(3);
-        node.pause();
         Duration locks;
         try {
+            workload.insideLock(3, SOON, node::pause);
             locks = workload.awaitLocks(SOON, 1, 2);
             pause(SESSION_TIMEOUT.multipliedBy(2));
         } finally {

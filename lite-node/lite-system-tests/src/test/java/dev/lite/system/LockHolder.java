@@ -8,9 +8,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 
-/** An application that takes a lock, says so, and holds it until it is killed or whoever started it ends. */
+/** An application that takes a lock, says so with its token, and holds it until it is killed or whoever started it ends. */
 final class LockHolder {
-    static final String HOLDS = "holds the lock";
+    static final String HOLDS = "holds the lock, token ";
 
     private LockHolder() {}
 
@@ -22,7 +22,7 @@ final class LockHolder {
                         new Lite.AttachOptions(Path.of(arguments[1]), "holder", null, Duration.ofSeconds(30)));
                 HeldLock held = lite.sync().lock(arguments[2]).acquire(Duration.ofSeconds(30))) {
             lite.memory().malloc(LmrSpec.of(1 << 20)).memset(0, 1 << 20, (byte) 1); // anonymous: goes with this process
-            System.out.println(HOLDS);
+            System.out.println(HOLDS + held.fencingToken());
             while (held.isHeld()) {
                 LockSupport.parkNanos(100_000_000);
             }

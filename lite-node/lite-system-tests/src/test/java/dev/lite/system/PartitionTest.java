@@ -64,7 +64,6 @@ class PartitionTest {
                 Duration recovery = workload.awaitRound(SOON);
                 report.add("two nodes do not hear each other", workload.tally().minus(before), recovery, locks);
                 workload.finish();
-                System.out.println("typed failures: " + workload.failures());
                 FaultReport.requireRight(workload);
             }
         }

@@ -18,10 +18,14 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntFunction;
 import java.util.stream.IntStream;
@@ -133,16 +137,25 @@ final class Workload implements AutoCloseable {
         workers.forEach(worker -> worker.threads.forEach(Thread::start));
     }
 
-    /** What was counted so far. */
-    record Tally(long tried, long failed, long fenced, int wrong) {
+    /**
+     * What was counted so far.
+     *
+     * @param failures the exceptions that were allowed, by operation and type, and how often each came
+     */
+    record Tally(long tried, long failed, long fenced, int wrong, Map<String, Long> failures) {
+        static final Tally NONE = new Tally(0, 0, 0, 0, Map.of());
+
         Tally minus(Tally before) {
+            Map<String, Long> since = new TreeMap<>(failures);
+            before.failures.forEach((what, count) -> since.merge(what, -count, Long::sum));
+            since.values().removeIf(count -> count == 0);
             return new Tally(
-                    tried - before.tried, failed - before.failed, fenced - before.fenced, wrong - before.wrong);
+                    tried - before.tried, failed - before.failed, fenced - before.fenced, wrong - before.wrong, since);
         }
     }
 
     Tally tally() {
-        return new Tally(tried.get(), failed.get(), fenced.get(), wrong.size());
+        return new Tally(tried.get(), failed.get(), fenced.get(), wrong.size(), failures());
     }
 
     /** What was wrong, in words; the first {@value #WRONG_MAX}. */
@@ -151,8 +164,36 @@ final class Workload implements AutoCloseable {
     }
 
     /** The exceptions that were allowed, and how often each came. */
-    Map<String, AtomicLong> failures() {
-        return failures;
+    Map<String, Long> failures() {
+        Map<String, Long> counts = new TreeMap<>();
+        failures.forEach((what, count) -> counts.put(what, count.get()));
+        return counts;
+    }
+
+    /** The largest fencing token of the lock so far. */
+    long newestToken() {
+        synchronized (store) {
+            return newestToken;
+        }
+    }
+
+    /** Runs something while a node's worker holds the lock, has read the word under it and is about to write it. Waits for that. */
+    void insideLock(int node, Duration limit, Runnable action) {
+        Worker worker = workers.get(node - 1);
+        CountDownLatch done = new CountDownLatch(1);
+        worker.inside.set(() -> {
+            action.run();
+            done.countDown();
+        });
+        try {
+            if (!done.await(limit.toMillis(), TimeUnit.MILLISECONDS)) {
+                throw new AssertionError("the worker at node-%d got no lock within %s; failures %s; wrong %s"
+                        .formatted(node, limit, failures, wrong));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted", e);
+        }
     }
 
     /** Until every worker has done one operation of each kind that began after this call; how long that took. */
@@ -274,6 +315,9 @@ final class Workload implements AutoCloseable {
 
         final AtomicLong rounds = new AtomicLong();
         final AtomicLong locks = new AtomicLong();
+        /** To be run once, within the lock. */
+        final AtomicReference<@Nullable Runnable> inside = new AtomicReference<>();
+
         private final Random random;
         /** The number that a block holds, or null when a write of it failed and was not repeated yet. */
         private final @Nullable Long[] blocks = new Long[BLOCKS];
@@ -447,6 +491,10 @@ final class Workload implements AutoCloseable {
                 if (!locked.allows(value)) {
                     report("the word under the lock is %d for token %d; it must be %s"
                             .formatted(value, held.fencingToken(), locked));
+                }
+                Runnable action = inside.getAndSet(null);
+                if (action != null) {
+                    action.run();
                 }
                 byte[] next = ByteBuffer.allocate(Long.BYTES).putLong(value + 1).array();
                 locked.doubtful.incrementAndGet();

@@ -64,6 +64,12 @@ public final class Deadline {
         return remainingNs() == 0;
     }
 
+    /** How long it was when it began. */
+    @Override
+    public String toString() {
+        return duration.toString();
+    }
+
     /** The exception that says so. */
     public LiteTimeoutException exception(String what) {
         return new LiteTimeoutException("%s: not done within its deadline of %s".formatted(what, duration));

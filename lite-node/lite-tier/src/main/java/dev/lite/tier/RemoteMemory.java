@@ -10,8 +10,9 @@ import java.util.UUID;
  * Any thread; blocks up to the deadline.
  *
  * <p>Every method throws {@link dev.lite.api.LiteTimeoutException} when the deadline passed (a write may have been placed
- * or not then) and {@link dev.lite.api.LmrUnavailableException} when the connection was lost meanwhile, or the
- * node has another arena now.
+ * or not then), and {@link dev.lite.api.LmrUnavailableException} when it passed and the cluster does not have the node any more, when the
+ * node has another arena now, or when the connection broke and the operation cannot be repeated: an atomic step never, a
+ * write while the process lives that may still have it under way. What can be repeated waits for the next connection.
  */
 public interface RemoteMemory {
 

@@ -159,7 +159,13 @@ final class ClientSync implements LtSync {
                 if (command(Op.UNLOCK, number, token, System.nanoTime() + session.deadlineNs()) != 0) {
                     return;
                 }
-            } catch (LiteTimeoutException e) {
+            } catch (LiteException e) {
+                if (!session.isOpen()) {
+                    throw e;
+                }
+                // The short way failed, because the lock's home cannot be reached, say. The node must hear of the
+                // release all the
+                // same: it would go on to hold the lock for an application that does not know of it any more.
                 LOG.debug("lock {}: releasing it over the control channel: {}", name, e.getMessage());
             }
             session.requests()

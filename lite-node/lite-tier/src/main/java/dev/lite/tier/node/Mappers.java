@@ -63,6 +63,11 @@ final class Mappers {
         return nodes;
     }
 
+    /** Whether the directory lists a node, as last heard. */
+    boolean isLive(int node) {
+        return links.isLive(node);
+    }
+
     /** A node counts as gone when each of its processes is fenced. */
     boolean isGone(int node) {
         return fencing.isGone(node);

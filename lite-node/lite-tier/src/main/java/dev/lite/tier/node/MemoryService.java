@@ -334,7 +334,10 @@ final class MemoryService implements NodeCalls.Service {
     private Mapping newMapping(
             LmrRecord lmr, @Nullable String name, int granted, Mapping.Owner owner, Deadline deadline) {
         for (Share share : lmr.shares()) {
-            if (!allocation().arenaId(share.node(), deadline).equals(share.arena())) {
+            UUID there = share.node() == self.id()
+                    ? arena.id()
+                    : links.awaitOwner(share.node(), deadline).hello().arenaId();
+            if (!there.equals(share.arena())) {
                 throw new LmrUnavailableException("%s: node %s came back with a new arena; what lay there is lost"
                         .formatted(
                                 name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmr.id(),
@@ -398,7 +401,7 @@ final class MemoryService implements NodeCalls.Service {
     private long mappedBase(int node, Deadline deadline) {
         return node == self.id()
                 ? arena.address()
-                : links.awaitPeer(node, deadline).endpoint().mappedAddress();
+                : links.awaitOwner(node, deadline).endpoint().mappedAddress();
     }
 
     /** A handle was given back. */

@@ -107,7 +107,7 @@ final class ServedWork {
             RawMemory.copy(from, arena.address() + target.offset(), length);
             return;
         }
-        Peer peer = links.awaitPeer(target.node(), deadline);
+        Peer peer = links.awaitOwner(target.node(), deadline);
         FabricEndpoint endpoint = peer.endpoint();
         if (endpoint.mappedAddress() != 0 && peer.hello().arenaId().equals(target.arena())) {
             RawMemory.copy(from, endpoint.mappedAddress() + target.offset(), length);

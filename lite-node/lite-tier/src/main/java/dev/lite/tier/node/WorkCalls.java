@@ -71,8 +71,10 @@ final class WorkCalls implements RemoteWork {
         CompletableFuture<byte[]> reply;
         try {
             reply = sending.begin();
+        } catch (NodeUnreachableException e) { // it was not sent
+            return CompletableFuture.failedFuture(mappers.isLive(node) ? e : lost(node, e));
         } catch (LiteException e) {
-            return CompletableFuture.failedFuture(e); // it was not sent
+            return CompletableFuture.failedFuture(e); // neither
         }
         CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
         CompletableFuture<?> unused = reply.whenComplete((none, error) -> {
@@ -88,8 +90,7 @@ final class WorkCalls implements RemoteWork {
     }
 
     private void awaitQuiet(int node, Throwable error, CompletableFuture<@Nullable Void> ended) {
-        LmrUnavailableException lost =
-                new LmrUnavailableException("work on node %d: %s".formatted(node, error.getMessage()), error);
+        LmrUnavailableException lost = lost(node, error);
         try {
             executor.execute(() -> {
                 while (!mappers.isGone(node) && !isQuiet(node)) {
@@ -103,6 +104,11 @@ final class WorkCalls implements RemoteWork {
         } catch (RejectedExecutionException e) {
             ended.completeExceptionally(lost); // this node stops
         }
+    }
+
+    private static LmrUnavailableException lost(int node, Throwable error) {
+        return new LmrUnavailableException(
+                "node %d is lost, or its answer: %s".formatted(node, error.getMessage()), error);
     }
 
     private boolean isQuiet(int node) {

@@ -2,6 +2,7 @@ package dev.lite.tier.onesided;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.Post;
@@ -91,6 +92,48 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             Operation operation,
             Deadline deadline) {
         Peer peer = awaitPeer(node, arena, deadline);
+        while (true) {
+            try {
+                transfer(peer, offset, local, localOffset, length, operation, deadline);
+                return;
+            } catch (LmrUnavailableException e) {
+                peer = next(peer, arena, operation, e, deadline);
+            }
+        }
+    }
+
+    /**
+     * The connection to go on with after one that broke under an operation. A read is repeated. A write is when the other process is
+     * a new one: the old one still may have it under way while it lives, and what is late must not land after what came next.
+     */
+    private Peer next(Peer former, UUID arena, Operation operation, LmrUnavailableException broken, Deadline deadline) {
+        while (links.peer(former.id()) == former) { // its end is about to be told
+            if (deadline.passed() || Thread.currentThread().isInterrupted()) {
+                throw broken;
+            }
+            LockSupport.parkNanos(BUSY_PAUSE_NS);
+        }
+        Peer peer;
+        try {
+            peer = awaitPeer(former.id(), arena, deadline);
+        } catch (NodeUnreachableException e) {
+            throw broken;
+        }
+        if (operation == Operation.WRITE
+                && peer.hello().instance() == former.hello().instance()) {
+            throw broken;
+        }
+        return peer;
+    }
+
+    private void transfer(
+            Peer peer,
+            long offset,
+            MemorySegment local,
+            long localOffset,
+            long length,
+            Operation operation,
+            Deadline deadline) {
         if (length > 0 && length <= BUFFER_BYTES) {
             transferPiece(peer, offset, local, localOffset, length, operation, deadline);
             return;
@@ -103,7 +146,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                 while (posted < length && window[slot(posted)] == null) {
                     long piece = Math.min(BUFFER_BYTES, length - posted);
                     // Only who has none waits for one: to hold some and wait for more could be everybody's end.
-                    Buffer buffer = posted == done ? take(operation, node, deadline) : takeIfFree();
+                    Buffer buffer = posted == done ? take(operation, peer.id(), deadline) : takeIfFree();
                     if (buffer == null) {
                         break;
                     }
@@ -170,7 +213,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     }
 
     private Peer awaitPeer(int node, UUID arena, Deadline deadline) {
-        Peer peer = links.awaitPeer(node, deadline);
+        Peer peer = links.awaitOwner(node, deadline);
         if (!peer.hello().arenaId().equals(arena)) {
             throw new LmrUnavailableException("node %s came back with a new arena; what lay there is lost"
                     .formatted(peer.hello().node()));

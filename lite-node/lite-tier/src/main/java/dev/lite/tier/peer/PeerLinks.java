@@ -1,5 +1,6 @@
 package dev.lite.tier.peer;
 
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.Epoch;
 import dev.lite.cluster.NodeRecord;
@@ -328,6 +329,44 @@ public final class PeerLinks implements AutoCloseable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new NodeUnreachableException("interrupted while waiting for the connection to node " + node, e);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * {@link #awaitPeer} of a node in whose memory something lies.
+     *
+     * @throws LmrUnavailableException when there is none at the deadline, and the cluster does not have the node any more
+     * @throws dev.lite.api.LiteTimeoutException when there is none at the deadline, and the cluster has it
+     * @throws NodeUnreachableException when this node's own registration is lost, or it stops
+     */
+    public Peer awaitOwner(int node, Deadline deadline) {
+        Peer connected = peer(node); // once more in awaitPeer(): this is the hot path
+        if (connected != null) {
+            return connected;
+        }
+        try {
+            return awaitPeer(node, deadline);
+        } catch (NodeUnreachableException e) {
+            if (!deadline.passed()) {
+                throw e;
+            }
+            if (isLive(node)) {
+                throw deadline.exception("memory on node %d (%s)".formatted(node, e.getMessage()));
+            }
+            throw new LmrUnavailableException(
+                    "node %d is lost, and what lies there until it comes back; waited for %s (%s)"
+                            .formatted(node, deadline, e.getMessage()),
+                    e);
+        }
+    }
+
+    /** Whether the directory lists a node, as last heard. */
+    public boolean isLive(int node) {
+        lock.lock();
+        try {
+            return live.stream().anyMatch(record -> record.id() == node);
         } finally {
             lock.unlock();
         }

@@ -48,7 +48,7 @@ final class NodeSession implements Runnable {
     private @Nullable TierSession tier;
     private @Nullable ControlRequestHandler requests;
     private @Nullable SessionWorker worker;
-    private @Nullable Thread workerThread;
+    private boolean serving;
 
     /** Takes the channel over. */
     NodeSession(
@@ -182,8 +182,17 @@ final class NodeSession implements Runnable {
                 SharedMemory.createMemfd("lite-session-" + id, config.area().bytes());
         RpcCommands rpc = new RpcCommands(name(), opened);
         SessionLocks locks = new SessionLocks(opened.sync());
-        SessionWorker newWorker =
-                new SessionWorker(name(), memory, config.area(), handles, rpc, locks, config.spins(), this::end);
+        SessionWorker newWorker = new SessionWorker(
+                name(),
+                "lite-session-%d-data".formatted(id),
+                server.watch(),
+                memory,
+                config.area(),
+                handles,
+                rpc,
+                locks,
+                config.spins(),
+                this::end);
         worker = newWorker;
         requests =
                 new ControlRequestHandler(name(), opened, handles, rpc, locks, config, channel, this::end, this::drop);
@@ -198,10 +207,8 @@ final class NodeSession implements Runnable {
                 memory.descriptor());
         // The application may say nothing for as long as it likes from here on.
         channel.setTimeout(0, SEND_TIMEOUT_NS);
-        workerThread = Thread.ofPlatform()
-                .daemon()
-                .name("lite-session-%d-data".formatted(id))
-                .start(newWorker);
+        newWorker.start();
+        serving = true;
         LOG.info("{} opened: {}", name(), info);
     }
 
@@ -257,16 +264,16 @@ final class NodeSession implements Runnable {
         }
     }
 
-    /** Waits until nothing of this session runs any more: its data thread first, then its control requests. */
+    /** Waits until nothing of this session runs any more: its data threads first, then its control requests. */
     private void drain() {
         long deadlineNs = System.nanoTime() + DRAIN_NS;
         boolean drained = true;
         if (worker != null) {
             worker.stop();
-            if (workerThread == null) {
-                worker.discard();
+            if (serving) {
+                drained = worker.awaitEnd(deadlineNs);
             } else {
-                drained = join(workerThread, deadlineNs);
+                worker.discard();
             }
         }
         if (tier != null) {
@@ -280,28 +287,6 @@ final class NodeSession implements Runnable {
                     "{}: an operation has not ended after {} s; what the session had is given back all the same",
                     name(),
                     TimeUnit.NANOSECONDS.toSeconds(DRAIN_NS));
-        }
-    }
-
-    private static boolean join(Thread thread, long deadlineNs) {
-        boolean interrupted = false;
-        try {
-            while (thread.isAlive()) {
-                long leftNs = deadlineNs - System.nanoTime();
-                if (leftNs <= 0) {
-                    return false;
-                }
-                try {
-                    thread.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(leftNs)));
-                } catch (InterruptedException kept) {
-                    interrupted = true;
-                }
-            }
-            return true;
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
         }
     }
 

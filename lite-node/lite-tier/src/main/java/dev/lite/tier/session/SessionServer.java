@@ -22,8 +22,8 @@ import org.slf4j.LoggerFactory;
  * Lets local applications attach to this node. {@link #start} and {@link #close} are called by who owns it; the rest by any
  * thread.
  *
- * <p><b>Threads.</b> One accepts. Each session has two platform threads, one for its control channel and one for its data
- * path, and a bounded number of virtual ones. A connection that was not admitted yet has one thread, and there are at most
+ * <p><b>Threads.</b> One accepts, one {@linkplain SessionWatch watches}. Each session has two platform threads, one for its control channel and
+ * one for its data path, one more for each command that takes long, and a bounded number of virtual ones. A connection that was not admitted yet has one thread, and there are at most
  * {@value #GREETINGS_MAX} of these beside the sessions.
  */
 public final class SessionServer implements AutoCloseable {
@@ -35,6 +35,7 @@ public final class SessionServer implements AutoCloseable {
 
     private final SessionServerConfig config;
     private final SessionBackend backend;
+    private final SessionWatch watch = new SessionWatch();
     private final Map<NodeSession, Thread> connections = new ConcurrentHashMap<>();
     private final AtomicInteger sessions = new AtomicInteger();
     private long lastId;
@@ -60,6 +61,7 @@ public final class SessionServer implements AutoCloseable {
         }
         UnixServerSocket bound = UnixServerSocket.bind(config.socket(), config.socketMode(), BACKLOG);
         listening = bound;
+        watch.start();
         acceptor = Thread.ofPlatform().daemon().name("lite-session-accept").start(() -> accept(bound));
         LOG.info(
                 "node {} takes sessions on {} ({} slots with windows of {} bytes each, at most {} sessions)",
@@ -68,6 +70,11 @@ public final class SessionServer implements AutoCloseable {
                 config.area().slots(),
                 config.area().windowBytes(),
                 config.sessionsMax());
+    }
+
+    /** Who looks at the data threads. */
+    SessionWatch watch() {
+        return watch;
     }
 
     /** Where it listens. */
@@ -156,6 +163,7 @@ public final class SessionServer implements AutoCloseable {
         if (!connections.isEmpty()) {
             LOG.warn("{} sessions on {} have not ended in time", connections.size(), config.socket());
         }
+        watch.close();
     }
 
     private static void join(@Nullable Thread thread, long deadlineNs) {

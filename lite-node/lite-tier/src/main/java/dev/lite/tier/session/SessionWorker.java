@@ -11,14 +11,20 @@ import dev.lite.os.SharedMemory;
 import dev.lite.tier.TierHandle;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The node's side of a session's {@link SessionArea}: one platform thread that takes commands, carries them out between the
- * LMR and the slot's window, and completes them. It owns the memory and unmaps it when it ends.
+ * The node's side of a session's {@link SessionArea}: a platform thread that takes commands, carries them out between the
+ * LMR and the slot's window, and completes them. When a command takes long, because a peer does not answer, say, the {@link SessionWatch}
+ * has another thread go on with those that come after it; the first one completes its command and ends. Each of them has a
+ * slot, so there are at most as many threads as slots. The last one to end unmaps the memory, which this object owns.
  *
  * <p>The application may write anything into the area at any time. Each word of a command is therefore read once, into a
  * local variable, and checked there; a window only ever holds data. A command that no client of ours can have made ends
@@ -26,7 +32,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Nothing is allocated per command unless it fails, or is one of {@link RpcCommands}.
  */
-final class SessionWorker implements Runnable, RpcCommands.Slots {
+final class SessionWorker implements RpcCommands.Slots {
     private static final Logger LOG = LoggerFactory.getLogger(SessionWorker.class);
 
     /** The end of the session wakes the thread; this is for an application that overwrote that very word. */
@@ -35,7 +41,19 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
     /** How long the end waits for calls under way, which are interrupted. */
     private static final long CALLS_END_NS = TimeUnit.SECONDS.toNanos(8);
 
+    private static final VarHandle TAKEN;
+
+    static {
+        try {
+            TAKEN = MethodHandles.lookup().findVarHandle(SessionWorker.class, "taken", long.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
     private final String session;
+    private final String threadName;
+    private final SessionWatch watch;
     private final SharedMemory memory;
     private final SessionArea area;
     private final HandleTable handles;
@@ -46,18 +64,36 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
     private final long base;
     private final long doorbell;
     private final long submitted;
-    private final Object unmapping = new Object();
-    private boolean unmapped;
+    private final CountDownLatch ended = new CountDownLatch(1);
+
+    /** The slots that were taken out of the area together and are not served yet: whoever serves one takes its bit. */
+    @SuppressWarnings("unused") // through TAKEN
+    private volatile long taken;
+
+    /** The thread that takes commands. The others are at a command each, and end after it. Changed under this. */
+    private volatile Server leader = new Server();
+
+    private boolean callsEnded; // guarded by this
+    private boolean unmapped; // guarded by this
+    private int serving; // threads that have not ended; guarded by this
+
+    // The watch's own: what it saw at its last look.
+    private @Nullable Server seen;
+    private long seenProgress;
+
     private volatile boolean stopping;
 
     /**
      * Takes the memory over.
      *
      * @param session for messages
-     * @param violation called on this thread, once, with the reason why the session must end
+     * @param threadName of its data threads
+     * @param violation called on a data thread with the reason why the session must end
      */
     SessionWorker(
             String session,
+            String threadName,
+            SessionWatch watch,
             SharedMemory memory,
             SessionArea area,
             HandleTable handles,
@@ -66,6 +102,8 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
             int spins,
             Consumer<String> violation) {
         this.session = session;
+        this.threadName = threadName;
+        this.watch = watch;
         this.memory = memory;
         this.area = area;
         this.handles = handles;
@@ -78,36 +116,122 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
         submitted = base + SessionArea.SUBMITTED;
     }
 
-    @Override
-    public void run() {
-        try {
-            while (!stopping) {
-                if (doWork() == 0 && spinForWork() == 0) {
-                    sleep();
-                }
+    /** Starts to serve. Once. */
+    void start() {
+        synchronized (this) {
+            begin(leader);
+        }
+        watch.add(this);
+    }
+
+    /** Under the lock. */
+    private void begin(Server server) {
+        serving++;
+        Thread.ofPlatform().daemon().name(threadName).start(server);
+    }
+
+    /** One thread that serves. */
+    private final class Server implements Runnable {
+        /** Odd while it is at a command. Written by its thread alone, read by the watch. */
+        private volatile long progress;
+
+        private volatile boolean asleep;
+
+        private static final VarHandle PROGRESS;
+
+        static {
+            try {
+                PROGRESS = MethodHandles.lookup().findVarHandle(Server.class, "progress", long.class);
+            } catch (ReflectiveOperationException e) {
+                throw new ExceptionInInitializerError(e);
             }
-        } catch (SessionViolation bad) {
-            violation.accept(bad.getMessage());
-        } catch (RuntimeException | Error broken) {
-            LOG.error("{}: its thread failed", session, broken);
-            violation.accept("the node failed: " + broken);
-        } finally {
-            boolean unused = rpc.end(System.nanoTime() + CALLS_END_NS);
-            synchronized (unmapping) {
-                unmapped = true;
-                if (unused) {
-                    memory.close();
-                } else {
-                    LOG.warn("{}: a call has not ended; the session's memory stays mapped", session);
+        }
+
+        @Override
+        public void run() {
+            try {
+                while (leader == this && !stopping) {
+                    if (doWork(this) == 0 && spinForWork(this) == 0) {
+                        sleep(this);
+                    }
                 }
+            } catch (SessionViolation bad) {
+                violation.accept(bad.getMessage());
+                stopping = true;
+            } catch (RuntimeException | Error broken) {
+                LOG.error("{}: its thread failed", session, broken);
+                violation.accept("the node failed: " + broken);
+                stopping = true;
+            } finally {
+                end();
             }
+        }
+
+        /** A command begins, or ends. */
+        void step() {
+            PROGRESS.setOpaque(this, progress + 1);
         }
     }
 
-    /** Makes the thread end after the command it is at. Any thread; a second call does nothing. */
+    /** A thread ends; the last one gives the memory back. */
+    private void end() {
+        if (stopping) {
+            boolean over = rpc.end(System.nanoTime() + CALLS_END_NS);
+            synchronized (this) {
+                callsEnded = over;
+            }
+        }
+        synchronized (this) {
+            serving--;
+            if (serving > 0 || !stopping || unmapped) {
+                return;
+            }
+            unmapped = true;
+            if (callsEnded) {
+                memory.close();
+            } else {
+                LOG.warn("{}: a call has not ended; the session's memory stays mapped", session);
+            }
+        }
+        ended.countDown();
+    }
+
+    /**
+     * Has somebody else take the commands if the one who does is still at the command that it was at when this was called last. The
+     * watch's thread.
+     *
+     * @return whether somebody is at work, so that another look is worth it
+     */
+    boolean look() {
+        Server now = leader;
+        long progress = now.progress;
+        boolean stuck = now == seen && progress == seenProgress && (progress & 1) != 0;
+        seen = now;
+        seenProgress = progress;
+        if (stuck) {
+            replace(now);
+        }
+        return isAwake();
+    }
+
+    private synchronized void replace(Server stuck) {
+        if (leader == stuck && !stopping && serving < area.slots()) {
+            Server next = new Server();
+            leader = next;
+            begin(next);
+        }
+    }
+
+    /** Whether somebody takes commands, and does not sleep until one comes. */
+    boolean isAwake() {
+        return !stopping && !leader.asleep;
+    }
+
+    /** Makes the threads end after the commands they are at. Any thread; a second call does nothing. */
     void stop() {
         stopping = true;
-        synchronized (unmapping) {
+        watch.remove(this);
+        synchronized (this) {
             if (!unmapped) {
                 RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_AWAKE);
                 Futex.wake(doorbell, 1);
@@ -115,17 +239,33 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
         }
     }
 
-    /** Unmaps the memory of a worker whose thread was never started. */
-    void discard() {
-        synchronized (unmapping) {
-            unmapped = true;
-            memory.close();
+    /** Waits until no thread serves any more, after {@link #stop}; false when one still does at the deadline. */
+    boolean awaitEnd(long deadlineNs) {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return ended.await(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException kept) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 
-    private int spinForWork() {
+    /** Unmaps the memory of a worker that was never started. */
+    synchronized void discard() {
+        unmapped = true;
+        memory.close();
+    }
+
+    private int spinForWork(Server server) {
         for (int i = spins.spins(); i > 0 && !stopping; i--) {
-            int done = doWork();
+            int done = doWork(server);
             if (done > 0) {
                 spins.helped();
                 return done;
@@ -136,7 +276,8 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
         return 0;
     }
 
-    private void sleep() {
+    private void sleep(Server server) {
+        server.asleep = true;
         // The doorbell before the last look at the bits; the client sets its bit before it looks at the doorbell: one
         // of
         // the two sees the other.
@@ -145,23 +286,50 @@ final class SessionWorker implements Runnable, RpcCommands.Slots {
             Futex.await(doorbell, SessionArea.DOORBELL_SLEEPING, SLEEP_NS_MAX);
         }
         RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_AWAKE);
+        server.asleep = false; // first: the watch looks at it after it said that it sleeps
+        watch.wake();
     }
 
-    /** Carries out everything that was submitted by now; every slot once, so none waits for another's next command. */
-    private int doWork() {
+    /**
+     * Carries out everything that was submitted by now; every slot once, so none waits for another's next command. What a thread
+     * takes and cannot come to, because a command before it takes long, its substitute carries out.
+     */
+    private int doWork(Server server) {
+        int done = serveTaken(server);
         if (RawMemory.getLongVolatile(submitted) == 0) {
-            return 0;
+            return done;
         }
         long bits = RawMemory.getAndSetLong(submitted, 0);
         if ((bits & ~area.slotBits()) != 0) {
             throw new SessionViolation("slots 0x%x were submitted; there are %d slots".formatted(bits, area.slots()));
         }
+        if ((bits & (bits - 1)) == 0) {
+            if (bits != 0) {
+                serveOne(server, Long.numberOfTrailingZeros(bits));
+            }
+            return done + 1;
+        }
+        long unused = (long) TAKEN.getAndBitwiseOr(this, bits);
+        return done + serveTaken(server);
+    }
+
+    private int serveTaken(Server server) {
         int done = 0;
-        for (long left = bits; left != 0 && !stopping; left &= left - 1) {
-            serve(Long.numberOfTrailingZeros(left));
-            done++;
+        long bits;
+        while ((bits = taken) != 0 && !stopping && leader == server) {
+            long bit = Long.lowestOneBit(bits);
+            if (TAKEN.compareAndSet(this, bits, bits & ~bit)) {
+                serveOne(server, Long.numberOfTrailingZeros(bit));
+                done++;
+            }
         }
         return done;
+    }
+
+    private void serveOne(Server server, int slot) {
+        server.step();
+        serve(slot);
+        server.step();
     }
 
     private void serve(int slot) {

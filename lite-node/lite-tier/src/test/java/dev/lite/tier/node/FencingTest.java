@@ -9,6 +9,8 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.LtLock;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.cluster.Epoch;
@@ -21,7 +23,13 @@ import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Waits;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -143,6 +151,93 @@ class FencingTest {
                 () -> directory.read("x", Waits.seconds(5)).isEmpty());
         assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(before[0]);
         assertThat(cluster.node(1).usage().allocatedBytes()).isEqualTo(before[1]);
+    }
+
+    @Test
+    void whatLiesAtALostNodeIsUnavailableUntilItIsBackAndAllElseGoesOn() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+        LiteNode impatient = cluster.start(cluster.withDeadline("n3", Waits.seconds(1)));
+        cluster.awaitConnections();
+        Lite lite = impatient.attach("app");
+        LmrHandle spread = lite.memory()
+                .malloc(LmrSpec.of(8 << 20)
+                        .withName("spread")
+                        .withPlacement(Placement.on(List.of("n0", "n2")))
+                        .withDefaultPermissions(ALL));
+        long there = spread.extents().stream()
+                .filter(extent -> extent.node().equals("n2"))
+                .findFirst()
+                .orElseThrow()
+                .offset();
+        long here = there == 0 ? 4 << 20 : 0;
+        spread.fetchAdd(there, 41);
+        try (Lite atLost = cluster.attach(2)) {
+            atLost.sync().lock("there").acquire(Waits.seconds(5)).close(); // its word lies there
+        }
+        LtLock lock = lite.sync().lock("there");
+
+        cluster.stop("n2");
+
+        Waits.until("it is known to be gone", () -> !isConnected(cluster, 3, "n2"));
+        assertUnavailable(() -> spread.read(there, new byte[8]));
+        assertUnavailable(() -> spread.write(there, new byte[8]));
+        assertUnavailable(() -> spread.fetchAdd(there, 1));
+        assertUnavailable(() -> spread.testSet(there, 0, 1));
+        assertUnavailable(() -> spread.memset(0, 8 << 20, (byte) 0));
+        assertUnavailable(() -> lite.memory().map("spread", Permission.READ));
+        assertUnavailable(() -> lock.acquire(Waits.seconds(1)));
+        assertThat(spread.fetchAdd(here, 1)).isZero();
+
+        cluster.start("n2");
+
+        cluster.awaitConnections();
+        assertThat(spread.fetchAdd(there, 1)).isEqualTo(41);
+        lock.acquire(Waits.seconds(5)).close();
+        spread.free();
+    }
+
+    @Test
+    void readsAndWritesThatMeetTheRestartOfANodeGoOnWhenItIsBack() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+        LmrHandle handle = cluster.attach(0).memory().malloc(LmrSpec.of(1 << 20).withPlacement(Placement.on("n2")));
+        AtomicBoolean stop = new AtomicBoolean();
+        AtomicLong rounds = new AtomicLong();
+        AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+        Thread worker = Thread.ofPlatform().daemon().start(() -> {
+            byte[] bytes = new byte[200_000];
+            byte[] found = new byte[bytes.length];
+            try {
+                while (!stop.get()) {
+                    new Random(rounds.get()).nextBytes(bytes);
+                    handle.write(0, bytes);
+                    handle.read(0, found);
+                    assertThat(Arrays.equals(found, bytes)).isTrue();
+                    rounds.incrementAndGet();
+                }
+            } catch (RuntimeException | AssertionError e) {
+                failure.set(e);
+            }
+        });
+        for (int restart = 0; restart < 3; restart++) {
+            awaitRounds(rounds);
+            cluster.stop("n2");
+            cluster.start("n2");
+            awaitRounds(rounds);
+        }
+        stop.set(true);
+        Waits.join(worker);
+        assertThat(failure.get()).isNull();
+    }
+
+    private static void awaitRounds(AtomicLong rounds) {
+        long before = rounds.get();
+        Waits.until("the worker goes on", () -> rounds.get() > before + 10);
+    }
+
+    private static void assertUnavailable(ThrowingCallable operation) {
+        assertThatThrownBy(operation)
+                .isInstanceOf(LmrUnavailableException.class)
+                .hasMessageContaining("node 2 is lost");
     }
 
     @ParameterizedTest

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Extent;
+import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
@@ -119,6 +120,45 @@ class MoveFailureTest {
             assertThat(made.extents()).extracting(Extent::node).containsExactly("n2");
             assertThat(Arrays.equals(all(waiting), bytes)).isTrue();
         }
+    }
+
+    @Test
+    void aMoveWhoseMoverIsFencedIsUndoneThoughNobodyWaitsForIt() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(4)) {
+            byte[] bytes = content();
+            LmrHandle made = cluster.attach(0).memory().malloc(spec());
+            made.write(0, bytes);
+            LmrHandle silent = cluster.attach(3).memory().map("moving", DATA[0], DATA);
+            LmrHandle mover = cluster.attach(2).memory().map("moving", Permission.MASTER);
+            long allocated = allocated(cluster, 2);
+            long incarnation = cluster.node(2).self().incarnation();
+            network.pause("n3"); // a mapper that does not answer: so the move stays under way
+            Thread moving = Thread.ofPlatform()
+                    .start(() -> assertThatThrownBy(() -> mover.moveTo("n0")).isInstanceOf(LiteException.class));
+            Waits.until("it moves", () -> record(cluster).state() == LmrRecord.State.MOVING);
+
+            cluster.directory(2).setAvailable(false);
+            cluster.directory(2).expireSession();
+            network.resume("n3");
+
+            Waits.until(
+                    "its mover is fenced", () -> cluster.directory(0).epoch().isFenced(2, incarnation));
+            Waits.until("it is undone", () -> record(cluster).state() == LmrRecord.State.LIVE);
+            Waits.until("the memory at the new place is free", () -> allocated(cluster, 2) == allocated);
+            assertThat(made.extents()).extracting(Extent::node).containsExactly("n1");
+            assertThat(Arrays.equals(all(silent), bytes)).isTrue();
+            cluster.directory(2).setAvailable(true);
+            Waits.join(moving);
+            made.moveTo("n3");
+            assertThat(Arrays.equals(all(silent), bytes)).isTrue();
+        }
+    }
+
+    private static LmrRecord record(TestCluster cluster) {
+        return LmrRecord.decode(cluster.directory(0)
+                .read("moving", Waits.seconds(5))
+                .orElseThrow()
+                .bytes());
     }
 
     /** What a node leaves that dies in the middle of a move: an earlier incarnation of n2. */

@@ -10,6 +10,7 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.NodeInfo;
@@ -53,6 +54,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
     final AtomicInteger handlesUnmapped = new AtomicInteger();
     final AtomicInteger lmrsFreed = new AtomicInteger();
+    final AtomicInteger locksReleased = new AtomicInteger();
     final List<String> principals = new ArrayList<>();
     /** Permission bits that no handle is good for any more. */
     volatile int revoked;
@@ -376,16 +378,16 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         }
     }
 
-    /** Has no locks. */
-    private static final class FakeSync implements TierSync {
+    /** One lock, which is always free. */
+    private final class FakeSync implements TierSync {
         @Override
         public LtLock lock(String name) {
-            throw new UnsupportedOperationException();
+            return new FakeLock(name);
         }
 
         @Override
         public LtLock lock(String name, Duration deadline) {
-            throw new UnsupportedOperationException();
+            return new FakeLock(name);
         }
 
         @Override
@@ -398,12 +400,51 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
             throw new UnsupportedOperationException();
         }
 
+        /** Fails: its home is away. */
         @Override
         public boolean releaseAlone(HeldLock held) {
-            throw new UnsupportedOperationException();
+            throw new LmrUnavailableException("the home of lock \"%s\" is away".formatted(held.name()));
         }
 
         @Override
         public void endWaits() {}
+    }
+
+    private final class FakeLock implements LtLock, HeldLock {
+        private final String name;
+
+        FakeLock(String name) {
+            this.name = name;
+        }
+
+        @Override
+        public String name() {
+            return name;
+        }
+
+        @Override
+        public HeldLock acquire(Duration deadline) {
+            return this;
+        }
+
+        @Override
+        public Optional<HeldLock> tryAcquire() {
+            return Optional.of(this);
+        }
+
+        @Override
+        public long fencingToken() {
+            return 7;
+        }
+
+        @Override
+        public boolean isHeld() {
+            return true;
+        }
+
+        @Override
+        public void close() {
+            locksReleased.incrementAndGet();
+        }
     }
 }

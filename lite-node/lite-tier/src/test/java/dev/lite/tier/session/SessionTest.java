@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.lite.api.Extent;
+import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteException;
@@ -16,10 +17,12 @@ import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.tier.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -288,5 +291,51 @@ class SessionTest {
         assertThat(backend.handlesUnmapped).hasValue(2);
         assertThat(lite.isOpen()).isFalse();
         TestWaits.until("the session is gone", () -> server.sessions().isEmpty());
+    }
+
+    @Test
+    void operationsThatWaitHoldUpNoOtherOfTheirSession() {
+        backend.goOn();
+        LmrHandle slow = lite.memory().malloc(LmrSpec.of(8).withName(FakeBackend.SLOW));
+        LmrHandle quick = lite.memory().malloc(LmrSpec.of(8));
+        backend.slowAgain();
+        List<Thread> waiting = new ArrayList<>();
+        AtomicInteger went = new AtomicInteger();
+        for (int thread = 0; thread < 5; thread++) {
+            int before = backend.waited.get();
+            waiting.add(Thread.ofPlatform().start(() -> {
+                long unused = slow.fetchAdd(0, 1);
+                went.incrementAndGet();
+            }));
+            TestWaits.until("it waits", () -> backend.waited.get() > before);
+            for (int round = 0; round < 100; round++) {
+                long unused = quick.fetchAdd(0, 1);
+            }
+        }
+        assertThat(went).hasValue(0);
+
+        backend.goOn();
+
+        for (Thread thread : waiting) {
+            Waits.join(thread);
+        }
+        assertThat(slow.fetchAdd(0, 0)).isEqualTo(5);
+        assertThat(quick.fetchAdd(0, 0)).isEqualTo(500);
+        TestWaits.until(
+                "the substitutes' places are given back",
+                () -> Thread.getAllStackTraces().keySet().stream()
+                                .filter(thread -> thread.getName().endsWith("-data"))
+                                .count()
+                        == 1);
+    }
+
+    @Test
+    void aLockIsReleasedAlsoWhenTheShortWayToItsHomeFails() {
+        HeldLock held = lite.sync().lock("far").acquire(TestWaits.scaled(Duration.ofSeconds(5)));
+
+        held.close();
+
+        assertThat(backend.locksReleased).hasValue(1);
+        assertThat(held.isHeld()).isFalse();
     }
 }

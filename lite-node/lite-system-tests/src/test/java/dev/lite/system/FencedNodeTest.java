@@ -1,0 +1,137 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.local.LocalCluster;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/**
+ * A node process stands still for longer than its session, is removed, and what it held passes on; then it goes on, with operations
+ * that its applications began meanwhile. Its links would live on by themselves: only the fence keeps it from touching anything.
+ */
+@Tag("faults")
+class FencedNodeTest {
+    private static final String WORD = "fenced/word";
+    private static final String LOCK = "fenced/lock";
+    private static final long COUNTER = 8;
+
+    @Test
+    void aNodeThatStoodStillTouchesNothingThatHasPassedOnMeanwhile() {
+        try (LocalCluster cluster = Clusters.builder("FencedNodeTest")
+                .property("lite.cluster.session-timeout", Clusters.seconds(2).toMillis() + "ms")
+                .nodes(2)
+                .fabrics("tcp")
+                .nodeProperty(
+                        "lite.node.tcp.peer-timeout", Clusters.seconds(120).toMillis() + "ms")
+                .build()) {
+            cluster.startManager();
+            cluster.startNodes();
+            // A session for each operation that is to wait, so that none waits for another.
+            try (Lite other = Clusters.attach(cluster, 1);
+                    Lite writer = Clusters.attach(cluster, 2);
+                    Lite adder = Clusters.attach(cluster, 2)) {
+                until("the nodes are connected", () -> isConnected(other));
+                LmrHandle word = other.memory()
+                        .malloc(LmrSpec.of(4096)
+                                .withName(WORD)
+                                .withPlacement(Placement.on("node-1"))
+                                .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC));
+                other.sync().lock(LOCK).acquire(Clusters.seconds(10)).close(); // its word lies at node-1
+                LmrHandle write = map(writer);
+                LmrHandle add = map(adder);
+                HeldLock lost = writer.sync().lock(LOCK).acquire(Clusters.seconds(10));
+                write.write(0, number(1));
+
+                cluster.node(2).pause();
+                CompletableFuture<Boolean> written = attempt(() -> write.write(0, number(99)));
+                CompletableFuture<Boolean> added = attempt(() -> {
+                    long unused = add.fetchAdd(COUNTER, 1);
+                });
+                HeldLock held = other.sync().lock(LOCK).acquire(Clusters.seconds(60));
+                assertThat(held.fencingToken()).isGreaterThan(lost.fencingToken());
+                word.write(0, number(2));
+                cluster.node(2).resume();
+
+                assertThat(List.of(succeeded(written), succeeded(added)))
+                        .as("whether what it was asked before it was removed succeeded")
+                        .containsOnly(false);
+                until("it is back", () -> isConnected(other));
+                byte[] found = new byte[8];
+                word.read(0, found);
+                assertThat(found).as("what the present holder wrote").isEqualTo(number(2));
+                assertThat(word.fetchAdd(COUNTER, 0)).isZero();
+                lost.close();
+                assertThat(writer.sync().lock(LOCK).tryAcquire())
+                        .as("a lock that somebody else holds")
+                        .isEmpty();
+                held.close();
+                writer.sync().lock(LOCK).acquire(Clusters.seconds(10)).close();
+                assertThat(add.fetchAdd(COUNTER, 1)).isZero();
+            }
+        }
+    }
+
+    private static LmrHandle map(Lite lite) {
+        return lite.memory().map(WORD, Permission.READ, Permission.WRITE, Permission.ATOMIC);
+    }
+
+    private static byte[] number(long number) {
+        return ByteBuffer.allocate(Long.BYTES).putLong(number).array();
+    }
+
+    /** On a thread of its own; completes with whether it succeeded. */
+    private static CompletableFuture<Boolean> attempt(Runnable operation) {
+        CompletableFuture<Boolean> succeeded = new CompletableFuture<>();
+        Thread.ofPlatform().daemon().start(() -> {
+            try {
+                operation.run();
+                succeeded.complete(true);
+            } catch (LiteException e) {
+                succeeded.complete(false);
+            } catch (RuntimeException | Error e) {
+                succeeded.completeExceptionally(e);
+            }
+        });
+        return succeeded;
+    }
+
+    private static boolean succeeded(CompletableFuture<Boolean> attempt) {
+        try {
+            return attempt.get(Clusters.seconds(60).toMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted", e);
+        } catch (ExecutionException | TimeoutException e) {
+            throw new AssertionError("an operation that waited for the node", e);
+        }
+    }
+
+    private static boolean isConnected(Lite lite) {
+        return lite.nodes().stream()
+                .anyMatch(node -> node.name().equals("node-2") && node.fabric().equals("tcp"));
+    }
+
+    private static void until(String what, BooleanSupplier isSo) {
+        long endNs = System.nanoTime() + Clusters.seconds(60).toNanos();
+        while (!isSo.getAsBoolean()) {
+            assertThat(System.nanoTime() - endNs).as("waited for: " + what).isNegative();
+            LockSupport.parkNanos(20_000_000);
+        }
+    }
+}
