@@ -227,7 +227,7 @@ class FaultsTest {
         return Health.of(cluster.manager(manager)).contains("\"leader\":true");
     }
 
-    /** Early: when nodes leave, they move the locks' words away, and nobody passes on a lock whose word is at a killed node. */
+    /** Early: when nodes leave, they move the lock's word away, and a lock whose word is at a killed node waits for that node. */
     @Test
     @Order(1)
     void aNodeIsKilled() {
