@@ -3,9 +3,8 @@ package dev.lite.cluster;
 import dev.lite.api.ClusterUnavailableException;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,9 +23,7 @@ public final class EpochKeeping implements AutoCloseable {
     private final EpochKeeper keeper;
     private final Leadership leadership;
     private final Thread thread;
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition wanted = lock.newCondition();
-    private boolean changed; // guarded by lock
+    private final Semaphore changed = new Semaphore(0); // a permit for every change since the last look
     private volatile boolean closed;
 
     private EpochKeeping(EpochKeeper keeper, Leadership leadership) {
@@ -37,35 +34,25 @@ public final class EpochKeeping implements AutoCloseable {
 
     static EpochKeeping start(EpochStore store, ClusterDirectory directory, Leadership leadership) {
         EpochKeeping keeping = new EpochKeeping(new EpochKeeper(store, leadership::isLeaderNow), leadership);
-        leadership.addListener(leads -> keeping.wake());
+        leadership.addListener(leads -> keeping.changed.release());
         directory.addListener(new DirectoryListener() {
             @Override
             public void nodesChanged(List<NodeRecord> nodes) {
-                keeping.wake();
+                keeping.changed.release();
             }
 
             @Override
             public void epochChanged(Epoch epoch) {
-                keeping.wake();
+                keeping.changed.release();
             }
 
             @Override
             public void availabilityChanged(boolean available) {
-                keeping.wake();
+                keeping.changed.release();
             }
         });
         keeping.thread.start();
         return keeping;
-    }
-
-    private void wake() {
-        lock.lock();
-        try {
-            changed = true;
-            wanted.signal();
-        } finally {
-            lock.unlock();
-        }
     }
 
     private void run() {
@@ -95,18 +82,14 @@ public final class EpochKeeping implements AutoCloseable {
 
     /** False when it is closed. */
     private boolean awaitChange(long ms) {
-        lock.lock();
         try {
-            for (long left = TimeUnit.MILLISECONDS.toNanos(ms); left > 0 && !changed && !closed; ) {
-                left = wanted.awaitNanos(left);
+            if (changed.tryAcquire(ms, TimeUnit.MILLISECONDS)) {
+                changed.drainPermits(); // one look sees all changes before it
             }
-            changed = false;
             return !closed;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // close() does that
             return false;
-        } finally {
-            lock.unlock();
         }
     }
 

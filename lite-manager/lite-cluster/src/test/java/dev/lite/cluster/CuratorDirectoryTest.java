@@ -58,18 +58,18 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     }
 
     @Override
-    void stopDirectory() {
+    public void stopDirectory() {
         zooKeeper.stop();
     }
 
     @Override
-    void startDirectory() {
+    public void startDirectory() {
         zooKeeper.start();
     }
 
     /** A second connection with the session's own number and password ends it: the server says "expired" to the first. */
     @Override
-    void expire(ClusterDirectory session) {
+    public void expire(ClusterDirectory session) {
         try {
             ZooKeeper mine = ((CuratorDirectory) session)
                     .session()

@@ -19,17 +19,17 @@ class InMemoryDirectoryTest extends ClusterDirectoryContract {
     }
 
     @Override
-    void stopDirectory() {
+    public void stopDirectory() {
         sessions.forEach(session -> session.setAvailable(false));
     }
 
     @Override
-    void startDirectory() {
+    public void startDirectory() {
         sessions.forEach(session -> session.setAvailable(true));
     }
 
     @Override
-    void expire(ClusterDirectory session) {
+    public void expire(ClusterDirectory session) {
         ((InMemoryDirectory) session).expireSession();
     }
 

@@ -26,7 +26,8 @@ import java.util.concurrent.locks.ReentrantLock;
  *
  * <p>{@code uncontended}: acquire and release of a lock whose word lies on another node of this host, against one fetch-add
  * on such a word through a handle; {@code uncontended-vs-two-atomics}: the same against the addition and the compare-and-set
- * that it makes. {@code contended-N}: N threads at three nodes that always want the lock, nanoseconds for
+ * that it makes. {@code acquire} and {@code release}: each of the two alone, at {@value #LOCKS} locks in turn, against one
+ * fetch-add on each of as many words. {@code contended-N}: N threads at three nodes that always want the lock, nanoseconds for
  * a hand-over, against as many threads at a fair {@link ReentrantLock} of one JVM, which crosses no node.
  */
 final class LockBench implements BenchMain.Benchmark {
@@ -35,6 +36,8 @@ final class LockBench implements BenchMain.Benchmark {
     private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final int ROUNDS = 5;
     private static final Duration ROUND = Duration.ofMillis(400);
+    private static final int LOCKS = 256;
+    private static final int PASSES = 20_000;
 
     /** A lock as the contended cases use it. */
     private interface Critical {
@@ -55,6 +58,7 @@ final class LockBench implements BenchMain.Benchmark {
                 nodes.add(LiteNode.start(config, store.open(), List.of(new ShmFabricProvider())));
             }
             uncontended(report, nodes);
+            acquireAndRelease(report, nodes);
             for (int threads : new int[] {2, 4, 8, 16}) {
                 contended(report, nodes, threads);
             }
@@ -97,6 +101,66 @@ final class LockBench implements BenchMain.Benchmark {
                     });
             report.add("uncontended", Long.BYTES, "ns", result.oursNs(), result.rawNs());
         }
+    }
+
+    private static void acquireAndRelease(BenchReport report, List<LiteNode> nodes) {
+        try (Lite home = nodes.get(1).attach("bench");
+                Lite lite = nodes.get(0).attach("bench")) {
+            LtLock[] locks = new LtLock[LOCKS];
+            LmrHandle[] words = new LmrHandle[LOCKS];
+            for (int index = 0; index < LOCKS; index++) {
+                String name = "uncontended-" + index;
+                home.sync().lock(name).acquire(PATIENCE).close();
+                locks[index] = lite.sync().lock(name);
+                words[index] = lite.memory().malloc(LmrSpec.of(Long.BYTES).withPlacement(Placement.on("node-1")));
+            }
+            double[] acquireNs = new double[PASSES];
+            double[] releaseNs = new double[PASSES];
+            double[] addNs = new double[PASSES];
+            HeldLock[] held = new HeldLock[LOCKS];
+            for (int pass = 0; pass < PASSES; pass++) {
+                long beginNs = System.nanoTime();
+                addToAll(words);
+                long addedNs = System.nanoTime();
+                acquireAll(locks, held);
+                long acquiredNs = System.nanoTime();
+                releaseAll(held);
+                releaseNs[pass] = (System.nanoTime() - acquiredNs) / (double) LOCKS;
+                acquireNs[pass] = (acquiredNs - addedNs) / (double) LOCKS;
+                addNs[pass] = (addedNs - beginNs) / (double) LOCKS;
+            }
+            double rawNs = medianOfWarm(addNs);
+            report.add("acquire", Long.BYTES, "ns", medianOfWarm(acquireNs), rawNs);
+            report.add("release", Long.BYTES, "ns", medianOfWarm(releaseNs), rawNs);
+            for (LmrHandle word : words) {
+                word.free();
+            }
+        }
+    }
+
+    private static void addToAll(LmrHandle[] words) {
+        for (LmrHandle word : words) {
+            word.fetchAdd(0, 1);
+        }
+    }
+
+    private static void acquireAll(LtLock[] locks, HeldLock[] held) {
+        for (int index = 0; index < LOCKS; index++) {
+            held[index] = locks[index].acquire(PATIENCE);
+        }
+    }
+
+    private static void releaseAll(HeldLock[] held) {
+        for (HeldLock hold : held) {
+            hold.close();
+        }
+    }
+
+    /** Of the second half. */
+    private static double medianOfWarm(double[] values) {
+        double[] warm = Arrays.copyOfRange(values, values.length / 2, values.length);
+        Arrays.sort(warm);
+        return warm[warm.length / 2];
     }
 
     private static void contended(BenchReport report, List<LiteNode> nodes, int threads) {

@@ -21,7 +21,7 @@ import java.util.concurrent.TimeUnit;
 
 /** {@link LtMemory} of a session. */
 final class ClientMemory implements LtMemory {
-    private static final long HEAD_START_NS_MAX = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long HEAD_START_NS_MAX = TimeUnit.MILLISECONDS.toNanos(500);
 
     private final Session session;
 
@@ -193,8 +193,8 @@ final class ClientMemory implements LtMemory {
         session.async().fence(deadline);
     }
 
-    /** A little less than the caller waits, so that the node's own, better words about a timeout still arrive. */
+    /** Less than the caller waits, so that the node's own, better words about a timeout still arrive. */
     static long forNode(long timeoutNs) {
-        return timeoutNs - Math.min(timeoutNs / 10, HEAD_START_NS_MAX);
+        return timeoutNs - Math.min(timeoutNs / 5, HEAD_START_NS_MAX);
     }
 }

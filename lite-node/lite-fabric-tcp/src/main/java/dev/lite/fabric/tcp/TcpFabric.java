@@ -13,9 +13,6 @@ import dev.lite.fabric.waiting.Waiting;
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
@@ -31,26 +28,17 @@ final class TcpFabric implements Fabric {
     /** "LITETCP" and the version of the protocol. */
     private static final long PROTOCOL = 0x4C49544554435001L;
 
-    /** For how many polls after its last byte a lane is looked at without asking the system first. */
-    private static final int WARM_POLLS = 64;
-    /** While lanes are warm, the system is asked about the cold ones at every so manieth poll. */
-    private static final int COLD_EVERY = 8;
-    /** What a lane may bring in one turn, in bytes; then it is another one's. */
-    private static final long TURN_BYTES = 256 << 10;
-    /** How long acknowledgements of immediates may wait for a frame to ride on, while somebody polls. */
-    private static final long RIDE_NS = 20_000;
     /** A poll this long after the one before looks for resets first: closers wait twice as long for an answer. */
     private static final long STALL_NS = TcpEndpoint.CLOSE_WAIT_NS / 2;
-    /** A peer is asked for a sign of life after one silent part of its time, and given up after all of them. */
-    private static final int TICKS = 3;
 
     private final FabricConfig config;
     private final TcpOptions options;
     private final FabricHandler handler;
     private final Waiting waiting;
-    /** All of them. Waited at by the poll role only, and then for no time. */
+    /** Those of all lanes. */
     private final Epoll sockets;
 
+    private final LanePolling lanes;
     private final LateAcknowledgements late = new LateAcknowledgements();
     private final long tickNs;
 
@@ -65,33 +53,11 @@ final class TcpFabric implements Fabric {
     private volatile String address = "";
 
     // Poll role, as all that follows.
-    /** The connected endpoints' lanes; replaced, never changed, so that a handler may close what is being polled. */
-    private Watched[] watched = {};
-
-    /** The same lanes. Written by the poll role. */
-    private volatile Lane[] lanes = {};
-
-    /** By key. */
-    private final List<@Nullable Watched> byKey = new ArrayList<>();
-
-    private final ArrayDeque<Integer> freeKeys = new ArrayDeque<>();
     /** Ended endpoints whose operations are not all failed yet. */
     private final ArrayDeque<TcpEndpoint> ending = new ArrayDeque<>();
 
-    private int first;
-    private int polls;
-    private boolean more;
-
-    /** Poll role: whether this poll received anything. */
-    private boolean served;
-
     private long lastPollNs = System.nanoTime();
     private long lastTickNs = lastPollNs;
-    /** Since when an acknowledgement waits for a frame to ride on; 0 for none. */
-    private long ridingSinceNs;
-
-    /** A lane and whose it is. */
-    private record Watched(TcpEndpoint endpoint, Lane lane, String peer) {}
 
     TcpFabric(FabricConfig config, TcpOptions options, FabricHandler handler) {
         this.config = config;
@@ -103,7 +69,7 @@ final class TcpFabric implements Fabric {
                             .formatted(options.bind().getHostAddress(), TcpOptions.SECRET, TcpOptions.BIND),
                     null);
         }
-        tickNs = TimeUnit.MILLISECONDS.toNanos(options.peerTimeoutMs()) / TICKS;
+        tickNs = TimeUnit.MILLISECONDS.toNanos(options.peerTimeoutMs()) / LanePolling.TICKS;
         Waiting opened = null;
         try {
             opened = Waiting.open(tickNs);
@@ -116,6 +82,7 @@ final class TcpFabric implements Fabric {
         }
         waiting = opened;
         waiting.watch(sockets);
+        lanes = new LanePolling(handler, sockets, options.peerTimeoutMs());
     }
 
     @Override
@@ -181,7 +148,7 @@ final class TcpFabric implements Fabric {
         }
         long now = System.nanoTime();
         if (now - lastPollNs > STALL_NS) {
-            dropReset();
+            lanes.dropReset();
         }
         int handed = 0;
         while (handed < limit && !closed) {
@@ -194,22 +161,18 @@ final class TcpFabric implements Fabric {
         if (!ending.isEmpty()) {
             handed += failEnded(limit - handed);
         }
-        more = false;
-        served = false;
-        handed += pollLanes(limit - handed);
-        if (served || ridingSinceNs != 0) {
-            acknowledge(now);
-        }
+        handed += lanes.poll(limit - handed, now);
         if (handed == 0) {
             // While nothing else is to be done: a holder that found at once what it waits for does not need it.
             waiting.settle();
         }
         if (now - lastTickNs > tickNs) {
-            tick(now);
+            lastTickNs = now;
+            lanes.tick();
         }
         lastPollNs = now;
         // What peers asked for is work, too: whoever polls must not take it for a time in which nothing came.
-        return handed == 0 && served && limit > 0 ? 1 : handed;
+        return handed == 0 && lanes.served() && limit > 0 ? 1 : handed;
     }
 
     private int handle(Event event) {
@@ -222,7 +185,7 @@ final class TcpFabric implements Fabric {
                     release(link);
                     return 0;
                 }
-                watch(endpoint, link);
+                lanes.watch(endpoint, link);
                 if (endpoint.connected(link)) {
                     handler.connected(endpoint, endpoint.accepted());
                     return 1;
@@ -240,197 +203,6 @@ final class TcpFabric implements Fabric {
         for (var lane : link.lanes()) {
             lane.cut();
             lane.release();
-        }
-    }
-
-    private void watch(TcpEndpoint endpoint, Link link) {
-        var added = link.lanes();
-        var now = Arrays.copyOf(watched, watched.length + added.length);
-        for (int i = 0; i < added.length; i++) {
-            var one = new Watched(endpoint, added[i], link.peer());
-            now[watched.length + i] = one;
-            var free = freeKeys.poll();
-            int key = free == null ? byKey.size() : free;
-            if (free == null) {
-                byKey.add(one);
-            } else {
-                byKey.set(key, one);
-            }
-            added[i].warm = WARM_POLLS;
-            added[i].watch(key);
-        }
-        watched = now;
-        lanes = lanes(now);
-    }
-
-    private static Lane[] lanes(Watched[] watched) {
-        return Arrays.stream(watched).map(Watched::lane).toArray(Lane[]::new);
-    }
-
-    private void unwatch(TcpEndpoint endpoint) {
-        var left = new ArrayList<Watched>(watched.length);
-        for (var one : watched) {
-            if (one.endpoint() != endpoint) {
-                left.add(one);
-            } else {
-                byKey.set(one.lane().key(), null);
-                freeKeys.add(one.lane().key());
-            }
-        }
-        watched = left.toArray(Watched[]::new);
-        lanes = lanes(watched);
-    }
-
-    private int pollLanes(int limit) {
-        int handed = 0;
-        // Not the field: a handler may change it.
-        var all = watched;
-        boolean warm = false;
-        first = first + 1 < all.length ? first + 1 : 0;
-        for (int i = 0; i < all.length; i++) {
-            int turn = first + i;
-            var one = all[turn < all.length ? turn : turn - all.length];
-            if (one.lane().warm > 0) {
-                warm = true;
-                one.lane().outbound.writable();
-                handed += poll(one, limit - handed);
-            }
-        }
-        if (!warm || ++polls % COLD_EVERY == 0) {
-            handed += pollCold(limit - handed);
-        }
-        return handed;
-    }
-
-    /** Asks the system what there is. */
-    private int pollCold(int limit) {
-        int handed = 0;
-        int ready = sockets.await(0);
-        for (int i = 0; i < ready; i++) {
-            int key = (int) sockets.key(i);
-            var one = key < byKey.size() ? byKey.get(key) : null;
-            if (one == null) {
-                continue;
-            }
-            if (sockets.isWritable(i)) {
-                one.lane().outbound.writable();
-            }
-            if (sockets.isReadable(i) && one.lane().warm == 0) {
-                one.lane().warm = WARM_POLLS;
-                handed += poll(one, limit - handed);
-            }
-        }
-        return handed;
-    }
-
-    private int poll(Watched one, int limit) {
-        var lane = one.lane();
-        var endpoint = one.endpoint();
-        var inbound = lane.inbound;
-        if (endpoint.end() != null) {
-            // Nothing more is told; its end is on its way.
-            lane.more = false;
-            lane.warm = 0;
-            return 0;
-        }
-        long before = inbound.received();
-        boolean worked = false;
-        int handed = 0;
-        try {
-            lane.more = true;
-            while (handed < limit && inbound.received() - before < TURN_BYTES) {
-                var step = inbound.step();
-                worked |= step != Inbound.Step.IDLE;
-                switch (step) {
-                    case IDLE -> {
-                        lane.more = false;
-                        limit = 0;
-                    }
-                    case PROGRESS -> {}
-                    case COMPLETED -> {
-                        handed++;
-                        handler.completed(endpoint, inbound.context());
-                    }
-                    case REFUSED -> {
-                        handed++;
-                        handler.failed(endpoint, inbound.context(), FabricError.REFUSED);
-                    }
-                    case IMMEDIATE -> {
-                        handed++;
-                        handler.immediate(endpoint, inbound.immediate());
-                    }
-                }
-            }
-        } catch (OsException | WireException e) {
-            lane.more = false;
-            endpoint.lost("peer %s: %s".formatted(one.peer(), e.getMessage()), FabricError.FLUSHED);
-        }
-        more |= lane.more;
-        if (lane.more || worked) {
-            served = true;
-            lane.warm = WARM_POLLS;
-        } else {
-            lane.warm--;
-        }
-        return handed;
-    }
-
-    /**
-     * Says what was done: of writes at once, of immediates a little later, since an answer will probably go the same way and says it,
-     * too.
-     */
-    private void acknowledge(long now) {
-        boolean tooLong = ridingSinceNs != 0 && now - ridingSinceNs > RIDE_NS;
-        boolean riding = false;
-        for (var one : watched) {
-            var lane = one.lane();
-            if (lane.inbound.takePinged()) {
-                lane.outbound.acknowledge(true);
-            } else if (lane.inbound.takePromptly() || tooLong) {
-                lane.outbound.acknowledge(false);
-            } else {
-                riding |= lane.outbound.owesAcknowledgement();
-            }
-        }
-        if (!riding) {
-            ridingSinceNs = 0;
-        } else if (ridingSinceNs == 0) {
-            ridingSinceNs = now == 0 ? 1 : now;
-        }
-    }
-
-    /** Before the poll role sleeps. */
-    private void acknowledgeAll() {
-        for (var one : watched) {
-            one.lane().outbound.acknowledge(false);
-        }
-        ridingSinceNs = 0;
-    }
-
-    /** After a pause: what a peer sent and then took back by a reset is not carried out. */
-    private void dropReset() {
-        for (var one : watched) {
-            if (one.lane().isReset()) {
-                one.endpoint().lost("peer %s: it reset the connection".formatted(one.peer()), FabricError.FLUSHED);
-                one.lane().inbound.close();
-            }
-        }
-    }
-
-    /** Looks for peers that are silent for too long. */
-    private void tick(long now) {
-        lastTickNs = now;
-        for (var one : watched) {
-            int silent = one.lane().tick();
-            if (silent >= TICKS) {
-                one.endpoint()
-                        .lost(
-                                "peer %s was silent for %d ms (%s)"
-                                        .formatted(one.peer(), options.peerTimeoutMs(), TcpOptions.PEER_TIMEOUT_MS),
-                                FabricError.TIMED_OUT);
-            } else if (silent > 0) {
-                one.lane().outbound.ping();
-            }
         }
     }
 
@@ -469,7 +241,7 @@ final class TcpFabric implements Fabric {
 
     private int finish(TcpEndpoint endpoint) {
         var end = endpoint.end();
-        unwatch(endpoint);
+        lanes.unwatch(endpoint);
         var current = connections;
         if (current != null) {
             current.remove(endpoint);
@@ -489,7 +261,7 @@ final class TcpFabric implements Fabric {
         if (closed) {
             return;
         }
-        acknowledgeAll();
+        lanes.acknowledgeAll();
         if (!hasWork()) {
             waiting.settle();
             waiting.await(timeoutNs);
@@ -499,7 +271,7 @@ final class TcpFabric implements Fabric {
 
     /** Whether there is something that the sockets do not show. */
     private boolean hasWork() {
-        return more || !events.isEmpty() || !ending.isEmpty();
+        return lanes.hasMore() || !events.isEmpty() || !ending.isEmpty();
     }
 
     @Override
@@ -507,7 +279,7 @@ final class TcpFabric implements Fabric {
         if (closed) {
             return true;
         }
-        if (ridingSinceNs != 0 && late.watch()) {
+        if (lanes.isRiding() && late.watch()) {
             waiting.nudgeStandBy();
         }
         waiting.arm();
@@ -543,7 +315,7 @@ final class TcpFabric implements Fabric {
             if (leftNs <= 0) {
                 return;
             }
-            late.look(lanes, nowNs);
+            late.look(lanes.all(), nowNs);
         }
     }
 

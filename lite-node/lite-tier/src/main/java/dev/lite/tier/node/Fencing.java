@@ -14,8 +14,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,7 +40,7 @@ final class Fencing implements DirectoryListener, AutoCloseable {
     private final Map<Integer, Long> lastHeard = new ConcurrentHashMap<>(); // the latest registration of each node
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
-    private final Condition wanted = lock.newCondition();
+    private final Semaphore pokes = new Semaphore(0); // a permit for every change since the thread's last look
 
     private volatile Rejoin rejoin = Rejoin.NOTHING;
     private volatile Epoch epoch = Epoch.NONE;
@@ -48,7 +48,6 @@ final class Fencing implements DirectoryListener, AutoCloseable {
     private volatile boolean closed;
 
     // Guarded by lock.
-    private boolean poked;
     private boolean lost; // from the end of a registration until the links are resumed under the next one
     private boolean again; // while lost: it is registered anew
     private long acknowledged;
@@ -170,13 +169,13 @@ final class Fencing implements DirectoryListener, AutoCloseable {
     public void nodesChanged(List<NodeRecord> nodes) {
         nodes.forEach(node -> lastHeard.merge(node.id(), node.incarnation(), Long::max));
         links.setLive(nodes);
-        poke();
+        pokes.release();
     }
 
     @Override
     public void epochChanged(Epoch changed) {
         hear(changed);
-        poke();
+        pokes.release();
     }
 
     private void hear(Epoch changed) {
@@ -231,17 +230,7 @@ final class Fencing implements DirectoryListener, AutoCloseable {
         } finally {
             lock.unlock();
         }
-        poke();
-    }
-
-    private void poke() {
-        lock.lock();
-        try {
-            poked = true;
-            wanted.signal();
-        } finally {
-            lock.unlock();
-        }
+        pokes.release();
     }
 
     private void run() {
@@ -339,18 +328,14 @@ final class Fencing implements DirectoryListener, AutoCloseable {
 
     /** False when it is closed. */
     private boolean awaitPoke(long ns) {
-        lock.lock();
         try {
-            for (long left = ns; left > 0 && !poked && !closed; ) {
-                left = wanted.awaitNanos(left);
+            if (pokes.tryAcquire(ns, TimeUnit.NANOSECONDS)) {
+                pokes.drainPermits(); // one look sees all changes before it
             }
-            poked = false;
             return !closed;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // close() does that
             return false;
-        } finally {
-            lock.unlock();
         }
     }
 

@@ -460,7 +460,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final class Rejoining implements Fencing.Rejoin {
         @Override
         public void giveUp(Deadline deadline) {
-            memory.pauseAll(deadline);
+            memory.changes().pauseAll(deadline);
         }
 
         @Override
@@ -471,7 +471,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
         @Override
         public void resume() {
-            memory.resumeAll(executor);
+            memory.changes().resumeAll(executor);
         }
 
         @Override

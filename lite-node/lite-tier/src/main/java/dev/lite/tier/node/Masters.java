@@ -41,7 +41,7 @@ import org.slf4j.LoggerFactory;
 /**
  * What masters do with an LMR that lives: grant and move (paper §4.1, architecture §5 and §6). The record is the truth;
  * every change is a compare-and-set on it, and then every mapper is told to follow the record, which it does before it
- * answers ({@link MemoryService#refresh}). Any thread; blocks up to the deadline.
+ * answers ({@link MappingChanges#refresh}). Any thread; blocks up to the deadline.
  *
  * <p>A move: memory at the new place; the record says MOVING, and where to; every mapper has paused its handles; the nodes
  * that hold the bytes copy them; the record says LIVE at the new place; the mappers are told; the old memory is given back.

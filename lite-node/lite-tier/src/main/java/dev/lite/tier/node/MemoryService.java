@@ -1,7 +1,6 @@
 package dev.lite.tier.node;
 
 import dev.lite.api.LimitExceededException;
-import dev.lite.api.LiteException;
 import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrNotFoundException;
@@ -25,30 +24,20 @@ import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.memory.NodeArena;
-import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
-import dev.lite.tier.peer.PeerListener;
 import dev.lite.tier.sync.SyncService;
-import java.time.Duration;
 import java.util.Comparator;
 import java.util.EnumSet;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongPredicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * LMRs: malloc, map and free, for the sessions of this node and, through {@link NodeCalls}, for other nodes (paper §4.1,
@@ -57,15 +46,8 @@ import org.slf4j.LoggerFactory;
  * <p>Memory is given back by the reclamation rule (architecture §6): the record says FREEING, every live node has ended
  * its mappings and said so, only then the extents are free. {@link Reclaimer} carries on where a call's deadline ended.
  */
-final class MemoryService implements NodeCalls.Service, PeerListener {
-    private static final Logger log = LoggerFactory.getLogger(MemoryService.class);
+final class MemoryService implements NodeCalls.Service {
     private static final int ALL_PERMISSIONS = Permission.toBits(EnumSet.allOf(Permission.class));
-
-    /** How long a node waits for its own operations before it tells the master that it could not end them. */
-    private static final Duration GIVEN_UP_PATIENCE = Duration.ofSeconds(5);
-
-    /** Refreshes of one LMR go one after the other, so that an older record never follows a newer one. */
-    private static final int REFRESH_LOCKS = 256;
 
     private static final long MOVE_PAUSE_NS = 5_000_000;
 
@@ -79,12 +61,9 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private final RemoteMemory remoteMemory;
     private final MappingTable mappings = new MappingTable();
     private final AtomicLong lmrCount = new AtomicLong();
-    private final Map<Integer, UUID> arenaIds = new HashMap<>(); // of the polling threads; guarded by itself
 
     private final LmrRecords records;
     private final ServedWork served;
-    private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
-
     private final DrainMarks drainMarks = new DrainMarks();
 
     /** LMRs that are being made here, or were made and are not published. As many as callers of malloc. */
@@ -101,6 +80,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
     private @Nullable Masters masters;
     private @Nullable Mappers mappers;
     private @Nullable Takeover takeover;
+    private @Nullable MappingChanges changes;
 
     MemoryService(
             NodeRecord self,
@@ -121,10 +101,6 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         this.remoteMemory = remoteMemory;
         this.records = new LmrRecords(self, directory);
         this.served = new ServedWork(self.id(), arena, allocator, links, remoteMemory);
-        for (int index = 0; index < REFRESH_LOCKS; index++) {
-            refreshing[index] = new ReentrantLock();
-        }
-        links.addListener(this);
     }
 
     /** The rest of the wiring; before anything else is called. Returns what gives memory back, not started yet. */
@@ -147,6 +123,18 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         Masters allMasters = new Masters(
                 self, directory, records, allMappers, calledForLmrs, work, shareAllocation, nodeReclaimer, executor);
         masters = allMasters;
+        MappingChanges mappingChanges = new MappingChanges(
+                self.name(),
+                mappings,
+                fencing,
+                remoteMemory,
+                records,
+                calledForLmrs,
+                allMasters,
+                this::places,
+                config.deadline());
+        changes = mappingChanges;
+        links.addListener(mappingChanges);
         NamedLmrs named = new NamedLmrs(directory, records, executor);
         takeover = new Takeover(self.id(), directory, named, allMasters, nodeReclaimer, executor);
         Orphans nodeOrphans = new Orphans(
@@ -350,8 +338,7 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                                 nodeName(share.node())));
             }
         }
-        long[] places = Layout.places(lmr, node -> mappedBase(node, deadline));
-        return Mapping.open(lmr, name, granted, places, owner);
+        return Mapping.open(lmr, name, granted, places(lmr, deadline), owner);
     }
 
     /**
@@ -399,6 +386,10 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
 
     void giveBackLater(LmrRecord lmr) {
         reclaimer().giveBackLater(lmr);
+    }
+
+    private long[] places(LmrRecord lmr, Deadline deadline) {
+        return Layout.places(lmr, node -> mappedBase(node, deadline));
     }
 
     private long mappedBase(int node, Deadline deadline) {
@@ -532,124 +523,24 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
         served.quiesce(caller, deadline);
     }
 
-    @Override
-    public void refresh(long lmrId, Deadline deadline) {
-        // First the list: whoever makes a mapping from an older record finds out from now on.
-        List<Mapping> ofLmr = mappings.change(lmrId);
-        if (!ofLmr.isEmpty()) {
-            ReentrantLock lock = refreshing[(int) lmrId & (REFRESH_LOCKS - 1)];
-            try {
-                if (!lock.tryLock(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
-                    throw deadline.exception("another change of LMR " + lmrId);
-                }
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new LmrUnavailableException("interrupted in a change of LMR " + lmrId, e);
-            }
-            try {
-                follow(ofLmr, currentRecord(ofLmr.getFirst(), deadline), deadline);
-            } finally {
-                lock.unlock();
-            }
-        }
-        awaitGivenUp(deadline);
-    }
-
-    /** {@link #refresh} for somebody who waits for the end of a move, whose mover may have died. */
-    void look(@Nullable String name, long lmrId, Deadline deadline) {
-        if (fencing.isLost()) {
-            return; // nobody goes on before this node has its next registration
-        }
-        masters().undoIfForsaken(name, lmrId, deadline);
-        refresh(lmrId, deadline);
-    }
-
-    /**
-     * Takes the rights of every mapping away because this node's registration is lost: operations wait, up to their
-     * deadlines, until {@link #resumeAll}. Words of locks and barriers stay usable: whoever draws a ticket is asked for it
-     * under the next registration.
-     */
-    void pauseAll(Deadline deadline) {
-        List<Mapping> all = mappings.changeAll(mapping -> !(mapping.owner() instanceof SyncWords));
-        all.forEach(Mapping::pause);
-        if (!all.isEmpty() && !Mapping.awaitEnd(all, deadline)) {
-            throw deadline.exception(
-                    "ending the operations on %d handles of node %s".formatted(all.size(), self.name()));
-        }
-    }
-
     /** Somebody is fenced who was not before: what it left unfinished is carried on. Does not block. */
     void takeOver() {
         started(takeover).begin();
     }
 
-    /** Makes every paused mapping follow its record again; one that cannot yet is looked at by whoever waits for it. */
-    void resumeAll(Executor executor) {
-        mappings.find(Mapping::isPaused).stream()
-                .map(Mapping::id)
-                .distinct()
-                .forEach(id -> executor.execute(() -> {
-                    try {
-                        refresh(id, Deadline.in(config.deadline()));
-                    } catch (LiteException e) {
-                        log.info("lmr={} is looked at again when somebody uses it: {}", id, e.getMessage());
-                    }
-                }));
+    /** What changes do to the mappings of this node. */
+    MappingChanges changes() {
+        return started(changes);
     }
 
-    private Optional<LmrRecord> currentRecord(Mapping mapping, Deadline deadline) {
-        long id = mapping.id();
-        String name = mapping.name().orElse(null);
-        if (name != null || records.isMine(id)) {
-            return records.find(name, id, deadline).map(LmrRecords.Found::lmr);
-        }
-        try {
-            return Optional.of(lmrCalls().record(id, "", 0, deadline));
-        } catch (LmrNotFoundException e) {
-            return Optional.empty();
-        }
+    @Override
+    public void refresh(long lmrId, Deadline deadline) {
+        changes().refresh(lmrId, deadline);
     }
 
-    /** Makes mappings of one LMR what its record says; returns when no operation does otherwise. */
-    private void follow(List<Mapping> ofLmr, Optional<LmrRecord> found, Deadline deadline) {
-        LmrRecord lmr = found.filter(record -> record.state() != LmrRecord.State.FREEING)
-                .orElse(null);
-        if (lmr == null) {
-            endAll(ofLmr, new LmrFreedException("the LMR was freed by a master"));
-            return;
-        }
-        boolean moving = lmr.state() == LmrRecord.State.MOVING;
-        List<Mapping> disturbed = ofLmr.stream()
-                .filter(mapping -> moving
-                        || !mapping.lmr().shares().equals(lmr.shares())
-                        || (mapping.granted() & ~mapping.owner().allowed(lmr)) != 0)
-                .toList();
-        disturbed.forEach(Mapping::pause);
-        if (!disturbed.isEmpty() && !Mapping.awaitEnd(disturbed, deadline)) {
-            throw deadline.exception("ending the operations on LMR %d at node %s".formatted(lmr.id(), self.name()));
-        }
-        if (moving) {
-            return; // awaitGivenUp() follows
-        }
-        if (!disturbed.isEmpty()) {
-            awaitGivenUp(deadline);
-        }
-        long[] places = Layout.places(lmr, node -> mappedBase(node, deadline));
-        for (Mapping mapping : ofLmr) {
-            if (mapping.isPaused()) {
-                boolean elsewhere = !mapping.lmr().shares().equals(lmr.shares());
-                mapping.resume(lmr, places, mapping.owner().allowed(lmr));
-                if (elsewhere) {
-                    mapping.owner().moved(lmr.id());
-                }
-            }
-        }
-    }
-
-    private void awaitGivenUp(Deadline deadline) {
-        if (!remoteMemory.awaitGivenUp(deadline)) {
-            throw deadline.exception("ending operations that were given up before");
-        }
+    @Override
+    public void revoke(long lmrId) {
+        changes().revoke(lmrId);
     }
 
     /** Frees an LMR in the background; for a session's end. */
@@ -671,40 +562,6 @@ final class MemoryService implements NodeCalls.Service, PeerListener {
                 allocator.free(lmrId, new ExtentRun(run.offset(), run.length(), run.entry()));
             }
         });
-    }
-
-    @Override
-    public void revoke(long lmrId) {
-        endAll(mappings.change(lmrId), new LmrFreedException("the LMR was freed by a master"));
-    }
-
-    /** Ends mappings and takes them out of the table; returns when nobody here can touch their memory any more. */
-    void endAll(List<Mapping> ending, LiteException why) {
-        Deadline deadline = Deadline.in(GIVEN_UP_PATIENCE);
-        ending.forEach(mapping -> mapping.end(why));
-        if (!ending.isEmpty() && !Mapping.awaitEnd(ending, deadline)) {
-            throw deadline.exception("ending operations of %d handles".formatted(ending.size()));
-        }
-        ending.forEach(Mapping::release);
-        // Also when nothing is mapped any more: a handle may have been unmapped after its write was given up.
-        awaitGivenUp(deadline);
-    }
-
-    /** A node that came back without its memory has lost what was there. */
-    @Override
-    public void peerConnected(Peer peer) {
-        UUID former;
-        synchronized (arenaIds) {
-            former = arenaIds.put(peer.id(), peer.hello().arenaId());
-        }
-        if (former != null && !former.equals(peer.hello().arenaId())) {
-            LiteException why = new LmrUnavailableException("node %s came back with a new arena; what lay there is lost"
-                    .formatted(peer.hello().node()));
-            for (Mapping mapping : mappings.find(
-                    found -> found.lmr().shares().stream().anyMatch(share -> share.node() == peer.id()))) {
-                mapping.end(why);
-            }
-        }
     }
 
     /** The live nodes, in the order of their ids. */

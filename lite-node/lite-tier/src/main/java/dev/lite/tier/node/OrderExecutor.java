@@ -21,10 +21,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -71,9 +70,7 @@ final class OrderExecutor implements AutoCloseable {
     private final Map<Long, Long> seenAtNs = new HashMap<>(); // of the thread: open orders that others may take first
     private final Map<Long, Long> missingSinceNs = new HashMap<>(); // of the thread: open orders whose node is not live
 
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition wanted = lock.newCondition();
-    private boolean told; // guarded by lock
+    private final Semaphore words = new Semaphore(0); // a permit for every call of look() since the thread's last look
     private boolean busy = true; // of the thread: orders are open, or may be
     private boolean pastSettled; // of the thread
     private volatile @Nullable Deadline ofLeaving; // once this node is about to leave
@@ -118,13 +115,7 @@ final class OrderExecutor implements AutoCloseable {
 
     /** Looks at the orders soon. Does not block. */
     private void look() {
-        lock.lock();
-        try {
-            told = true;
-            wanted.signal();
-        } finally {
-            lock.unlock();
-        }
+        words.release();
     }
 
     /**
@@ -178,19 +169,16 @@ final class OrderExecutor implements AutoCloseable {
         }
     }
 
+    /** False when it is closed. */
     private boolean awaitWord() {
-        lock.lock();
         try {
-            for (long left = busy ? LOOK_NS : LOOK_IDLE_NS; !told && left > 0 && !closed; ) {
-                left = wanted.awaitNanos(left);
+            if (words.tryAcquire(busy ? LOOK_NS : LOOK_IDLE_NS, TimeUnit.NANOSECONDS)) {
+                words.drainPermits(); // one look sees all that was told before it
             }
-            told = false;
             return !closed;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // close() does that
             return false;
-        } finally {
-            lock.unlock();
         }
     }
 

@@ -327,7 +327,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     @Override
     public void refresh(@Nullable String name, long lmrId, Deadline callDeadline) {
         try {
-            memory.look(name, lmrId, callDeadline);
+            memory.changes().look(name, lmrId, callDeadline);
         } catch (LiteException e) {
             log.debug("the record of lmr={} cannot be followed now: {}", lmrId, e.getMessage());
         }
@@ -348,7 +348,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
         sync.endWaits();
         List<Mapping> mine = memory.mappingsOf(this);
         try {
-            memory.endAll(mine, ended());
+            memory.changes().endAll(mine, ended());
         } catch (LiteTimeoutException e) {
             // No handle works any more. The reclamation of each LMR waits for those operations itself.
             log.info("session of {} ended: {}", principal, e.getMessage());

@@ -239,7 +239,7 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
     @Override
     public void refresh(@Nullable String name, long lmrId, Deadline until) {
         try {
-            memory.look(name, lmrId, until);
+            memory.changes().look(name, lmrId, until);
         } catch (LiteException e) {
             log.debug("the record of the word {} cannot be followed now: {}", lmrId, e.getMessage());
         }
@@ -252,7 +252,7 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
         try {
             List<Mapping> all = new ArrayList<>(memory.mappingsOf(this));
             all.addAll(own);
-            memory.endAll(all, why);
+            memory.changes().endAll(all, why);
         } catch (LiteTimeoutException e) {
             log.info("locks and barriers ended: {}", e.getMessage());
         }

@@ -3,10 +3,9 @@ package dev.lite.tier.sync;
 import dev.lite.api.HeldLock;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import org.jspecify.annotations.Nullable;
 
-/** One ticket, from its draw to its release. */
-final class Hold implements HeldLock {
+/** One ticket, from its draw to its release. Small (32 bytes): the uncontended path makes one of them. */
+sealed class Hold implements HeldLock {
     static final int WAITING = 0;
     static final int HELD = 1;
     /** Released, given up, or taken away with its session. */
@@ -22,27 +21,39 @@ final class Hold implements HeldLock {
         }
     }
 
-    private final NodeLock lock;
-    final SessionSync session;
+    /** Whose it is, and of which lock. */
+    private final NodeLock.User user;
 
-    final long ticket;
+    /** The word while this ticket holds the lock and nobody has drawn after it: in the form in which a release needs it. */
+    private final long alone;
 
     @SuppressWarnings("unused") // through STATE: a volatile store would cost the uncontended path a fence
     private int state;
 
-    /** Who drew or took over the ticket beside the short way, and may wait; written before anybody else sees the hold. */
-    @Nullable
-    Thread waiter;
-
     /** {@link NodeLock#generation} before the ticket was drawn; changed under the lock's monitor while it waits. */
     private volatile int generation;
 
-    Hold(NodeLock lock, SessionSync session, long ticket, int state, int generation) {
-        this.lock = lock;
-        this.session = session;
-        this.ticket = ticket;
+    Hold(NodeLock.User user, long alone, int state, int generation) {
+        this.user = user;
+        this.alone = alone;
         this.state = state;
         this.generation = generation;
+    }
+
+    NodeLock lock() {
+        return user.lock();
+    }
+
+    SessionSync session() {
+        return user.session();
+    }
+
+    long ticket() {
+        return LockWord.next(alone) - 1;
+    }
+
+    long alone() {
+        return alone;
     }
 
     /** It waits, so it outlives the end of what is held. */
@@ -60,33 +71,43 @@ final class Hold implements HeldLock {
 
     @Override
     public String name() {
-        return lock.name();
+        return lock().name();
     }
 
     @Override
     public long fencingToken() {
-        return ticket + 1;
+        return ticket() + 1;
     }
 
     @Override
     public boolean isHeld() {
-        return state() == HELD && session.isOpen() && lock.generation() == generation;
+        return state() == HELD && session().isOpen() && lock().generation() == generation;
     }
 
     @Override
     public void close() {
         if (state() == HELD) {
-            lock.release(this);
+            lock().release(this);
         }
     }
 
     /** {@link #close} if nobody waits; false, and it stays held, when somebody does. */
     boolean closeAlone() {
-        return state() != HELD || lock.releaseIfAlone(this);
+        return state() != HELD || lock().releaseIfAlone(this);
     }
 
     @Override
     public String toString() {
         return "HeldLock[%s, token %d, %s]".formatted(name(), fencingToken(), isHeld() ? "held" : "over");
+    }
+
+    /** A ticket that was drawn or taken over beside the short way. */
+    static final class Queued extends Hold {
+        /** Who drew it, and may wait. */
+        final Thread waiter = Thread.currentThread();
+
+        Queued(NodeLock.User user, long ticket, int state, int generation) {
+            super(user, LockWord.heldAlone(ticket), state, generation);
+        }
     }
 }

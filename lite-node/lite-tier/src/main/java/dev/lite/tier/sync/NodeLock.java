@@ -64,12 +64,13 @@ final class NodeLock {
 
     private final String name;
     private final SyncWord word;
+    private final Mapping mapping;
     private final SyncCalls calls;
     private final SyncCounters counters;
 
     /**
-     * The last ticket that was drawn on the short way and held the lock, plus 1. It stays noted after a release that the word
-     * has: nobody asks for a ticket whose turn is over.
+     * {@link LockWord#heldAlone} of the last ticket that was drawn on the short way and held the lock; 0: none. It stays noted
+     * after a release that the word has: nobody asks for a ticket whose turn is over.
      */
     @SuppressWarnings("unused") // through HELD: a volatile store would cost the uncontended path a fence
     private long held;
@@ -81,7 +82,7 @@ final class NodeLock {
     private long guessedWord;
 
     // Guarded by this.
-    private final Map<Long, Hold> claims = new HashMap<>(); // beside the short way: waiting, or holding
+    private final Map<Long, Hold.Queued> claims = new HashMap<>(); // beside the short way: waiting, or holding
     private final TreeSet<Long> givenUp = new TreeSet<>(); // in the queue, and nobody wants them
 
     /** Draws whose ticket is not claimed yet, other than those within an operation on the mapping. */
@@ -99,6 +100,7 @@ final class NodeLock {
     NodeLock(String name, SyncWord word, SyncCalls calls, SyncCounters counters) {
         this.name = name;
         this.word = word;
+        mapping = word.mapping();
         this.calls = calls;
         this.counters = counters;
     }
@@ -120,8 +122,8 @@ final class NodeLock {
     synchronized void lose() {
         generation++;
         HELD.setVolatile(this, 0L);
-        for (Iterator<Hold> all = claims.values().iterator(); all.hasNext(); ) {
-            Hold hold = all.next();
+        for (Iterator<Hold.Queued> all = claims.values().iterator(); all.hasNext(); ) {
+            Hold.Queued hold = all.next();
             if (hold.state() == Hold.HELD) {
                 hold.setState(Hold.OVER);
                 all.remove();
@@ -145,27 +147,35 @@ final class NodeLock {
             this.session = session;
         }
 
+        NodeLock lock() {
+            return NodeLock.this;
+        }
+
+        SessionSync session() {
+            return session;
+        }
+
         HeldLock acquire(Duration patience) {
-            if (!word.isMapped() || tickets != 0) {
-                return acquireBeside(session, Deadline.in(patience));
+            if (tickets != 0 || !mapping.isOneMappedExtent()) {
+                return acquireBeside(this, Deadline.in(patience));
             }
             int since = generation;
             long before;
             try {
-                before = word.mapping().fetchAdd(0, LockWord.DRAW, this);
+                before = mapping.fetchAdd(0, LockWord.DRAW, this);
             } catch (Mapping.NotMappedException e) {
-                return acquireBeside(session, Deadline.in(patience)); // it moves, which is waited for there
+                return acquireBeside(this, Deadline.in(patience)); // it moves, which is waited for there
             }
             if (LockWord.count(before) == 0) {
-                return new Hold(NodeLock.this, session, LockWord.next(before), Hold.HELD, since);
+                return new Hold(this, before + LockWord.DRAW, Hold.HELD, since);
             }
-            Hold hold = new Hold(NodeLock.this, session, LockWord.next(before), Hold.WAITING, since);
+            Hold.Queued hold = new Hold.Queued(this, LockWord.next(before), Hold.WAITING, since);
             enterDrawn(hold);
             return await(hold, Deadline.in(patience));
         }
 
         Optional<HeldLock> tryAcquire() {
-            return NodeLock.this.tryAcquire(session);
+            return NodeLock.this.tryAcquire(this);
         }
 
         /** Within the operation, so the session's end either is seen here or waits until the draw is noted. */
@@ -177,30 +187,30 @@ final class NodeLock {
         @Override
         public void drawn(long before) {
             if (LockWord.count(before) == 0) {
-                hold(LockWord.next(before), session);
+                hold(before + LockWord.DRAW, session);
             } else {
                 drawing.incrementAndGet();
             }
         }
     }
 
-    private void hold(long ticket, SessionSync session) {
+    private void hold(long alone, SessionSync session) {
         if (heldBy != session) {
             heldBy = session;
         }
-        HELD.setRelease(this, ticket + 1);
+        HELD.setRelease(this, alone);
     }
 
     private long held() {
         return (long) HELD.getAcquire(this);
     }
 
-    private HeldLock acquireBeside(SessionSync session, Deadline deadline) {
-        Hold hold = takeOver(session, deadline);
+    private HeldLock acquireBeside(User user, Deadline deadline) {
+        Hold.Queued hold = takeOver(user, deadline);
         if (hold != null) {
             return await(hold, deadline);
         }
-        beginDraw(session);
+        beginDraw(user.session);
         int since = generation;
         boolean drawn = false;
         long before;
@@ -213,12 +223,12 @@ final class NodeLock {
             }
         }
         boolean free = LockWord.count(before) == 0;
-        hold = new Hold(this, session, LockWord.next(before), free ? Hold.HELD : Hold.WAITING, since);
+        hold = new Hold.Queued(user, LockWord.next(before), free ? Hold.HELD : Hold.WAITING, since);
         enterDrawn(hold);
         return free ? hold : await(hold, deadline);
     }
 
-    private void enterDrawn(Hold hold) {
+    private void enterDrawn(Hold.Queued hold) {
         try {
             enter(hold);
         } finally {
@@ -237,15 +247,14 @@ final class NodeLock {
     }
 
     /** Claims a ticket. The session's end comes before, and is seen here, or after, and sees the claim. */
-    private synchronized void enter(Hold hold) {
-        if (!hold.session.isOpen()) {
+    private synchronized void enter(Hold.Queued hold) {
+        if (!hold.session().isOpen()) {
             hold.setState(Hold.OVER);
-            givenUp.add(hold.ticket);
+            givenUp.add(hold.ticket());
             countTickets();
-            throw hold.session.ended();
+            throw hold.session().ended();
         }
-        hold.waiter = Thread.currentThread();
-        claims.put(hold.ticket, hold);
+        claims.put(hold.ticket(), hold);
         countTickets();
     }
 
@@ -257,7 +266,7 @@ final class NodeLock {
      * Goes on with a ticket that somebody here gave up, if it is the last in the queue: so who asks again and again with a
      * short deadline keeps its place, and does not fill the queue.
      */
-    private @Nullable Hold takeOver(SessionSync session, Deadline deadline) {
+    private Hold.@Nullable Queued takeOver(User user, Deadline deadline) {
         synchronized (this) {
             if (givenUp.isEmpty()) {
                 return null;
@@ -265,19 +274,19 @@ final class NodeLock {
         }
         long now = word.fetchAdd(0, deadline);
         synchronized (this) {
-            session.requireOpen();
+            user.session.requireOpen();
             givenUp.headSet(LockWord.turn(now)).clear();
             if (givenUp.isEmpty() || givenUp.last() + 1 != LockWord.next(now)) {
                 countTickets();
                 return null;
             }
-            Hold hold = new Hold(this, session, givenUp.removeLast(), Hold.WAITING, generation);
+            Hold.Queued hold = new Hold.Queued(user, givenUp.removeLast(), Hold.WAITING, generation);
             enter(hold);
             return hold;
         }
     }
 
-    private HeldLock await(Hold hold, Deadline deadline) {
+    private HeldLock await(Hold.Queued hold, Deadline deadline) {
         counters.waited();
         HeldLock held = null;
         try {
@@ -290,7 +299,7 @@ final class NodeLock {
         }
     }
 
-    private HeldLock awaitTurn(Hold hold, Deadline deadline) {
+    private HeldLock awaitTurn(Hold.Queued hold, Deadline deadline) {
         long queueAtNs = System.nanoTime();
         LiteException trouble = null;
         int home = homeMoves;
@@ -323,22 +332,22 @@ final class NodeLock {
             queueAtNs = System.nanoTime() + (trouble == null ? QUEUE_AGAIN.toNanos() : QUEUE_RETRY_NS);
         }
         if (hold.state() != Hold.HELD) {
-            throw hold.session.ended();
+            throw hold.session().ended();
         }
         return hold;
     }
 
     /** Tells the home that somebody waits; returns what went wrong, if it is worth another try. */
-    private @Nullable LiteException queue(Hold hold, Deadline deadline) {
+    private @Nullable LiteException queue(Hold.Queued hold, Deadline deadline) {
         Deadline ofCall = deadline.remaining().compareTo(QUEUE_AGAIN) > 0 ? Deadline.in(QUEUE_AGAIN) : deadline;
         try {
-            switch (calls.queue(word.ref(), hold.ticket, ofCall)) {
+            switch (calls.queue(word.ref(), hold.ticket(), ofCall)) {
                 case QUEUED -> {}
-                case HELD -> turn(hold.ticket);
+                case HELD -> turn(hold.ticket());
                 case PASSED ->
                     throw new LmrUnavailableException(
                             "lock \"%s\": its home took this node for dead and passed ticket %d over"
-                                    .formatted(name, hold.ticket));
+                                    .formatted(name, hold.ticket()));
             }
             return null;
         } catch (LmrUnavailableException e) {
@@ -349,32 +358,32 @@ final class NodeLock {
     }
 
     /** Leaves the queue; false when it is not waiting any more. The home passes the ticket over when its turn comes. */
-    private synchronized boolean giveUp(Hold hold) {
+    private synchronized boolean giveUp(Hold.Queued hold) {
         if (hold.state() != Hold.WAITING) {
             return false;
         }
         hold.setState(Hold.OVER);
-        claims.remove(hold.ticket);
-        givenUp.add(hold.ticket);
+        claims.remove(hold.ticket());
+        givenUp.add(hold.ticket());
         countTickets();
         return true;
     }
 
-    private Optional<HeldLock> tryAcquire(SessionSync session) {
-        session.requireOpen();
+    private Optional<HeldLock> tryAcquire(User user) {
+        user.session.requireOpen();
         if (tickets != 0) {
             return Optional.empty(); // waited for, or held by who waited, at this very node
         }
         drawing.incrementAndGet();
         int since = generation;
         try {
-            Deadline deadline = word.deadline(session.patience());
+            Deadline deadline = word.deadline(user.session.patience());
             long guess = guessedWord;
             for (int tries = 0; tries < TRIES; tries++) {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
                 if (before == guess) {
                     guessedWord = guess + LockWord.DRAW + LockWord.PASS; // once it is released
-                    return Optional.of(holdNow(LockWord.next(guess), session, since));
+                    return Optional.of(holdNow(guess + LockWord.DRAW, user, since));
                 }
                 if (LockWord.count(before) != 0) {
                     break;
@@ -387,13 +396,13 @@ final class NodeLock {
         }
     }
 
-    private Hold holdNow(long ticket, SessionSync session, int since) {
-        hold(ticket, session);
+    private Hold holdNow(long alone, User user, int since) {
+        hold(alone, user.session);
         VarHandle.fullFence(); // the session's end sees the note, or is seen here
-        Hold hold = new Hold(this, session, ticket, Hold.HELD, since);
-        if (!session.isOpen()) {
+        Hold hold = new Hold(user, alone, Hold.HELD, since);
+        if (!user.session.isOpen()) {
             release(hold);
-            throw session.ended();
+            throw user.session.ended();
         }
         return hold;
     }
@@ -405,16 +414,17 @@ final class NodeLock {
         try {
             released = releaseAlone(hold);
             if (!released) {
-                calls.release(word.ref(), hold.ticket, Deadline.in(hold.session.patience()));
+                calls.release(
+                        word.ref(), hold.ticket(), Deadline.in(hold.session().patience()));
             }
         } catch (LiteException e) {
             log.info(
                     "lock {}: its home will find out that ticket {} is released: {}",
                     name,
-                    hold.ticket,
+                    hold.ticket(),
                     e.getMessage());
         } finally {
-            if (!released || hold.waiter != null) {
+            if (!released || hold instanceof Hold.Queued) {
                 forget(hold);
             }
         }
@@ -426,7 +436,7 @@ final class NodeLock {
             return false;
         }
         hold.setState(Hold.OVER);
-        if (hold.waiter != null) {
+        if (hold instanceof Hold.Queued) {
             forget(hold);
         }
         return true;
@@ -434,14 +444,18 @@ final class NodeLock {
 
     /** Releases a lock that nobody waits for; false when somebody does. */
     private boolean releaseAlone(Hold hold) {
-        long alone = LockWord.heldAlone(hold.ticket);
+        long alone = hold.alone();
         long free = alone + LockWord.PASS;
-        return word.testSet(alone, free, word.deadline(hold.session.patience())) == alone;
+        if (mapping.isOneMappedExtent()) {
+            return mapping.testSet(0, alone, free, null)
+                    == alone; // even if it moves meanwhile, with the owner's deadline
+        }
+        return word.testSet(alone, free, word.deadline(hold.session().patience())) == alone;
     }
 
     private synchronized void forget(Hold hold) {
-        HELD.compareAndSet(this, hold.ticket + 1, 0L);
-        claims.remove(hold.ticket, hold);
+        HELD.compareAndSet(this, hold.alone(), 0L);
+        claims.remove(hold.ticket(), hold);
         countTickets();
     }
 
@@ -451,7 +465,7 @@ final class NodeLock {
         if (claim != Claim.UNKNOWN) {
             return claim;
         }
-        word.mapping().awaitOperations(); // it may have been drawn, and not be noted yet
+        mapping.awaitOperations(); // it may have been drawn, and not be noted yet
         return claim(ticket);
     }
 
@@ -460,9 +474,9 @@ final class NodeLock {
             countTickets();
             return Claim.UNKNOWN;
         }
-        Hold hold = claims.get(ticket);
+        Hold.Queued hold = claims.get(ticket);
         if (hold == null) {
-            if (held() == ticket + 1) {
+            if (held() == LockWord.heldAlone(ticket)) {
                 return Claim.TAKEN;
             }
             return drawing.get() > 0 ? Claim.UNDECIDED : Claim.UNKNOWN;
@@ -478,19 +492,19 @@ final class NodeLock {
     /** The word has another home, which knows of nobody who waits: they tell it. */
     synchronized void homeMoved() {
         homeMoves++;
-        for (Hold hold : claims.values()) {
+        for (Hold.Queued hold : claims.values()) {
             LockSupport.unpark(hold.waiter);
         }
     }
 
     /** Ends the waits of a session that has ended. */
     synchronized void endWaits(SessionSync session) {
-        for (Iterator<Hold> all = claims.values().iterator(); all.hasNext(); ) {
-            Hold hold = all.next();
-            if (hold.session == session && hold.state() == Hold.WAITING) {
+        for (Iterator<Hold.Queued> all = claims.values().iterator(); all.hasNext(); ) {
+            Hold.Queued hold = all.next();
+            if (hold.session() == session && hold.state() == Hold.WAITING) {
                 hold.setState(Hold.OVER);
                 all.remove();
-                givenUp.add(hold.ticket);
+                givenUp.add(hold.ticket());
                 LockSupport.unpark(hold.waiter);
             }
         }
@@ -500,16 +514,16 @@ final class NodeLock {
     /** Releases what a session holds that has ended. */
     void releaseAll(SessionSync session) {
         endWaits(session);
-        word.mapping().awaitOperations();
+        mapping.awaitOperations();
         for (long now = held(); now != 0 && heldBy == session; now = held()) {
-            if (isTurnOf(now - 1)) {
-                release(new Hold(this, session, now - 1, Hold.HELD, generation));
+            if (isTurnOf(LockWord.turn(now))) {
+                release(new Hold(user(session), now, Hold.HELD, generation));
             }
             HELD.compareAndSet(this, now, 0L);
         }
         List<Hold> holding = new ArrayList<>();
         synchronized (this) {
-            claims.values().stream().filter(hold -> hold.session == session).forEach(holding::add);
+            claims.values().stream().filter(hold -> hold.session() == session).forEach(holding::add);
         }
         holding.forEach(Hold::close);
     }

@@ -8,11 +8,11 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -49,10 +49,10 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
     private final Map<Long, WordRef> left = new ConcurrentHashMap<>();
 
     private final Thread thread;
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition wanted = lock.newCondition();
-    private boolean waits; // guarded by lock: somebody waits at a home here, or did at the last tick
-    private volatile boolean closed;
+    /** A permit for everybody who began to wait at a home here since the last tick, and one if somebody waited then. */
+    private final Semaphore waits = new Semaphore(0);
+
+    private final CountDownLatch closed = new CountDownLatch(1);
 
     /**
      * @param self this node's id
@@ -141,7 +141,7 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
     public SyncCalls.Place queue(int node, WordRef ref, long ticket) {
         SyncCalls.Place place = home(ref).queue(node, ticket);
         if (place == SyncCalls.Place.QUEUED) {
-            somebodyWaits();
+            waits.release();
         }
         return place;
     }
@@ -161,7 +161,7 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
     public SyncCalls.Standing arrive(int node, WordRef ref, long round, int parties, long party) {
         SyncCalls.Standing standing = barrierHome(ref).arrive(node, round, parties, party);
         if (standing.stage() == SyncCalls.Stage.WAITS) {
-            somebodyWaits();
+            waits.release();
         }
         return standing;
     }
@@ -246,16 +246,6 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
         }
     }
 
-    private void somebodyWaits() {
-        lock.lock();
-        try {
-            waits = true;
-            wanted.signal();
-        } finally {
-            lock.unlock();
-        }
-    }
-
     private void run() {
         while (awaitTick()) {
             boolean any = false;
@@ -266,7 +256,7 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
                 any |= tick(home::isWaitedFor, home::tick);
             }
             if (any) {
-                somebodyWaits();
+                waits.release();
             }
         }
     }
@@ -280,7 +270,7 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
         } catch (LiteException e) {
             log.debug("a lock or barrier is not looked after any more: {}", e.getMessage()); // its word moves
         } catch (RuntimeException e) {
-            if (!closed) {
+            if (closed.getCount() > 0) {
                 log.error("looking after a lock or barrier failed; going on", e);
             }
         }
@@ -289,33 +279,20 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
 
     /** Waits until somebody waits, and then for one tick; false when the service is closed. */
     private boolean awaitTick() {
-        lock.lock();
         try {
-            while (!waits && !closed) {
-                wanted.await();
-            }
-            waits = false;
-            for (long left = TICK_NS; left > 0 && !closed; ) {
-                left = wanted.awaitNanos(left);
-            }
-            return !closed;
+            waits.acquire();
+            waits.drainPermits(); // one tick is for all of them
+            return !closed.await(TICK_NS, TimeUnit.NANOSECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // nobody interrupts this thread but a dying process
             return false;
-        } finally {
-            lock.unlock();
         }
     }
 
     /** Ends the background thread. The sessions were closed before; a call that comes now finds its word unmapped. */
     @Override
     public void close() {
-        lock.lock();
-        try {
-            closed = true;
-            wanted.signalAll();
-        } finally {
-            lock.unlock();
-        }
+        closed.countDown();
+        waits.release();
     }
 }

@@ -472,7 +472,8 @@ class EveryOperationTest {
 
     @Test
     void anLmrThatNobodyMadeAtANodeThatIsNotThereCannotBeMapped() {
-        assertThatThrownBy(() -> memory.map(7L << 53, Permission.READ)).isInstanceOf(NodeUnreachableException.class);
+        assertThatThrownBy(() -> memory.map(7L << 53, Set.of(Permission.READ), Waits.seconds(2)))
+                .isInstanceOf(NodeUnreachableException.class);
     }
 
     @Test

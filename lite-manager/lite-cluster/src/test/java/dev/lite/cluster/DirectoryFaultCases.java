@@ -1,0 +1,125 @@
+package dev.lite.cluster;
+
+import static dev.lite.cluster.ClusterDirectoryContract.DEADLINE;
+import static dev.lite.cluster.ClusterDirectoryContract.advert;
+import static dev.lite.cluster.ClusterDirectoryContract.bytes;
+import static dev.lite.cluster.ClusterDirectoryContract.namesOf;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.ClusterUnavailableException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+
+/** Registrations that expire, and a directory that goes away. */
+interface DirectoryFaultCases extends DirectoryCases {
+
+    @Test
+    default void anExpiredRegistrationIsMadeAgainWithALargerIncarnation() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        RecordingListener told = new RecordingListener();
+        one.addListener(told);
+        NodeRecord before = one.register(advert("a"), DEADLINE);
+
+        expire(one);
+
+        Waits.until("it is registered again", () -> !told.registeredAgain.isEmpty());
+        NodeRecord after = told.registeredAgain.getFirst();
+        assertThat(after.id()).isEqualTo(before.id());
+        assertThat(after.incarnation()).isGreaterThan(before.incarnation());
+        assertThat(told.lostAndFound).first().isEqualTo("lost");
+        assertThat(other.nodesNow(DEADLINE)).containsExactly(after);
+        Waits.until("others see it", () -> other.nodes().equals(List.of(after)));
+    }
+
+    @Test
+    default void nobodyIsRegisteredAnewBeforeItHasGivenUpWhatItHad() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        CountDownLatch lost = new CountDownLatch(1);
+        CountDownLatch givenUp = new CountDownLatch(1);
+        one.addListener(new DirectoryListener() {
+            @Override
+            public void registrationLost() {
+                lost.countDown();
+                await(givenUp);
+            }
+        });
+        NodeRecord before = one.register(advert("a"), DEADLINE);
+
+        expire(one);
+        await(lost);
+
+        LockSupport.parkNanos(Waits.scaled(Duration.ofMillis(200)).toNanos());
+        assertThat(other.nodesNow(DEADLINE)).isEmpty();
+        givenUp.countDown();
+        Waits.until("it is there", () -> !other.nodesNow(DEADLINE).isEmpty());
+        assertThat(other.nodesNow(DEADLINE).getFirst().incarnation()).isGreaterThan(before.incarnation());
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(DEADLINE.toNanos(), TimeUnit.NANOSECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError("interrupted", e);
+        }
+    }
+
+    @Test
+    default void whileTheDirectoryIsAwayCallsFailAtOnceAndAfterwardsEverythingIsBackByItself() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        RecordingListener told = new RecordingListener();
+        one.addListener(told);
+        NodeRecord node = one.register(advert("a"), DEADLINE);
+        one.create("kept", bytes("x"), DEADLINE);
+        Waits.until("the node is heard of", () -> one.nodes().equals(List.of(node)));
+
+        stopDirectory();
+        Waits.until("it is told", () -> told.availability.contains(false));
+
+        assertThat(one.isAvailable()).isFalse();
+        assertThat(one.nodes()).containsExactly(node);
+        long startNs = System.nanoTime();
+        for (Callable<?> call : List.<Callable<?>>of(
+                () -> one.create("b", bytes("x"), DEADLINE),
+                () -> one.read("kept", DEADLINE),
+                () -> one.compareAndSet("kept", 0, bytes("x"), DEADLINE),
+                () -> one.delete("kept", 0, DEADLINE),
+                () -> one.names("", 1, DEADLINE),
+                () -> one.epochNow(DEADLINE),
+                () -> one.acknowledge(node, 1, DEADLINE),
+                () -> one.nodesNow(DEADLINE))) {
+            assertThatThrownBy(call::call).isInstanceOf(ClusterUnavailableException.class);
+        }
+        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(Waits.seconds(1));
+
+        startDirectory();
+
+        Waits.until("both are back", () -> one.isAvailable() && other.isAvailable());
+        // Listeners are told on their own thread, after the state that they are told of.
+        Waits.until("it is told of both", () -> told.availability.getLast());
+        assertThat(told.availability).endsWith(false, true);
+        assertThat(other.read("kept", DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("x"));
+        Waits.until("the node is there", () -> namesOf(other.nodesNow(DEADLINE)).equals(List.of("a")));
+    }
+
+    @Test
+    default void aClosedDirectorySaysSo() {
+        ClusterDirectory one = open();
+        one.create("a", bytes("x"), DEADLINE);
+        one.close();
+        one.close();
+
+        assertThat(one.isAvailable()).isFalse();
+        assertThatThrownBy(() -> one.read("a", DEADLINE))
+                .isInstanceOf(ClusterUnavailableException.class)
+                .hasMessageContaining("closed");
+    }
+}

@@ -1,0 +1,158 @@
+package dev.lite.cluster;
+
+import static dev.lite.cluster.ClusterDirectoryContract.DEADLINE;
+import static dev.lite.cluster.ClusterDirectoryContract.RACERS;
+import static dev.lite.cluster.ClusterDirectoryContract.advert;
+import static dev.lite.cluster.ClusterDirectoryContract.race;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.NodeUnreachableException;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** Who is registered, as what, and who is told. */
+interface MembershipCases extends DirectoryCases {
+
+    private static NodeAdvert holding(String name, int id) {
+        return new NodeAdvert(name, id, "host", 1 << 20, Map.of());
+    }
+
+    @Test
+    default void aNodeIsSeenByEverySessionFromItsRegistrationToItsEnd() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        RecordingListener told = new RecordingListener();
+        other.addListener(told);
+
+        NodeRecord registered = one.register(advert("a"), DEADLINE);
+
+        assertThat(registered)
+                .isEqualTo(new NodeRecord(
+                        "a", 0, registered.incarnation(), "host-of-a/boot", 1 << 20, Map.of("shm", "/x/a")));
+        assertThat(other.nodesNow(DEADLINE)).containsExactly(registered);
+        Waits.until("the join is told", () -> told.lastNodes().equals(List.of("a")));
+        assertThat(other.nodes()).containsExactly(registered);
+
+        one.close();
+
+        Waits.until("the leave is told", () -> told.lastNodes().isEmpty());
+        assertThat(other.nodesNow(DEADLINE)).isEmpty();
+        assertThat(other.nodes()).isEmpty();
+    }
+
+    @Test
+    default void aListenerThatComesLateIsToldTheNodesThatAreThere() {
+        ClusterDirectory one = open();
+        one.register(advert("a"), DEADLINE);
+        Waits.until("the node is heard of", () -> !one.nodes().isEmpty());
+        RecordingListener late = new RecordingListener();
+
+        one.addListener(late);
+
+        Waits.until("the node is told", () -> late.lastNodes().equals(List.of("a")));
+    }
+
+    @Test
+    default void aListenerThatThrowsDoesNotKeepOthersFromBeingTold() {
+        ClusterDirectory one = open();
+        one.addListener(new DirectoryListener() {
+            @Override
+            public void nodesChanged(List<NodeRecord> nodes) {
+                throw new IllegalStateException("thrown by a test");
+            }
+        });
+        RecordingListener told = new RecordingListener();
+        one.addListener(told);
+
+        one.register(advert("a"), DEADLINE);
+
+        Waits.until("the node is told", () -> told.lastNodes().equals(List.of("a")));
+    }
+
+    @Test
+    default void nodesOfDifferentNamesGetDifferentIdsAndAreListedInTheirOrder() {
+        List<NodeRecord> registered = race(racer -> open().register(advert("node-" + (RACERS - racer)), DEADLINE));
+
+        assertThat(registered.stream().map(NodeRecord::id))
+                .containsExactlyInAnyOrderElementsOf(
+                        IntStream.range(0, RACERS).boxed().toList());
+        assertThat(open().nodesNow(DEADLINE).stream().map(NodeRecord::id))
+                .containsExactlyElementsOf(IntStream.range(0, RACERS).boxed().toList());
+    }
+
+    @Test
+    default void aNodeThatComesBackHasItsIdAndALargerIncarnation() {
+        open().register(advert("other"), DEADLINE);
+        ClusterDirectory first = open();
+        NodeRecord before = first.register(advert("a"), DEADLINE);
+        first.close();
+        ClusterDirectory between = open();
+        between.register(advert("between"), DEADLINE);
+
+        NodeRecord after = open().register(holding("a", before.id()), DEADLINE);
+
+        assertThat(after.id()).isEqualTo(before.id()).isEqualTo(1);
+        assertThat(after.incarnation()).isGreaterThan(before.incarnation());
+    }
+
+    @Test
+    default void aHeldIdIsKeptOrRefused() {
+        NodeRecord held = open().register(holding("a", 7), DEADLINE);
+        assertThat(held.id()).isEqualTo(7);
+
+        assertThatThrownBy(() -> open().register(holding("b", 7), DEADLINE))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessageContaining("\"b\"")
+                .hasMessageContaining("id 7")
+                .hasMessageContaining("\"a\"");
+        NodeRecord other = open().register(advert("c"), DEADLINE);
+        assertThatThrownBy(() -> open().register(holding("c", 9), DEADLINE))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessageContaining("id 9")
+                .hasMessageContaining("id " + other.id());
+        assertThatThrownBy(() -> open().register(holding("d", 1024), DEADLINE))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("1024")
+                .hasMessageContaining("1023");
+    }
+
+    @Test
+    default void anIdThatIsAskedForFirstIsTheOneOfTheRegistration() {
+        ClusterDirectory one = open();
+        assertThat(one.claimId("a", 3, DEADLINE)).isEqualTo(3);
+        assertThat(one.claimId("b", NodeAdvert.NO_ID, DEADLINE)).isZero();
+        assertThat(one.claimId("b", NodeAdvert.NO_ID, DEADLINE)).isZero();
+        assertThat(one.nodesNow(DEADLINE)).isEmpty();
+
+        assertThat(one.register(advert("a"), DEADLINE).id()).isEqualTo(3);
+        assertThatThrownBy(() -> one.claimId("c", 3, DEADLINE)).isInstanceOf(NodeUnreachableException.class);
+        assertThatThrownBy(() -> one.claimId("c/d", NodeAdvert.NO_ID, DEADLINE))
+                .isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
+    default void aSecondNodeOfALiveNameIsRefusedWithTheHostOfTheFirst() {
+        NodeRecord first = open().register(advert("a"), DEADLINE);
+        ClusterDirectory second = open();
+
+        assertThatThrownBy(() -> second.register(advert("a"), Waits.seconds(2)))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessageContaining("\"a\"")
+                .hasMessageContaining("host-of-a");
+        assertThat(second.nodesNow(DEADLINE)).containsExactly(first);
+        assertThat(second.register(advert("b"), DEADLINE).id()).isEqualTo(1);
+    }
+
+    @Test
+    default void oneDirectoryRegistersOneNode() {
+        ClusterDirectory one = open();
+        one.register(advert("a"), DEADLINE);
+
+        assertThatThrownBy(() -> one.register(advert("b"), DEADLINE))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("\"a\"");
+    }
+}

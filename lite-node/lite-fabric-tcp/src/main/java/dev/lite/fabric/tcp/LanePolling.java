@@ -1,0 +1,294 @@
+package dev.lite.fabric.tcp;
+
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricHandler;
+import dev.lite.os.Epoll;
+import dev.lite.os.OsException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The lanes of the connected endpoints: receives what came on them, and sends acknowledgements and signs of life. A lane that
+ * brought something lately is looked at in every poll; the others when the system says that there is something.
+ *
+ * <p>Used by the poll role only, but for {@link #all}.
+ */
+final class LanePolling {
+    /** For how many polls after its last byte a lane is looked at without asking the system first. */
+    private static final int WARM_POLLS = 64;
+    /** While lanes are warm, the system is asked about the cold ones at every so manieth poll. */
+    private static final int COLD_EVERY = 8;
+    /** What a lane may bring in one turn, in bytes; then it is another one's. */
+    private static final long TURN_BYTES = 256 << 10;
+    /** How long acknowledgements of immediates may wait for a frame to ride on, while somebody polls. */
+    private static final long RIDE_NS = 20_000;
+    /** A peer is asked for a sign of life after one silent part of its time, and given up after all of them. */
+    static final int TICKS = 3;
+
+    private final FabricHandler handler;
+    /** All of them. Waited at by the poll role only, and then for no time. */
+    private final Epoll sockets;
+
+    private final int peerTimeoutMs;
+
+    /** The connected endpoints' lanes; replaced, never changed, so that a handler may close what is being polled. */
+    private Watched[] watched = {};
+
+    /** The same lanes. Written by the poll role. */
+    private volatile Lane[] lanes = {};
+
+    /** By key. */
+    private final List<@Nullable Watched> byKey = new ArrayList<>();
+
+    private final ArrayDeque<Integer> freeKeys = new ArrayDeque<>();
+    private int first;
+    private int polls;
+    private boolean more;
+
+    /** Whether this poll received anything. */
+    private boolean served;
+
+    /** Since when an acknowledgement waits for a frame to ride on; 0 for none. */
+    private long ridingSinceNs;
+
+    /** A lane and whose it is. */
+    private record Watched(TcpEndpoint endpoint, Lane lane, String peer) {}
+
+    /** @param sockets stays the caller's; every lane is watched there */
+    LanePolling(FabricHandler handler, Epoll sockets, int peerTimeoutMs) {
+        this.handler = handler;
+        this.sockets = sockets;
+        this.peerTimeoutMs = peerTimeoutMs;
+    }
+
+    /** Begins to poll the lanes of an endpoint. */
+    void watch(TcpEndpoint endpoint, Link link) {
+        var added = link.lanes();
+        var now = Arrays.copyOf(watched, watched.length + added.length);
+        for (int i = 0; i < added.length; i++) {
+            var one = new Watched(endpoint, added[i], link.peer());
+            now[watched.length + i] = one;
+            var free = freeKeys.poll();
+            int key = free == null ? byKey.size() : free;
+            if (free == null) {
+                byKey.add(one);
+            } else {
+                byKey.set(key, one);
+            }
+            added[i].warm = WARM_POLLS;
+            added[i].watch(key);
+        }
+        watched = now;
+        lanes = lanes(now);
+    }
+
+    private static Lane[] lanes(Watched[] watched) {
+        return Arrays.stream(watched).map(Watched::lane).toArray(Lane[]::new);
+    }
+
+    /** Ends that. */
+    void unwatch(TcpEndpoint endpoint) {
+        var left = new ArrayList<Watched>(watched.length);
+        for (var one : watched) {
+            if (one.endpoint() != endpoint) {
+                left.add(one);
+            } else {
+                byKey.set(one.lane().key(), null);
+                freeKeys.add(one.lane().key());
+            }
+        }
+        watched = left.toArray(Watched[]::new);
+        lanes = lanes(watched);
+    }
+
+    /**
+     * Receives what there is, and says what was done for peers.
+     *
+     * @param limit how many completions and immediates may be handed to the handler
+     * @return how many were
+     */
+    int poll(int limit, long nowNs) {
+        more = false;
+        served = false;
+        int handed = pollLanes(limit);
+        if (served || ridingSinceNs != 0) {
+            acknowledge(nowNs);
+        }
+        return handed;
+    }
+
+    /** Whether anything came in the last {@link #poll}, also if there was nothing in it to hand to the handler. */
+    boolean served() {
+        return served;
+    }
+
+    /** Whether the last {@link #poll} left something that the sockets do not show. */
+    boolean hasMore() {
+        return more;
+    }
+
+    /** Whether an acknowledgement waits for a frame to ride on. */
+    boolean isRiding() {
+        return ridingSinceNs != 0;
+    }
+
+    /** Every lane that is polled; not to be changed. Any thread. */
+    Lane[] all() {
+        return lanes;
+    }
+
+    private int pollLanes(int limit) {
+        int handed = 0;
+        // Not the field: a handler may change it.
+        var all = watched;
+        boolean warm = false;
+        first = first + 1 < all.length ? first + 1 : 0;
+        for (int i = 0; i < all.length; i++) {
+            int turn = first + i;
+            var one = all[turn < all.length ? turn : turn - all.length];
+            if (one.lane().warm > 0) {
+                warm = true;
+                one.lane().outbound.writable();
+                handed += poll(one, limit - handed);
+            }
+        }
+        if (!warm || ++polls % COLD_EVERY == 0) {
+            handed += pollCold(limit - handed);
+        }
+        return handed;
+    }
+
+    /** Asks the system what there is. */
+    private int pollCold(int limit) {
+        int handed = 0;
+        int ready = sockets.await(0);
+        for (int i = 0; i < ready; i++) {
+            int key = (int) sockets.key(i);
+            var one = key < byKey.size() ? byKey.get(key) : null;
+            if (one == null) {
+                continue;
+            }
+            if (sockets.isWritable(i)) {
+                one.lane().outbound.writable();
+            }
+            if (sockets.isReadable(i) && one.lane().warm == 0) {
+                one.lane().warm = WARM_POLLS;
+                handed += poll(one, limit - handed);
+            }
+        }
+        return handed;
+    }
+
+    private int poll(Watched one, int limit) {
+        var lane = one.lane();
+        var endpoint = one.endpoint();
+        var inbound = lane.inbound;
+        if (endpoint.end() != null) {
+            // Nothing more is told; its end is on its way.
+            lane.more = false;
+            lane.warm = 0;
+            return 0;
+        }
+        long before = inbound.received();
+        boolean worked = false;
+        int handed = 0;
+        try {
+            lane.more = true;
+            while (handed < limit && inbound.received() - before < TURN_BYTES) {
+                var step = inbound.step();
+                worked |= step != Inbound.Step.IDLE;
+                switch (step) {
+                    case IDLE -> {
+                        lane.more = false;
+                        limit = 0;
+                    }
+                    case PROGRESS -> {}
+                    case COMPLETED -> {
+                        handed++;
+                        handler.completed(endpoint, inbound.context());
+                    }
+                    case REFUSED -> {
+                        handed++;
+                        handler.failed(endpoint, inbound.context(), FabricError.REFUSED);
+                    }
+                    case IMMEDIATE -> {
+                        handed++;
+                        handler.immediate(endpoint, inbound.immediate());
+                    }
+                }
+            }
+        } catch (OsException | WireException e) {
+            lane.more = false;
+            endpoint.lost("peer %s: %s".formatted(one.peer(), e.getMessage()), FabricError.FLUSHED);
+        }
+        more |= lane.more;
+        if (lane.more || worked) {
+            served = true;
+            lane.warm = WARM_POLLS;
+        } else {
+            lane.warm--;
+        }
+        return handed;
+    }
+
+    /**
+     * Says what was done: of writes at once, of immediates a little later, since an answer will probably go the same way and says it,
+     * too.
+     */
+    private void acknowledge(long now) {
+        boolean tooLong = ridingSinceNs != 0 && now - ridingSinceNs > RIDE_NS;
+        boolean riding = false;
+        for (var one : watched) {
+            var lane = one.lane();
+            if (lane.inbound.takePinged()) {
+                lane.outbound.acknowledge(true);
+            } else if (lane.inbound.takePromptly() || tooLong) {
+                lane.outbound.acknowledge(false);
+            } else {
+                riding |= lane.outbound.owesAcknowledgement();
+            }
+        }
+        if (!riding) {
+            ridingSinceNs = 0;
+        } else if (ridingSinceNs == 0) {
+            ridingSinceNs = now == 0 ? 1 : now;
+        }
+    }
+
+    /** Before the poll role sleeps. */
+    void acknowledgeAll() {
+        for (var one : watched) {
+            one.lane().outbound.acknowledge(false);
+        }
+        ridingSinceNs = 0;
+    }
+
+    /** After a pause: what a peer sent and then took back by a reset is not carried out. */
+    void dropReset() {
+        for (var one : watched) {
+            if (one.lane().isReset()) {
+                one.endpoint().lost("peer %s: it reset the connection".formatted(one.peer()), FabricError.FLUSHED);
+                one.lane().inbound.close();
+            }
+        }
+    }
+
+    /** Looks for peers that are silent for too long; {@value #TICKS} times in the time that a peer has. */
+    void tick() {
+        for (var one : watched) {
+            int silent = one.lane().tick();
+            if (silent >= TICKS) {
+                one.endpoint()
+                        .lost(
+                                "peer %s was silent for %d ms (%s)"
+                                        .formatted(one.peer(), peerTimeoutMs, TcpOptions.PEER_TIMEOUT_MS),
+                                FabricError.TIMED_OUT);
+            } else if (silent > 0) {
+                one.lane().outbound.ping();
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+package dev.lite.tier.node;
+
+import static dev.lite.tier.node.LiteNodeContract.DATA;
+import static dev.lite.tier.node.LiteNodeContract.allocated;
+import static dev.lite.tier.node.LiteNodeContract.atRest;
+import static dev.lite.tier.node.LiteNodeContract.awaitRest;
+import static dev.lite.tier.node.LiteNodeContract.bytes;
+import static dev.lite.tier.node.LiteNodeContract.read;
+import static dev.lite.tier.node.LiteNodeContract.shared;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.Lifetime;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrExistsException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.api.SessionLostException;
+import dev.lite.tier.testing.Effort;
+import dev.lite.tier.testing.Waits;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** Names, rights and the ends of LMRs and of sessions. */
+interface LifeCases extends NodeCases {
+
+    @Test
+    default void anotherPrincipalMayDoWhatTheDefaultAllowsAndNoMore() {
+        TestCluster cluster = cluster(2);
+        LtMemory alice = cluster.node(0).attach("alice").memory();
+        LtMemory bob = cluster.node(1).attach("bob").memory();
+        alice.malloc(LmrSpec.of(64).withName("readable").withDefaultPermissions(Permission.READ));
+        alice.malloc(LmrSpec.of(64).withName("private"));
+        bob.map("readable", Permission.READ).read(0, new byte[64]);
+        assertThatExceptionOfType(LmrPermissionException.class)
+                .isThrownBy(() -> bob.map("readable", Permission.READ, Permission.WRITE))
+                .withMessageContaining("LMR \"readable\": principal \"bob\" may [READ]")
+                .withMessageContaining("WRITE");
+        assertThatThrownBy(() -> bob.map("private", Permission.READ))
+                .isInstanceOf(LmrPermissionException.class)
+                .hasMessageContaining("may do nothing");
+        assertThatThrownBy(() -> bob.map("readable", Permission.READ).free())
+                .isInstanceOf(LmrPermissionException.class);
+        assertThatThrownBy(() -> bob.map("readable", Permission.READ).extents())
+                .isInstanceOf(LmrPermissionException.class);
+        // A principal is the same at every node.
+        cluster.node(1)
+                .attach("alice")
+                .memory()
+                .map("private", Permission.MASTER)
+                .free();
+        assertThatThrownBy(() -> alice.map("private", Permission.READ)).isInstanceOf(LmrNotFoundException.class);
+    }
+
+    @Test
+    default void aTakenUnknownOrFreedNameAndAnUnknownNodeAreNamed() {
+        TestCluster cluster = cluster(3);
+        long[] rest = atRest(cluster);
+        LtMemory memory = cluster.attach(0).memory();
+        LmrHandle first = memory.malloc(shared(100, "a"));
+        assertThatExceptionOfType(LmrExistsException.class)
+                .isThrownBy(() -> cluster.attach(1).memory().malloc(shared(100, "a")))
+                .withMessage("the name \"a\" belongs to another LMR");
+        assertThatExceptionOfType(LmrNotFoundException.class)
+                .isThrownBy(() -> memory.map("b", Permission.READ))
+                .withMessage("there is no LMR of the name \"b\"");
+        assertThatExceptionOfType(NodeUnreachableException.class)
+                .isThrownBy(() -> memory.malloc(LmrSpec.of(1).withPlacement(Placement.on("n9"))))
+                .withMessage("node \"n9\" is no live node of cluster \"c\"; live are [n0, n1, n2]");
+        first.free();
+        assertThatThrownBy(() -> memory.map("a", Permission.READ)).isInstanceOf(LmrNotFoundException.class);
+        LmrHandle second = memory.malloc(shared(200, "a"));
+        assertThat(second.id()).isNotEqualTo(first.id());
+        assertThatThrownBy(() -> first.read(0, new byte[1])).isInstanceOf(LmrFreedException.class);
+        second.free();
+        awaitRest(cluster, rest);
+    }
+
+    @Test
+    default void freeTellsEveryMapperAndGivesEveryByteBack() {
+        TestCluster cluster = cluster(3);
+        long[] rest = atRest(cluster);
+        LmrHandle master =
+                cluster.attach(0).memory().malloc(shared(6 << 20, "big").withPlacement(Placement.spread()));
+        LmrHandle one = cluster.attach(1).memory().map("big", DATA[0], DATA);
+        LmrHandle two = cluster.attach(2).memory().map("big", DATA[0], DATA);
+        one.write(0, bytes(new Random(1), 6 << 20));
+        assertThat(allocated(cluster, 0, 1, 2))
+                .isGreaterThanOrEqualTo(Arrays.stream(rest).sum() + (6 << 20));
+        master.free();
+        for (LmrHandle handle : List.of(master, one, two)) {
+            assertThatThrownBy(() -> handle.read(0, new byte[1]))
+                    .isInstanceOf(LmrFreedException.class)
+                    .hasMessageContaining("LMR \"big\"");
+            assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(LmrFreedException.class);
+            handle.unmap();
+        }
+        awaitRest(cluster, rest);
+        for (int node = 0; node < 3; node++) {
+            assertThat(cluster.node(node).usage().handles()).isZero();
+        }
+        // What it held shows to nobody.
+        LmrHandle next = cluster.attach(2).memory().malloc(LmrSpec.of(6 << 20).withPlacement(Placement.spread()));
+        assertThat(Arrays.equals(read(next, 0, 6 << 20), new byte[6 << 20])).isTrue();
+    }
+
+    @Test
+    default void theEndOfASessionFreesItsLmrsAndUnmapsItsHandlesOnly() {
+        TestCluster cluster = cluster(3);
+        long[] rest = atRest(cluster);
+        Lite lite = cluster.attach(0);
+        LmrHandle own = lite.memory().malloc(LmrSpec.of(100_000).withPlacement(Placement.spread()));
+        LmrHandle named = lite.memory().malloc(shared(1000, "ends").withLifetime(Lifetime.SESSION));
+        LmrHandle stays = lite.memory().malloc(shared(1000, "stays"));
+        LmrHandle mapper = cluster.attach(1).memory().map("ends", Permission.READ);
+        stays.write(0, new byte[] {42});
+        lite.close();
+        lite.close();
+        assertThat(lite.isOpen()).isFalse();
+        for (LmrHandle handle : List.of(own, named, stays)) {
+            assertThatThrownBy(() -> handle.read(0, new byte[1])).isInstanceOf(SessionLostException.class);
+        }
+        assertThatThrownBy(() -> lite.memory().malloc(LmrSpec.of(1))).isInstanceOf(SessionLostException.class);
+        assertThatThrownBy(() -> lite.memory().map("stays", Permission.READ)).isInstanceOf(SessionLostException.class);
+        Waits.until("the mapper is told", () -> {
+            try {
+                mapper.read(0, new byte[1]);
+                return false;
+            } catch (LmrFreedException e) {
+                return true;
+            }
+        });
+        Lite other = cluster.attach(2);
+        assertThat(read(other.memory().map("stays", Permission.READ), 0, 1)).containsExactly(42);
+        other.memory().map("stays", Permission.MASTER).free();
+        awaitRest(cluster, rest);
+        assertThat(cluster.node(0).usage().sessions()).isZero();
+    }
+
+    @Test
+    default void theEndOfASessionWithManyLmrsGivesAllOfThemBack() {
+        TestCluster cluster = cluster(3);
+        long[] rest = atRest(cluster);
+        Lite lite = cluster.attach(0);
+        for (int count = 0; count < Effort.times(2_000); count++) {
+            lite.memory().malloc(LmrSpec.of(64).withPlacement(Placement.on("n" + count % 3)));
+        }
+        lite.close();
+        awaitRest(cluster, rest);
+    }
+
+    @Test
+    default void withoutTheDirectoryNamesAreUnavailableAndHandlesGoOn() {
+        TestCluster cluster = cluster(3);
+        long[] rest = atRest(cluster);
+        LtMemory memory = cluster.attach(0).memory();
+        LmrHandle handle = memory.malloc(shared(100_000, "x").withPlacement(Placement.spread()));
+        LmrHandle mapper = cluster.attach(1).memory().map("x", DATA[0], DATA);
+        for (int node = 0; node < 3; node++) {
+            cluster.directory(node).setAvailable(false);
+        }
+        handle.write(0, bytes(new Random(1), 100_000));
+        assertThat(Arrays.equals(read(mapper, 0, 100_000), read(handle, 0, 100_000)))
+                .isTrue();
+        mapper.fetchAdd(50_000, 1);
+        assertThatThrownBy(() -> memory.malloc(shared(1, "y"))).isInstanceOf(ClusterUnavailableException.class);
+        assertThatThrownBy(() -> memory.map("x", Permission.READ)).isInstanceOf(ClusterUnavailableException.class);
+        // Anonymous ones need no directory.
+        memory.malloc(LmrSpec.of(1000)).free();
+        memory.malloc(LmrSpec.of(10_000).withPlacement(Placement.on("n2"))).free();
+        for (int node = 0; node < 3; node++) {
+            cluster.directory(node).setAvailable(true);
+        }
+        memory.malloc(shared(1, "y")).free();
+        handle.free();
+        awaitRest(cluster, rest);
+    }
+}

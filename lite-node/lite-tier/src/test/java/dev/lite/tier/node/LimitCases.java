@@ -1,0 +1,109 @@
+package dev.lite.tier.node;
+
+import static dev.lite.tier.node.LiteNodeContract.atRest;
+import static dev.lite.tier.node.LiteNodeContract.awaitRest;
+import static dev.lite.tier.node.LiteNodeContract.shared;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.tier.testing.Waits;
+import org.junit.jupiter.api.Test;
+
+/** Limits, and what a refused call leaves: nothing. */
+interface LimitCases extends NodeCases {
+
+    @Test
+    default void handlesOfASessionAndBytesOfAnLmrAreLimited() {
+        TestCluster cluster = cluster(0);
+        LiteNode node = cluster.start(cluster.config("n0").withLimits(new LiteNodeConfig.Limits(1_000_000, 3, 0, 8)));
+        LtMemory memory = node.attach("app").memory();
+        assertThatExceptionOfType(LimitExceededException.class)
+                .isThrownBy(() -> memory.malloc(LmrSpec.of(1_000_001)))
+                .withMessageContaining("1000001 bytes is asked for; the limit is 1000000 (lite.node.limits.lmr-size)");
+        // Freed, unmapped and refused ones do not count.
+        for (int count = 0; count < 10; count++) {
+            memory.malloc(shared(100, "again")).free();
+            memory.malloc(LmrSpec.of(100)).unmap();
+            assertThatThrownBy(() -> memory.map("nothing", Permission.READ)).isInstanceOf(LmrNotFoundException.class);
+        }
+        memory.malloc(shared(100, "x"));
+        memory.map("x", Permission.READ);
+        LmrHandle third = memory.map("x", Permission.READ);
+        assertThatExceptionOfType(LimitExceededException.class)
+                .isThrownBy(() -> memory.map("x", Permission.READ))
+                .withMessageContaining("has 3 handles; the limit is 3 (lite.node.limits.handles-per-session)");
+        assertThatThrownBy(() -> memory.malloc(LmrSpec.of(1))).isInstanceOf(LimitExceededException.class);
+        third.unmap();
+        memory.map("x", Permission.READ);
+        node.attach("app").memory().map("x", Permission.READ);
+    }
+
+    @Test
+    default void handlesThatAMasterElsewhereFreedDoNotCountAgainstTheLimit() {
+        TestCluster cluster = cluster(1);
+        LiteNode mapper = cluster.start(cluster.config("n1").withLimits(new LiteNodeConfig.Limits(1_000_000, 3, 0, 8)));
+        cluster.awaitConnections();
+        LtMemory memory = mapper.attach("app").memory();
+        for (int count = 0; count < 10; count++) {
+            LmrHandle master = cluster.attach(0).memory().malloc(shared(64, "again"));
+            memory.map("again", Permission.READ);
+            master.free();
+        }
+        assertThat(mapper.usage().handles()).isZero();
+    }
+
+    @Test
+    default void aMallocThatFailsOnTheThirdNodeGivesBackWhatTheOthersGave() {
+        TestCluster cluster = cluster(3);
+        long[] rest = atRest(cluster);
+        LmrHandle filler = cluster.attach(2)
+                .memory()
+                .malloc(LmrSpec.of(cluster.node(2).usage().freeBytes() - (1 << 20)));
+        long[] filled = atRest(cluster);
+        assertThatExceptionOfType(LimitExceededException.class)
+                .isThrownBy(() -> cluster.attach(0)
+                        .memory()
+                        .malloc(shared(30 << 20, "big").withPlacement(Placement.spread())))
+                .withMessageContaining("node n2 has ")
+                .withMessageContaining("bytes free");
+        awaitRest(cluster, filled);
+        assertThatThrownBy(() -> cluster.attach(0).memory().map("big", Permission.READ))
+                .isInstanceOf(LmrNotFoundException.class);
+        filler.free();
+        cluster.attach(0)
+                .memory()
+                .malloc(shared(30 << 20, "big").withPlacement(Placement.spread()))
+                .free();
+        awaitRest(cluster, rest);
+    }
+
+    @Test
+    default void aFullNodeNamesItsFigures() {
+        TestCluster cluster = cluster(1);
+        LiteNode.Usage usage = cluster.node(0).usage();
+        assertThatExceptionOfType(LimitExceededException.class)
+                .isThrownBy(() -> cluster.attach(0).memory().malloc(LmrSpec.of(usage.freeBytes() + 1)))
+                .withMessageContaining("node n0 has ")
+                .withMessageContaining("bytes free of ");
+        assertThatThrownBy(() -> cluster.attach(0).memory().malloc(LmrSpec.of(1L << 40)))
+                .isInstanceOf(LimitExceededException.class)
+                .hasMessageContaining("node n0: ")
+                .hasMessageContaining("; its arena has ");
+        assertThatThrownBy(() -> cluster.attach(0).memory().malloc(LmrSpec.of(Long.MAX_VALUE)))
+                .isInstanceOf(LimitExceededException.class);
+        assertThatThrownBy(() -> cluster.attach(0)
+                        .memory()
+                        .malloc(LmrSpec.of(Long.MAX_VALUE).withPlacement(Placement.on("n0"))))
+                .isInstanceOf(LimitExceededException.class);
+        Waits.until("nothing stays taken", () -> cluster.node(0).usage().reclaiming() == 0);
+        assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(usage.allocatedBytes());
+    }
+}

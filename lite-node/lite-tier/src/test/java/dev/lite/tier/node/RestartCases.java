@@ -1,0 +1,221 @@
+package dev.lite.tier.node;
+
+import static dev.lite.tier.node.LiteNodeContract.DATA;
+import static dev.lite.tier.node.LiteNodeContract.bytes;
+import static dev.lite.tier.node.LiteNodeContract.read;
+import static dev.lite.tier.node.LiteNodeContract.shared;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.LtMemory;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.api.SessionLostException;
+import dev.lite.tier.memory.ArenaException;
+import dev.lite.tier.testing.Effort;
+import dev.lite.tier.testing.Waits;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+/** Nodes that stop, come back, or cannot start. */
+interface RestartCases extends NodeCases {
+
+    @Test
+    default void aRestartedNodeKeepsEveryByteOfItsArenaAndMappersGoOn() {
+        TestCluster cluster = cluster(3);
+        byte[] data = bytes(new Random(3), 900_000);
+        LmrHandle master =
+                cluster.attach(0).memory().malloc(shared(900_000, "kept").withPlacement(Placement.spread()));
+        LmrHandle mapper = cluster.attach(1).memory().map("kept", DATA[0], DATA);
+        master.write(0, data);
+        long before = cluster.node(2).usage().allocatedBytes();
+        cluster.stop("n2");
+        cluster.start("n2");
+        assertThat(cluster.node(2).usage().allocatedBytes()).isEqualTo(before);
+        cluster.awaitConnections();
+        assertThat(Arrays.equals(read(mapper, 0, 900_000), data)).isTrue();
+        mapper.write(17, new byte[] {1, 2, 3});
+        LmrHandle again = cluster.attach(2).memory().map("kept", DATA[0], DATA);
+        assertThat(read(again, 17, 3)).containsExactly(1, 2, 3);
+        assertThat(again.fetchAdd(0, 1)).isEqualTo(mapper.fetchAdd(0, 1) - 1);
+        master.free();
+        assertThatThrownBy(() -> again.read(0, new byte[1])).isInstanceOf(LmrFreedException.class);
+        Waits.until("its memory is free", () -> cluster.node(2).usage().allocatedBytes() < before);
+    }
+
+    @Test
+    default void anLmrOfANodeThatCameBackWithANewArenaIsUnavailableAndNeverSomebodyElses() throws IOException {
+        TestCluster cluster = cluster(3);
+        LmrHandle master = cluster.attach(0).memory().malloc(shared(64, "lost").withPlacement(Placement.on("n2")));
+        LmrHandle mapper = cluster.attach(1).memory().map("lost", DATA[0], DATA);
+        LmrHandle elsewhere =
+                cluster.attach(0).memory().malloc(shared(64, "safe").withPlacement(Placement.on("n1")));
+        mapper.write(0, new byte[] {1});
+        cluster.stop("n2");
+        Files.delete(cluster.arenas().resolve("c").resolve("n2").resolve("arena"));
+        cluster.start("n2");
+        cluster.awaitConnections();
+        for (LmrHandle handle : List.of(master, mapper)) {
+            assertThatExceptionOfType(LmrUnavailableException.class)
+                    .isThrownBy(() -> handle.read(0, new byte[1]))
+                    .withMessageContaining("LMR \"lost\"")
+                    .withMessageContaining("node n2 came back with a new arena");
+            assertThatThrownBy(() -> handle.write(0, new byte[1])).isInstanceOf(LmrUnavailableException.class);
+        }
+        elsewhere.write(0, new byte[] {5});
+        // The place belongs to somebody else by now.
+        LmrHandle next = cluster.attach(2).memory().malloc(LmrSpec.of(64));
+        next.write(0, new byte[] {9});
+        for (int node = 0; node < 3; node++) {
+            Lite lite = cluster.attach(node);
+            assertThatThrownBy(() -> lite.memory().map("lost", Permission.READ))
+                    .as("mapping it at node %d", node)
+                    .isInstanceOf(LmrUnavailableException.class);
+        }
+        assertThat(next.id()).isNotEqualTo(master.id());
+        mapper.unmap();
+        master.unmap();
+    }
+
+    @Test
+    default void idsAreNeverUsedAgainAlsoNotByANodeWithANewArena() throws IOException {
+        TestCluster cluster = cluster(1);
+        Set<Long> ids = new HashSet<>();
+        for (int life = 0; life < 3; life++) {
+            LtMemory memory = cluster.attach(0).memory();
+            for (int count = 0; count < 5; count++) {
+                assertThat(ids.add(memory.malloc(LmrSpec.of(8)).id())).isTrue();
+            }
+            cluster.stop("n0");
+            if (life == 1) {
+                Files.delete(cluster.arenas().resolve("c").resolve("n0").resolve("arena"));
+            }
+            cluster.start("n0");
+        }
+    }
+
+    /** Everything that can be called is called while each of the nodes is closed; nothing crashes, hangs or is untyped. */
+    @Test
+    default void closingANodeWhileOthersOperateEndsEveryCallWithATypedException() {
+        for (int round = 0; round < 3; round++) {
+            closeUnderLoad("n" + round);
+        }
+    }
+
+    private void closeUnderLoad(String closing) {
+        TestCluster cluster = impatientCluster().start(3);
+        AtomicBoolean over = new AtomicBoolean();
+        ConcurrentLinkedQueue<Throwable> wrong = new ConcurrentLinkedQueue<>();
+        AtomicLong done = new AtomicLong();
+        LmrHandle shared =
+                cluster.attach(0).memory().malloc(shared(300_000, "s").withPlacement(Placement.spread()));
+        List<Thread> threads = new ArrayList<>();
+        for (int index = 0; index < 3; index++) {
+            Lite lite = cluster.attach(index);
+            LmrHandle mine = lite.memory().map("s", DATA[0], DATA);
+            threads.add(loop(over, wrong, done, () -> mine.write(0, new byte[200_000])));
+            threads.add(loop(over, wrong, done, () -> mine.fetchAdd(8, 1)));
+            threads.add(loop(
+                    over,
+                    wrong,
+                    done,
+                    () -> lite.memory()
+                            .malloc(LmrSpec.of(50_000).withPlacement(Placement.spread()), Waits.seconds(1))
+                            .free()));
+            threads.add(loop(
+                    over,
+                    wrong,
+                    done,
+                    () -> lite.memory().malloc(LmrSpec.of(64)).free()));
+            threads.add(loop(
+                    over,
+                    wrong,
+                    done,
+                    () -> lite.memory()
+                            .map("s", Set.of(Permission.READ), Waits.seconds(1))
+                            .unmap()));
+        }
+        Waits.until("it is busy", () -> done.get() > Effort.times(300));
+        cluster.stop(closing);
+        over.set(true);
+        threads.forEach(Waits::join);
+        assertThat(wrong).isEmpty();
+        assertThat(shared.size()).isEqualTo(300_000);
+        cluster.close();
+        try {
+            for (int node = 0; node < 3; node++) {
+                Files.deleteIfExists(
+                        cluster.arenas().resolve("c").resolve("n" + node).resolve("arena"));
+            }
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static Thread loop(
+            AtomicBoolean over, ConcurrentLinkedQueue<Throwable> wrong, AtomicLong done, Runnable operation) {
+        return Thread.ofPlatform().start(() -> {
+            while (!over.get()) {
+                try {
+                    operation.run();
+                    done.incrementAndGet();
+                } catch (LiteException e) {
+                    Thread.onSpinWait();
+                } catch (RuntimeException | Error e) {
+                    wrong.add(e);
+                    return;
+                }
+            }
+        });
+    }
+
+    @Test
+    default void aClosedNodeRefusesEveryCallAndLeavesNothingWhenItIsNotRetained() {
+        TestCluster cluster = cluster(0);
+        LiteNode node = cluster.start(cluster.config("n0").withArena(root().resolve("gone"), false));
+        Lite lite = node.attach("app");
+        LmrHandle handle = lite.memory().malloc(LmrSpec.of(8));
+        cluster.stop("n0");
+        node.close();
+        assertThat(root().resolve("gone")).doesNotExist();
+        assertThatThrownBy(() -> handle.read(0, new byte[8])).isInstanceOf(SessionLostException.class);
+        assertThatThrownBy(() -> lite.memory().malloc(LmrSpec.of(8))).isInstanceOf(SessionLostException.class);
+        Lite late = node.attach("late");
+        assertThatThrownBy(() -> late.memory().malloc(LmrSpec.of(8))).isInstanceOf(SessionLostException.class);
+    }
+
+    @Test
+    default void aNodeThatCannotStartSaysWhyAndLeavesTheOthersAlone() {
+        TestCluster cluster = cluster(2);
+        assertThatThrownBy(() -> cluster.start("n1"))
+                .isInstanceOf(ArenaException.class)
+                .hasMessageContaining("runs already on this host");
+        LiteNodeConfig elsewhere =
+                cluster.in("n1", root().resolve("run-elsewhere")).withArena(root().resolve("elsewhere"), false);
+        assertThatThrownBy(() -> cluster.start(elsewhere))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessageContaining("n1");
+        assertThat(root().resolve("elsewhere")).doesNotExist();
+        cluster.awaitConnections();
+        LmrHandle handle = cluster.attach(0).memory().malloc(LmrSpec.of(64).withPlacement(Placement.on("n1")));
+        handle.write(0, new byte[] {1});
+    }
+}
