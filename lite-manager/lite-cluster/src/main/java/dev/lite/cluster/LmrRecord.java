@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param state whether it may be mapped
  * @param size bytes
  * @param chunkShift binary logarithm of the chunk's bytes
+ * @param owner the principal that made it, whose memory it counts as wherever it lies; empty for the tier's own
  * @param defaultPermissions bits of {@link dev.lite.api.Permission} for every principal without a grant
  * @param grants principal → bits
  * @param shares one for every node that holds chunks, in the order of dealing
@@ -36,12 +37,16 @@ public record LmrRecord(
         State state,
         long size,
         int chunkShift,
+        String owner,
         int defaultPermissions,
         Map<String, Integer> grants,
         List<Share> shares,
         @Nullable Move move) {
 
-    private static final int FORMAT_VERSION = 1;
+    private static final int FORMAT_VERSION = 2;
+
+    /** The same without an owner. Such records are read, not written. */
+    private static final int FORMAT_VERSION_WITHOUT_OWNER = 1;
 
     /** The life of an LMR. */
     public enum State {
@@ -116,7 +121,7 @@ public record LmrRecord(
         }
     }
 
-    /** Of an LMR that does not move. */
+    /** Of an LMR that is no principal's and does not move. */
     public LmrRecord(
             long id,
             State state,
@@ -125,7 +130,7 @@ public record LmrRecord(
             int defaultPermissions,
             Map<String, Integer> grants,
             List<Share> shares) {
-        this(id, state, size, chunkShift, defaultPermissions, grants, shares, null);
+        this(id, state, size, chunkShift, "", defaultPermissions, grants, shares, null);
     }
 
     /** How many chunks the LMR has. */
@@ -140,17 +145,17 @@ public record LmrRecord(
 
     /** The same record in another state, without a move. */
     public LmrRecord withState(State newState) {
-        return new LmrRecord(id, newState, size, chunkShift, defaultPermissions, grants, shares);
+        return new LmrRecord(id, newState, size, chunkShift, owner, defaultPermissions, grants, shares, null);
     }
 
     /** The same record with other grants. */
     public LmrRecord withGrants(Map<String, Integer> newGrants) {
-        return new LmrRecord(id, state, size, chunkShift, defaultPermissions, newGrants, shares, move);
+        return new LmrRecord(id, state, size, chunkShift, owner, defaultPermissions, newGrants, shares, move);
     }
 
     /** The same record at the beginning of a move. */
     public LmrRecord withMove(Move newMove) {
-        return new LmrRecord(id, State.MOVING, size, chunkShift, defaultPermissions, grants, shares, newMove);
+        return new LmrRecord(id, State.MOVING, size, chunkShift, owner, defaultPermissions, grants, shares, newMove);
     }
 
     /** The same record after its move. */
@@ -158,7 +163,8 @@ public record LmrRecord(
         if (move == null) {
             throw new IllegalStateException("LMR %d does not move".formatted(id));
         }
-        return new LmrRecord(id, State.LIVE, size, move.chunkShift(), defaultPermissions, grants, move.shares());
+        return new LmrRecord(
+                id, State.LIVE, size, move.chunkShift(), owner, defaultPermissions, grants, move.shares(), null);
     }
 
     /**
@@ -174,6 +180,7 @@ public record LmrRecord(
             out.writeByte(state.number);
             out.writeLong(size);
             out.writeByte(chunkShift);
+            out.writeUTF(owner);
             out.writeInt(defaultPermissions);
             out.writeInt(grants.size());
             for (String principal : grants.keySet().stream().sorted().toList()) {
@@ -228,8 +235,9 @@ public record LmrRecord(
     public static LmrRecord decode(byte[] bytes) {
         try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {
             int version = in.readUnsignedByte();
-            if (version != FORMAT_VERSION) {
-                throw new IOException("format version %d, this program reads %d".formatted(version, FORMAT_VERSION));
+            if (version != FORMAT_VERSION && version != FORMAT_VERSION_WITHOUT_OWNER) {
+                throw new IOException("format version %d, this program reads %d and %d"
+                        .formatted(version, FORMAT_VERSION_WITHOUT_OWNER, FORMAT_VERSION));
             }
             if (bytes.length < Integer.BYTES
                     || new DataInputStream(new ByteArrayInputStream(bytes, bytes.length - Integer.BYTES, Integer.BYTES))
@@ -237,18 +245,19 @@ public record LmrRecord(
                             != (int) crc(bytes, bytes.length - Integer.BYTES)) {
                 throw new IOException("checksum");
             }
-            return readFields(in, bytes.length);
+            return readFields(in, bytes.length, version != FORMAT_VERSION_WITHOUT_OWNER);
         } catch (IOException e) {
             throw new IllegalArgumentException(
                     "%d bytes are no LMR record: %s".formatted(bytes.length, e.getMessage()), e);
         }
     }
 
-    private static LmrRecord readFields(DataInputStream in, int length) throws IOException {
+    private static LmrRecord readFields(DataInputStream in, int length, boolean withOwner) throws IOException {
         long id = in.readLong();
         State state = State.of(in.readUnsignedByte());
         long size = in.readLong();
         int chunkShift = in.readUnsignedByte();
+        String owner = withOwner ? in.readUTF() : "";
         int defaults = in.readInt();
         Map<String, Integer> grants = new LinkedHashMap<>();
         for (int left = count(in, length); left > 0; left--) {
@@ -258,7 +267,7 @@ public record LmrRecord(
         Move move = state == State.MOVING
                 ? new Move(in.readInt(), in.readLong(), in.readUnsignedByte(), readShares(in, length))
                 : null;
-        return new LmrRecord(id, state, size, chunkShift, defaults, grants, shares, move);
+        return new LmrRecord(id, state, size, chunkShift, owner, defaults, grants, shares, move);
     }
 
     private static List<Share> readShares(DataInputStream in, int length) throws IOException {

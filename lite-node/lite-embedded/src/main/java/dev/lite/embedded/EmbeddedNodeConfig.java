@@ -59,19 +59,46 @@ public record EmbeddedNodeConfig(
     /** As a node of this name of that cluster. */
     public EmbeddedNodeConfig joining(String zookeeperOfCluster, String newCluster, String newName) {
         return new EmbeddedNodeConfig(
-                newCluster, newName, zookeeperOfCluster, arenaDirectory, arenaBytes, deadline, fabric, require, secret, credentials);
+                newCluster,
+                newName,
+                zookeeperOfCluster,
+                arenaDirectory,
+                arenaBytes,
+                deadline,
+                fabric,
+                require,
+                secret,
+                credentials);
     }
 
     /** Over this fabric, or {@code auto}; with the cluster's secret, or null. */
     public EmbeddedNodeConfig withFabric(String newFabric, @Nullable String newSecret) {
         return new EmbeddedNodeConfig(
-                cluster, name, zookeeper, arenaDirectory, arenaBytes, deadline, newFabric, require, newSecret, credentials);
+                cluster,
+                name,
+                zookeeper,
+                arenaDirectory,
+                arenaBytes,
+                deadline,
+                newFabric,
+                require,
+                newSecret,
+                credentials);
     }
 
     /** Not without this fabric, nor with a less preferred one in its place; null: with what there is. */
     public EmbeddedNodeConfig requiring(@Nullable String newRequire) {
         return new EmbeddedNodeConfig(
-                cluster, name, zookeeper, arenaDirectory, arenaBytes, deadline, fabric, newRequire, secret, credentials);
+                cluster,
+                name,
+                zookeeper,
+                arenaDirectory,
+                arenaBytes,
+                deadline,
+                fabric,
+                newRequire,
+                secret,
+                credentials);
     }
 
     /** As this user of ZooKeeper; null: as nobody. */

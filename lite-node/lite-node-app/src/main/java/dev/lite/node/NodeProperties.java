@@ -1,5 +1,6 @@
 package dev.lite.node;
 
+import dev.lite.client.protocol.SessionArea;
 import dev.lite.cluster.process.HostName;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.PrincipalPolicy;
@@ -36,6 +37,7 @@ import org.springframework.util.unit.DataSize;
  *     once. What has not moved is kept in the memory file.
  * @param orphanGrace For how long memory must belong to no LMR until it is freed; longer than any allocation or move takes.
  * @param spins How often a waiting thread looks before it sleeps.
+ * @param session Memory that the node shares with each application.
  */
 @ConfigurationProperties("lite.node")
 record NodeProperties(
@@ -52,7 +54,8 @@ record NodeProperties(
         @DefaultValue("10s") Duration deadline,
         @DefaultValue("30s") Duration drainTimeout,
         @DefaultValue("10m") Duration orphanGrace,
-        @DefaultValue Spins spins) {
+        @DefaultValue Spins spins,
+        @DefaultValue Session session) {
 
     private static final int OCTAL = 8;
     private static final int MODE_MAX = 0777;
@@ -79,13 +82,26 @@ record NodeProperties(
      * @param nodes How many nodes the cluster may have; a node's id is below it. Fixed when the arena is made.
      * @param sessions How many applications may be attached at once.
      * @param requestsPerSession How many control requests of one application may be under way at once.
+     * @param bytesPerPrincipal How much of this node's memory the LMRs of one principal may take, whichever node they were made
+     *     at. Default: no limit but the memory.
      */
     record Limits(
             @Nullable DataSize lmrSize,
             @DefaultValue("1048576") int handlesPerSession,
             @DefaultValue("64") int nodes,
             @DefaultValue("256") int sessions,
-            @DefaultValue("16") int requestsPerSession) {}
+            @DefaultValue("16") int requestsPerSession,
+            @Nullable DataSize bytesPerPrincipal) {
+
+        private static long bytes(@Nullable DataSize size) {
+            return size == null ? Long.MAX_VALUE : size.toBytes();
+        }
+
+        private LiteNodeConfig.Limits toConfig(int extents) {
+            return new LiteNodeConfig.Limits(
+                    bytes(lmrSize), handlesPerSession, extents, nodes, bytes(bytesPerPrincipal));
+        }
+    }
 
     /**
      * Who an application is. All that is given must fit.
@@ -109,6 +125,31 @@ record NodeProperties(
      * @param session Of the thread that serves an application.
      */
     record Spins(@Nullable Integer poll, @Nullable Integer session) {}
+
+    /**
+     * Memory that the node shares with each application: slots times window size, once all of it was used.
+     *
+     * @param slots How many operations of one application may be under way at once; further ones wait. 1 to 64.
+     * @param windowSize How much one of them transfers in one step, a multiple of 4KB up to 16MB. Less than 64KB is also the limit
+     *     of a call's request and reply.
+     */
+    record Session(
+            @DefaultValue("64") int slots,
+            @DefaultValue("64KB") DataSize windowSize) {
+        private SessionArea toArea() {
+            if (slots < 1 || slots > SessionArea.SLOTS_MAX) {
+                throw new IllegalArgumentException(
+                        "lite.node.session.slots is %d; it must be 1 to %d".formatted(slots, SessionArea.SLOTS_MAX));
+            }
+            long window = windowSize.toBytes();
+            if (window < 1 || window > SessionArea.WINDOW_BYTES_MAX || window % SessionArea.PAGE_BYTES != 0) {
+                throw new IllegalArgumentException(
+                        "lite.node.session.window-size is %s; it must be a multiple of %d bytes up to %d"
+                                .formatted(windowSize, SessionArea.PAGE_BYTES, SessionArea.WINDOW_BYTES_MAX));
+            }
+            return new SessionArea(slots, (int) window);
+        }
+    }
 
     /**
      * The fabric tcp.
@@ -256,8 +297,6 @@ record NodeProperties(
         if (chosen.contains("rdma")) {
             options.put("rdma", rdma.toOptions(rdmaSecret()));
         }
-        long lmrBytesMax =
-                limits.lmrSize() == null ? Long.MAX_VALUE : limits.lmrSize().toBytes();
         return new LiteNodeConfig(
                 cluster,
                 nodeName(),
@@ -265,7 +304,7 @@ record NodeProperties(
                 arena.size().toBytes(),
                 arena.retain(),
                 runDirectory.toAbsolutePath(),
-                new LiteNodeConfig.Limits(lmrBytesMax, limits.handlesPerSession(), arena.extents(), limits.nodes()),
+                limits.toConfig(arena.extents()),
                 deadline,
                 spins.poll() == null ? LiteNodeConfig.pollSpinsDefault() : spins.poll(),
                 options);
@@ -276,6 +315,7 @@ record NodeProperties(
         SessionServerConfig config = SessionServerConfig.of(path.toAbsolutePath())
                 .withSocketMode(mode())
                 .withPolicy(policy())
+                .withArea(session.toArea())
                 .withLimits(limits.sessions(), limits.handlesPerSession(), limits.requestsPerSession());
         return spins.session() == null ? config : config.withSpins(spins.session());
     }

@@ -3,6 +3,7 @@ package dev.lite.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.client.protocol.SessionArea;
 import dev.lite.os.PeerCredentials;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.PrincipalPolicy;
@@ -11,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -65,6 +67,9 @@ class NodePropertiesTest {
                 Map.entry("lite.node.limits.nodes", "8"),
                 Map.entry("lite.node.limits.sessions", "9"),
                 Map.entry("lite.node.limits.requests-per-session", "3"),
+                Map.entry("lite.node.limits.bytes-per-principal", "2MB"),
+                Map.entry("lite.node.session.slots", "5"),
+                Map.entry("lite.node.session.window-size", "1MB"),
                 Map.entry("lite.node.deadline", "3s"),
                 Map.entry("lite.node.spins.poll", "11"),
                 Map.entry("lite.node.tcp.bind", "::1"),
@@ -83,7 +88,7 @@ class NodePropertiesTest {
                         64 << 20,
                         false,
                         Path.of("/r"),
-                        new LiteNodeConfig.Limits(1 << 20, 7, 1000, 8),
+                        new LiteNodeConfig.Limits(1 << 20, 7, 1000, 8, 2 << 20),
                         Duration.ofSeconds(3),
                         11,
                         Map.of(
@@ -108,7 +113,27 @@ class NodePropertiesTest {
         assertThat(sessions.handlesMax()).isEqualTo(7);
         assertThat(sessions.requestsMax()).isEqualTo(3);
         assertThat(sessions.spins()).isEqualTo(12);
+        assertThat(sessions.area()).isEqualTo(new SessionArea(5, 1 << 20));
         assertThat(properties.fabrics()).containsExactly("shm", "tcp");
+    }
+
+    @Test
+    void theMemoryOfASessionIsCheckedByTheNamesOfItsProperties() {
+        SessionServerConfig unsaid = bind(Map.of()).toSessionConfig();
+        assertThat(unsaid.area())
+                .isEqualTo(SessionServerConfig.of(unsaid.socket()).area());
+        assertRefused("lite.node.session.slots", "65", "lite.node.session.slots is 65; it must be 1 to 64");
+        for (String size : List.of("0B", "5000B", "20MB", "8GB")) {
+            assertRefused("lite.node.session.window-size", size, "a multiple of 4096 bytes up to 16777216");
+        }
+    }
+
+    private void assertRefused(String property, String value, String message) {
+        NodeProperties properties = bind(Map.of(property, value));
+        assertThatThrownBy(properties::toSessionConfig)
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining(property)
+                .hasMessageContaining(message);
     }
 
     @Test

@@ -78,7 +78,9 @@ class OperatorOrdersTest {
                 lite("rebalance");
                 Set<String> used = new HashSet<>();
                 handles.forEach(handle -> used.addAll(nodes(handle)));
-                assertThat(used).as("where the LMRs lie after it").containsExactlyInAnyOrder("node-1", "node-2", "node-3");
+                assertThat(used)
+                        .as("where the LMRs lie after it")
+                        .containsExactlyInAnyOrder("node-1", "node-2", "node-3");
 
                 orderByRest("/api/lmrs/shop%2Fcounters/move", "{\"node\": \"node-3\"}");
                 until("it has moved", () -> nodes(handles.getFirst()).equals(Set.of("node-3")));
@@ -89,7 +91,9 @@ class OperatorOrdersTest {
                     assertThat(nodes(handle)).doesNotContain("node-3");
                     byte[] found = new byte[BYTES];
                     handle.read(0, found);
-                    assertThat(Arrays.equals(found, content)).as("every byte of " + handle).isTrue();
+                    assertThat(Arrays.equals(found, content))
+                            .as("every byte of " + handle)
+                            .isTrue();
                 }
             }
         }
@@ -125,7 +129,9 @@ class OperatorOrdersTest {
             process.destroyForcibly();
         }
         String printed = Files.readString(output);
-        assertThat(process.exitValue()).as("%s: %s", List.of(arguments), printed).isZero();
+        assertThat(process.exitValue())
+                .as("%s: %s", List.of(arguments), printed)
+                .isZero();
         return printed;
     }
 
@@ -138,7 +144,8 @@ class OperatorOrdersTest {
                     .build();
             HttpResponse<String> response = client.send(request, HttpResponse.BodyHandlers.ofString());
             assertThat(response.statusCode()).as(response.body()).isEqualTo(202);
-            URI order = URI.create(manager).resolve(response.headers().firstValue("Location").orElseThrow());
+            URI order = URI.create(manager)
+                    .resolve(response.headers().firstValue("Location").orElseThrow());
             until("the order is done", () -> state(client, order).contains("\"DONE\""));
         }
     }

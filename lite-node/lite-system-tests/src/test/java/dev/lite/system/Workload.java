@@ -520,7 +520,8 @@ final class Workload implements AutoCloseable {
             AtomicLong value = new AtomicLong();
             inTime("read under the lock", () -> value.set(readWord(memory())));
             if (!locked.allows(value.get())) {
-                report("the word under the lock is %d for token %d; it must be %s".formatted(value.get(), token, locked));
+                report("the word under the lock is %d for token %d; it must be %s"
+                        .formatted(value.get(), token, locked));
             }
             Runnable action = inside.getAndSet(null);
             if (action != null) {

@@ -14,7 +14,10 @@ public interface HeldLock extends AutoCloseable {
     /** Whether it is still held: not released, and the session not lost. */
     boolean isHeld();
 
-    /** {@code LT_unlock}: passes the lock to who waits longest. A second call does nothing. */
+    /**
+     * {@code LT_unlock}: passes the lock to who waits longest. A second call does nothing, nor does one after the lock was lost.
+     * Does not wait for the next holder.
+     */
     @Override
     void close();
 }

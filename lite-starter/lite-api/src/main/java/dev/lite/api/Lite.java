@@ -11,10 +11,13 @@ import org.jspecify.annotations.Nullable;
  * A session with this host's node ({@code LT_join} of the paper's Table 1). Open it with {@link #attach}, or let the
  * Spring Boot starter inject it. Closing it gives back every handle and frees the LMRs whose lifetime is
  * {@link Lifetime#SESSION}.
+ *
+ * <p>Any thread may call any method, here and on what comes from here. When the session has ended, everything that needs the
+ * node throws {@link SessionLostException}.
  */
 public interface Lite extends AutoCloseable {
 
-    /** Memory: malloc, map and the handles. */
+    /** Memory: malloc, map and the handles. The same object at every call, as are the next two. */
     LtMemory memory();
 
     /** Calls and messages. */
@@ -26,7 +29,12 @@ public interface Lite extends AutoCloseable {
     /** The name of the node this session is attached to. */
     String nodeName();
 
-    /** The cluster's live nodes, as this session's node sees them now. */
+    /**
+     * The cluster's live nodes, as this session's node sees them now, by their ids.
+     *
+     * @throws SessionLostException when the session has ended
+     * @throws LiteTimeoutException when the node did not answer within the session's deadline
+     */
     List<NodeInfo> nodes();
 
     /** Whether the session is up. A session that lost its node is not; its handles throw {@link SessionLostException}. */
@@ -38,7 +46,10 @@ public interface Lite extends AutoCloseable {
      */
     CompletionStage<String> ended();
 
-    /** Ends the session. A second call does nothing. */
+    /**
+     * Ends the session: what waits in it ends with {@link SessionLostException}, its locks pass on, its servers and ports
+     * close. Its memory is freed in the background where nodes do not answer at once. A second call does nothing.
+     */
     @Override
     void close();
 

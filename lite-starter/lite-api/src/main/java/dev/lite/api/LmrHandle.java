@@ -15,12 +15,16 @@ import org.jspecify.annotations.Nullable;
  * threads' reads and writes of the same bytes; single aligned 64-bit words are atomic only through {@link #fetchAdd} and
  * {@link #testSet}.
  *
- * <p><b>Ownership.</b> A segment or array passed in is used during the call only.
+ * <p><b>Ownership.</b> A segment or array passed in is used during the call only, unless the method is an asynchronous one.
+ *
+ * <p><b>Waiting.</b> Every method waits at most for the session's deadline. When one that changes bytes throws something else
+ * than a refusal (bounds, permission), the change may have taken place, whole or in part.
  *
  * <p><b>Errors.</b> Every data method throws {@link LmrBoundsException} when any byte would lie outside the LMR (nothing
  * is transferred then), {@link LmrPermissionException} when the handle was not mapped with the needed permission,
  * {@link LmrFreedException} when the LMR was freed or this handle unmapped, {@link LmrUnavailableException} when a node
- * that holds a part of the range is lost, and {@link LiteTimeoutException} when the session's deadline passed.
+ * that holds a part of the range is lost, {@link LiteTimeoutException} when the session's deadline passed, and {@link
+ * SessionLostException} when the session has ended.
  */
 public interface LmrHandle extends AutoCloseable {
 
@@ -83,7 +87,7 @@ public interface LmrHandle extends AutoCloseable {
     CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices);
 
     /**
-     * {@code LT_memset}: sets {@code length} bytes from {@code offset} on to {@code value}, on every node that holds some of
+     * {@code LT_memset}: sets {@code length} bytes (0 does nothing) from {@code offset} on to {@code value}, on every node that holds some of
      * them by that node itself. Needs {@link Permission#WRITE}.
      */
     void memset(long offset, long length, byte value);
@@ -109,6 +113,8 @@ public interface LmrHandle extends AutoCloseable {
     /**
      * Where the bytes lie, in the order of their offsets, neighbours on the same node joined. Needs
      * {@link Permission#MASTER}: only a master knows the places of an LMR (paper §4.1).
+     *
+     * @throws LmrPermissionException when this is not a master's handle
      */
     List<Extent> extents();
 
@@ -117,7 +123,11 @@ public interface LmrHandle extends AutoCloseable {
      * mapped already lose what it may not do any more before this returns. Several principals may be masters. Needs
      * {@link Permission#MASTER}.
      *
+     * @param principal the name of an application in the nodes' configuration; it need not be known anywhere yet
      * @throws LmrPermissionException when this is not a master's handle, or the LMR would be left without a master
+     * @throws ClusterUnavailableException when the LMR has a name and the directory cannot be reached
+     * @throws NodeUnreachableException when it has none and the node that made it does not answer
+     * @throws LiteTimeoutException when a mapper did not follow until the deadline; the grant stands all the same
      */
     void grant(String principal, Set<Permission> permissions);
 
@@ -131,21 +141,34 @@ public interface LmrHandle extends AutoCloseable {
      * up to their deadline, and no byte written before or during it is lost. Needs {@link Permission#MASTER}.
      *
      * @param node the node's name
-     * @throws LimitExceededException when that node has not enough free memory; the LMR stays where it is
+     * @throws LmrPermissionException when this is not a master's handle
+     * @throws LimitExceededException when that node has not enough free memory, or not for this principal; the LMR stays where
+     *     it is
      * @throws NodeUnreachableException when it is not a live node, or does not answer
+     * @throws LmrUnavailableException when another master changed the LMR meanwhile; it stays where it is
+     * @throws ClusterUnavailableException when the LMR has a name and the directory cannot be reached
+     * @throws LiteTimeoutException when it was not done until the deadline; it is undone, or done, in the background
      */
     void moveTo(String node);
 
     /**
      * {@code LT_unmap}: gives the handle back. The LMR stays. Operations of other threads that are under way end first.
-     * A second call does nothing.
+     * A second call does nothing, nor does one after the LMR was freed or the session has ended.
+     *
+     * @throws LiteTimeoutException when such operations have not ended until the deadline; the handle is good for nothing more
      */
     void unmap();
 
     /**
      * {@code LT_free}: ends the LMR for everybody. Every process that has it mapped is told, and the memory is used again
      * only after nobody can touch it any more (a mapper that does not answer delays the reuse, not this call's callers
-     * elsewhere). Needs {@link Permission#MASTER}.
+     * elsewhere). Returns when the memory is free, or at the deadline, when the rest is done in the background. Needs {@link
+     * Permission#MASTER}.
+     *
+     * @throws LmrPermissionException when this is not a master's handle
+     * @throws LmrFreedException when it was freed before
+     * @throws ClusterUnavailableException when the LMR has a name and the directory cannot be reached
+     * @throws NodeUnreachableException when it has none and the node that made it does not answer
      */
     void free();
 

@@ -11,12 +11,13 @@ public interface LtBarrier {
     int parties();
 
     /**
-     * {@code LT_barrier}: arrives and waits for the others.
+     * {@code LT_barrier}: arrives and waits for the others. Each call is one party: threads of one session may be several.
      *
      * @return the number of this round, from 0 on, the same at all parties
      * @throws BarrierBrokenException when a party died, or gave up at its deadline, before all had arrived; whoever comes
      *     afterwards begins a new round
      * @throws LiteTimeoutException when the others had not arrived until the deadline; the round is broken for them
+     * @throws SessionLostException when the session has ended; the round is broken for the others
      */
     long await(Duration deadline);
 }

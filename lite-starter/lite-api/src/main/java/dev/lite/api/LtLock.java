@@ -24,6 +24,10 @@ public interface LtLock {
      */
     HeldLock acquire(Duration deadline);
 
-    /** Acquires the lock if it is free now and nobody waits for it. */
+    /**
+     * Acquires the lock if it is free now and nobody waits for it.
+     *
+     * @throws LmrUnavailableException when the node that holds the lock's word is lost
+     */
     Optional<HeldLock> tryAcquire();
 }

@@ -4,7 +4,12 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;
 
-/** The memory half of LITE's interface (paper Table 1, §4). Every method may be called by any number of threads. */
+/**
+ * The memory half of LITE's interface (paper Table 1, §4). Every method may be called by any number of threads, blocks at most
+ * until its deadline, and throws {@link SessionLostException} when the session has ended. Sizes and offsets are bytes.
+ *
+ * <p>A handle that is returned is the caller's, to be unmapped, or closed, by it; the end of the session gives it back, too.
+ */
 public interface LtMemory {
 
     /**
@@ -70,6 +75,8 @@ public interface LtMemory {
      * one piece, so the bytes move into it; the segment stays the caller's, and what is written to it afterwards is not seen
      * through the LMR.
      *
+     * <p>Waits at most for the session's deadline; what {@link #malloc} throws it throws, too, and nothing is kept then.
+     *
      * @param spec its size is the segment's
      * @throws IllegalArgumentException when it is not
      */
@@ -78,9 +85,13 @@ public interface LtMemory {
     /**
      * {@code LT_memcpy}: copies between two LMRs, or within one when the ranges do not overlap. The bytes do not pass through
      * the caller: the node that holds the source copies, within itself or by writing to the other node. {@code source} needs
-     * {@link Permission#READ}, {@code destination} {@link Permission#WRITE}; both are handles of this session.
+     * {@link Permission#READ}, {@code destination} {@link Permission#WRITE}; both are handles of this session. The bytes are
+     * placed when it returns; when it throws something else than a refusal, some of them may be. Waits at most for the
+     * session's deadline. For errors of either handle see {@link LmrHandle}.
      *
+     * @param length bytes; 0 does nothing
      * @throws IllegalArgumentException when the ranges overlap, or a handle is not of this session
+     * @throws NodeUnreachableException when a node that holds a part of either does not answer
      */
     void memcpy(LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length);
 

@@ -2,7 +2,10 @@ package dev.lite.api;
 
 import java.nio.charset.StandardCharsets;
 
-/** Locks and barriers by name, across the cluster (paper §7.2). Any thread. */
+/**
+ * Locks and barriers by name, across the cluster (paper §7.2). Any thread. The methods wait at most for the session's deadline, and
+ * throw {@link SessionLostException} when the session has ended.
+ */
 public interface LtSync {
     /** Upper limit of the name of a lock or barrier, in bytes of UTF-8. */
     int NAME_BYTES_MAX = 512;

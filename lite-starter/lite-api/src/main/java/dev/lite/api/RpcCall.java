@@ -19,6 +19,7 @@ public interface RpcCall {
     /**
      * {@code LT_replyRPC}. Returns when the reply is on its way; nobody is told whether the caller still waits.
      *
+     * @param reply used during the call only
      * @throws LimitExceededException when it is longer than {@link LtRpc#MESSAGE_BYTES_MAX} or than the caller's buffer;
      *     the call is not answered then
      * @throws IllegalStateException when it was answered before
@@ -30,6 +31,10 @@ public interface RpcCall {
         reply(MemorySegment.ofArray(reply));
     }
 
-    /** Answers with an error: the caller gets an {@link RpcFailedException} of this message. */
+    /**
+     * Answers with an error: the caller gets an {@link RpcFailedException} of this message, of which 1,024 bytes of UTF-8 travel.
+     *
+     * @throws IllegalStateException when it was answered before
+     */
     void fail(String message);
 }

@@ -13,8 +13,10 @@ public interface RpcClient {
     String function();
 
     /**
-     * Calls and waits. Nothing is allocated on the heap when the call succeeds.
+     * Calls and waits. Nothing is allocated on the heap when the call succeeds. Both segments are used during the call only,
+     * also when it fails.
      *
+     * @param request at most {@value LtRpc#MESSAGE_BYTES_MAX} bytes
      * @param reply filled from its start
      * @return the length of the reply in bytes
      * @throws LimitExceededException when the reply is longer than the segment
@@ -24,6 +26,6 @@ public interface RpcClient {
     /** Calls and waits. */
     byte[] call(byte[] request, Duration deadline);
 
-    /** Calls and returns at once; the future gets the reply or the exception, exactly once. */
+    /** Calls and returns at once; the request is copied, and the future gets the reply or the exception, exactly once. */
     CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline);
 }

@@ -3,7 +3,7 @@ package dev.lite.api;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What became of one node's part of a multicast: a reply or a failure.
+ * What became of one node's part of a multicast: a reply or a failure, never both.
  *
  * @param reply the reply, or null
  * @param failure why there is none, or null

@@ -19,7 +19,11 @@ public interface RpcServer extends AutoCloseable {
 
     /**
      * {@code LT_replyRPC} and {@code LT_recvRPC} in one step: answers a call and waits for the next. The reply counts as
-     * sent even when no call comes until the deadline.
+     * sent even when no call comes until the deadline. For errors see {@link RpcCall#reply(MemorySegment)} and {@link
+     * #receive}.
+     *
+     * @param call one that this server received
+     * @param reply used during the call only
      */
     RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline);
 

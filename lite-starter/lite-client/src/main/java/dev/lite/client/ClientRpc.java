@@ -47,9 +47,9 @@ final class ClientRpc implements LtRpc {
 
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
-        if (concurrency < 1) {
-            throw new IllegalArgumentException(
-                    "the concurrency of \"%s\" is %d; it must be at least 1".formatted(function, concurrency));
+        if (concurrency < 1 || concurrency > CONCURRENCY_MAX) {
+            throw new IllegalArgumentException("the concurrency of the function \"%s\" is %d; it must be 1 to %d"
+                    .formatted(function, concurrency, CONCURRENCY_MAX));
         }
         ClientServer server =
                 new ClientServer(commands, checkName(function), commands.open(RpcKind.SERVER, "", function), true);

@@ -18,8 +18,7 @@ import org.springframework.util.StringUtils;
 
 /**
  * A session with this host's node, its {@link LtMemory}, its {@link LtRpc} and its {@link LtSync}. The session is open when the
- * application's own beans are
- * made and is closed after they are gone.
+ * application's own beans are made and is closed after they are gone.
  */
 @AutoConfiguration
 @ConditionalOnClass(Lite.class)

@@ -9,7 +9,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * How the application attaches to this host's LITE node.
  *
- * @param enabled Whether to attach to this host's node and offer the beans Lite and LtMemory.
+ * @param enabled Whether to attach to this host's node and offer the beans Lite, LtMemory, LtRpc and LtSync.
  * @param socket Unix socket of this host's node; a path of at most 106 bytes.
  * @param application Name of the application in the node's logs and dashboard; it gives no rights. Default: the value of
  *     spring.application.name.

@@ -6,7 +6,8 @@ import org.springframework.boot.autoconfigure.service.connection.ConnectionDetai
 
 /**
  * Where this host's node listens and by which secret it knows the application. The default takes both from
- * {@code lite.client.*}; a bean of this type, for instance one that a test makes for the node it started, replaces it.
+ * {@code lite.client.*}; a bean of this type, for instance one that a test makes for the node it started, replaces it. Asked once,
+ * at start.
  */
 public interface LiteConnectionDetails extends ConnectionDetails {
 

@@ -26,6 +26,6 @@ public @interface LtRpcHandler {
     /** The function's name. */
     String value();
 
-    /** How many calls it carries out at once, at least 1. */
+    /** How many calls it carries out at once, 1 to {@value LtRpc#CONCURRENCY_MAX}; further ones wait at their callers, up to their deadlines. */
     int concurrency() default 16;
 }

@@ -23,9 +23,12 @@ public final class LtRpcTemplate {
     /**
      * Calls a function and waits for its reply, at most for the configured {@code lite.client.deadline}.
      *
+     * @param node the node's name; the own node is allowed
      * @param request null sends nothing
      * @param replyType {@code Void.class} when there is none
      * @return null only for {@code Void.class}
+     * @throws IllegalArgumentException when the request cannot be converted, or the reply not to that type; the function was
+     *     carried out in the latter case
      */
     public <R> @Nullable R call(String node, String function, @Nullable Object request, Class<R> replyType) {
         return call(node, function, request, replyType, deadline);

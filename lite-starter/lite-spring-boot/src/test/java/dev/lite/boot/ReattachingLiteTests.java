@@ -144,7 +144,9 @@ class ReattachingLiteTests {
         second.close();
 
         handle.write(0, BYTES);
-        assertThat(sessions.getLast().known("a").calls).as("at the next session").hasValue(1);
+        assertThat(sessions.getLast().known("a").calls)
+                .as("at the next session")
+                .hasValue(1);
     }
 
     @Test

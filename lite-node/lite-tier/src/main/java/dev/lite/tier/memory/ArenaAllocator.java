@@ -85,7 +85,7 @@ public final class ArenaAllocator {
      * @throws NodeUnreachableException after {@link #close}
      */
     public List<ExtentRun> allocate(long lmrId, long chunkBytes, long count, int runsMax) {
-        long unit = Math.ceilDiv(chunkBytes, alignment(chunkBytes)) * alignment(chunkBytes);
+        long unit = bytesOfChunk(chunkBytes);
         List<ExtentRun> runs = new ArrayList<>();
         long missing = count;
         try {
@@ -99,6 +99,11 @@ public final class ArenaAllocator {
             runs.forEach(run -> free(lmrId, run));
             throw e;
         }
+    }
+
+    /** How many bytes a chunk takes: its length, rounded up to the multiples above. */
+    public static long bytesOfChunk(long chunkBytes) {
+        return Math.ceilDiv(chunkBytes, alignment(chunkBytes)) * alignment(chunkBytes);
     }
 
     private ExtentRun allocateRun(long lmrId, long unit, long units) {

@@ -433,6 +433,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         links.close();
         executor.shutdownNow();
         joinCleaner();
+        memory.orphans().awaitEnd();
         words.close();
         // Calls of applications may still be under way; they must not find the arena unmapped.
         rpc.close();

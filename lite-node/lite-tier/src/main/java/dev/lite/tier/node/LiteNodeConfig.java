@@ -60,18 +60,31 @@ public record LiteNodeConfig(
      * @param handlesPerSession how many handles a session may have
      * @param extentsMax how many extents this node's arena may hold; 0: one for every 4 KiB of it
      * @param nodesMax how many nodes the cluster may have; ids are below it
+     * @param bytesPerPrincipal how much of this node's arena the LMRs that one principal made may take, in bytes; {@link
+     *     Long#MAX_VALUE}: as much as there is, and it is not counted
      */
-    public record Limits(long lmrBytesMax, int handlesPerSession, int extentsMax, int nodesMax) {
-        /** No limit for an LMR but the memory; 1 Mi handles; extents by the arena's size; 64 nodes. */
+    public record Limits(
+            long lmrBytesMax, int handlesPerSession, int extentsMax, int nodesMax, long bytesPerPrincipal) {
+        /** No limit for an LMR or a principal but the memory; 1 Mi handles; extents by the arena's size; 64 nodes. */
         public static final Limits DEFAULT = new Limits(Long.MAX_VALUE, 1 << 20, 0, 64);
 
         /** Checks the values. */
         public Limits {
-            if (lmrBytesMax < 1 || handlesPerSession < 1 || extentsMax < 0) {
+            if (lmrBytesMax < 1 || handlesPerSession < 1 || extentsMax < 0 || bytesPerPrincipal < 1) {
                 throw new IllegalArgumentException(
-                        "limits must be positive: %d bytes per LMR, %d handles per session, %d extents"
-                                .formatted(lmrBytesMax, handlesPerSession, extentsMax));
+                        "limits must be positive: %d bytes per LMR, %d handles per session, %d extents, %d bytes per principal"
+                                .formatted(lmrBytesMax, handlesPerSession, extentsMax, bytesPerPrincipal));
             }
+        }
+
+        /** Without a limit per principal. */
+        public Limits(long lmrBytesMax, int handlesPerSession, int extentsMax, int nodesMax) {
+            this(lmrBytesMax, handlesPerSession, extentsMax, nodesMax, Long.MAX_VALUE);
+        }
+
+        /** The same with a limit per principal. */
+        public Limits withBytesPerPrincipal(long bytes) {
+            return new Limits(lmrBytesMax, handlesPerSession, extentsMax, nodesMax, bytes);
         }
     }
 

@@ -90,12 +90,21 @@ final class Masters {
 
     /** Takes memory at nodes; all that is asked for, or none. */
     interface Allocation {
-        /** The shares of an LMR of this size, cut into chunks of this shift. */
-        List<Share> allocate(long lmrId, long size, int chunkShift, List<Integer> nodes, Deadline deadline);
+        /** The shares of an LMR. */
+        List<Share> allocate(Demand demand, List<Integer> nodes, Deadline deadline);
 
-        /** One of the shares of such an LMR, which has {@code shares} of them. */
-        Share allocateShare(long lmrId, long size, int chunkShift, int shares, int index, int node, Deadline deadline);
+        /** One of the shares of an LMR, which has {@code shares} of them. */
+        Share allocateShare(Demand demand, int shares, int index, int node, Deadline deadline);
     }
+
+    /**
+     * What memory is taken for.
+     *
+     * @param size of the LMR, bytes
+     * @param chunkShift how it is cut
+     * @param charge whom it counts for
+     */
+    record Demand(long lmrId, long size, int chunkShift, PrincipalBytes.Charge charge) {}
 
     /**
      * Where an LMR is to lie: shares that it has, which stay, and new ones.
@@ -206,15 +215,18 @@ final class Masters {
                 .orElseThrow(() -> new NodeUnreachableException(
                         "LMR %d cannot move: node \"%s\" is no live node".formatted(id, nodeName)))
                 .id();
-        move(name, id, master, (lmr, until) -> wholeAt(lmr, node, until), deadline);
+        move(name, id, master, (lmr, until) -> wholeAt(lmr, node, master != null, until), deadline);
     }
 
-    private Optional<Target> wholeAt(LmrRecord lmr, int node, Deadline deadline) {
+    /** @param limited whether the owner's limit counts there: it does for a master, not for an operator */
+    private Optional<Target> wholeAt(LmrRecord lmr, int node, boolean limited, Deadline deadline) {
         if (lmr.shares().stream().allMatch(share -> share.node() == node)) {
             return Optional.empty();
         }
         int chunkShift = Layout.chunkShift(lmr.size(), 1);
-        List<Share> target = allocation.allocate(lmr.id(), lmr.size(), chunkShift, List.of(node), deadline);
+        PrincipalBytes.Charge charge = new PrincipalBytes.Charge(lmr.owner(), limited);
+        List<Share> target =
+                allocation.allocate(new Demand(lmr.id(), lmr.size(), chunkShift, charge), List.of(node), deadline);
         return Optional.of(new Target(chunkShift, target));
     }
 

@@ -56,6 +56,7 @@ final class MemoryService implements NodeCalls.Service {
     private final LiteNodeConfig config;
     private final NodeArena arena;
     private final ArenaAllocator allocator;
+    private final PrincipalBytes bytes;
     private final ClusterDirectory directory;
     private final PeerLinks links;
     private final Fencing fencing;
@@ -96,6 +97,7 @@ final class MemoryService implements NodeCalls.Service {
         this.config = config;
         this.arena = arena;
         this.allocator = allocator;
+        this.bytes = new PrincipalBytes(self.name(), allocator, config.limits().bytesPerPrincipal());
         this.directory = directory;
         this.links = links;
         this.fencing = fencing;
@@ -117,7 +119,7 @@ final class MemoryService implements NodeCalls.Service {
         remoteWork = work;
         reclaimer = nodeReclaimer;
         ShareAllocation shareAllocation = new ShareAllocation(
-                self, config, arena, allocator, directory, links, nodeCalls, nodeReclaimer, drainMarks);
+                self, config, arena, allocator, bytes, directory, links, nodeCalls, nodeReclaimer, drainMarks);
         allocation = shareAllocation;
         Relocation relocation = new Relocation(
                 self, directory, links, nodeCalls, shareAllocation, nodeReclaimer, drainMarks, this::room);
@@ -141,6 +143,7 @@ final class MemoryService implements NodeCalls.Service {
         Orphans nodeOrphans = new Orphans(
                 self.id(),
                 allocator,
+                bytes,
                 named,
                 this::knows,
                 new LmrMakers(self.id(), links, allMappers, nodeCalls, this::knows),
@@ -205,15 +208,18 @@ final class MemoryService implements NodeCalls.Service {
     }
 
     private Mapping prepare(long id, Mapping.Owner owner, String principal, LmrSpec spec, Deadline deadline) {
-        ShareAllocation.Placed placed = allocation().place(id, spec.size(), spec.placement(), deadline);
+        PrincipalBytes.Charge charge = new PrincipalBytes.Charge(principal, true);
+        ShareAllocation.Placed placed = allocation().place(id, spec.size(), charge, spec.placement(), deadline);
         LmrRecord lmr = new LmrRecord(
                 id,
                 LmrRecord.State.LIVE,
                 spec.size(),
                 placed.chunkShift(),
+                principal,
                 Permission.toBits(spec.defaultPermissions()),
                 Map.of(principal, ALL_PERMISSIONS),
-                placed.shares());
+                placed.shares(),
+                null);
         boolean kept = false;
         try {
             Mapping mapping = newMapping(lmr, spec.name(), ALL_PERMISSIONS, owner, deadline);
@@ -378,9 +384,9 @@ final class MemoryService implements NodeCalls.Service {
     }
 
     /** Memory for a word of the tier's own, at this node unless it takes nothing in. */
-    Share allocateWord(long id, long bytes, Deadline deadline) {
+    Share allocateWord(long id, long length, Deadline deadline) {
         return allocation()
-                .place(id, bytes, Placement.local(), deadline)
+                .place(id, length, PrincipalBytes.Charge.NOBODY, Placement.local(), deadline)
                 .shares()
                 .getFirst();
     }
@@ -551,16 +557,16 @@ final class MemoryService implements NodeCalls.Service {
     }
 
     @Override
-    public List<Run> allocate(long lmrId, long chunkBytes, long count) {
+    public List<Run> allocate(long lmrId, long chunkBytes, long count, PrincipalBytes.Charge charge) {
         started(sync).memoryGiven(lmrId);
-        return allocation().allocateHere(lmrId, chunkBytes, count);
+        return allocation().allocateHere(lmrId, chunkBytes, count, charge);
     }
 
     @Override
     public void free(long lmrId, List<Run> runs) {
         served.exclusively(lmrId, () -> {
             for (Run run : runs) {
-                allocator.free(lmrId, new ExtentRun(run.offset(), run.length(), run.entry()));
+                bytes.free(lmrId, new ExtentRun(run.offset(), run.length(), run.entry()));
             }
         });
     }

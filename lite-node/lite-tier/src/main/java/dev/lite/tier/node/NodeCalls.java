@@ -31,7 +31,7 @@ final class NodeCalls {
     /** What a node does for others. Runs on virtual threads; may block; throws {@link dev.lite.api.LiteException}s. */
     interface Service extends LmrCalls.Service {
         /** Allocates chunks for an LMR; fewer than asked for when they need more than {@link #RUNS_MAX} runs. */
-        List<Run> allocate(long lmrId, long chunkBytes, long count);
+        List<Run> allocate(long lmrId, long chunkBytes, long count, PrincipalBytes.Charge charge);
 
         /** Takes extents of an LMR back; those that are back already are passed over. */
         void free(long lmrId, List<Run> runs);
@@ -70,14 +70,25 @@ final class NodeCalls {
         this.channel = channel;
     }
 
-    List<Run> allocate(int node, long lmrId, long chunkBytes, long count, Deadline deadline) {
-        byte[] request = new byte[25];
-        ByteBuffer.wrap(request)
-                .put(ALLOCATE)
-                .putLong(lmrId)
-                .putLong(chunkBytes)
-                .putLong(count);
-        return readRuns(channel.call(node, request, deadline));
+    List<Run> allocate(
+            int node, long lmrId, long chunkBytes, long count, PrincipalBytes.Charge charge, Deadline deadline) {
+        byte[] principal = charge.principal().getBytes(StandardCharsets.UTF_8);
+        ByteBuffer request = ByteBuffer.allocate(28 + principal.length);
+        request.put(ALLOCATE).putLong(lmrId).putLong(chunkBytes).putLong(count);
+        request.put((byte) (charge.limited() ? 1 : 0));
+        request.putShort((short) principal.length).put(principal);
+        return readRuns(channel.call(node, request.array(), deadline));
+    }
+
+    private static byte[] allocate(Service service, long lmrId, ByteBuffer request) {
+        long chunkBytes = request.getLong();
+        long count = request.getLong();
+        boolean limited = request.get() != 0;
+        PrincipalBytes.Charge charge = new PrincipalBytes.Charge(readString(request), limited);
+        List<Run> runs = service.allocate(lmrId, chunkBytes, count, charge);
+        ByteBuffer reply = ByteBuffer.allocate(4 + runs.size() * RUN_BYTES);
+        writeRuns(reply, runs);
+        return reply.array();
     }
 
     void free(int node, long lmrId, List<Run> runs, Deadline deadline) {
@@ -173,10 +184,7 @@ final class NodeCalls {
                 }
                 switch (kind) {
                     case ALLOCATE -> {
-                        List<Run> runs = service.allocate(lmrId, request.getLong(), request.getLong());
-                        ByteBuffer reply = ByteBuffer.allocate(4 + runs.size() * RUN_BYTES);
-                        writeRuns(reply, runs);
-                        return reply.array();
+                        return allocate(service, lmrId, request);
                     }
                     case BIND_FUNCTION -> {
                         return bindFunction(rpc, node, lmrId, request);

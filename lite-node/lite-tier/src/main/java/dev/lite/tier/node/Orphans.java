@@ -15,6 +15,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -30,18 +31,23 @@ import org.slf4j.LoggerFactory;
  * not know it either, and all of that is so again at every look for a grace time. That time is longer than any allocation or
  * move takes, which have extents before a record says so. A look that cannot ask the directory, or a node, judges nothing.
  *
+ * <p>Since a look meets every record whose LMR has extents here, it also has those counted that were there before this process
+ * ({@link PrincipalBytes#adopt}).
+ *
  * <p>One thread ("lite-orphans") looks at the start, then after the grace time while anything is suspected, else after {@value
  * #RARELY} of them; any thread may look besides.
  */
 final class Orphans implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(Orphans.class);
     private static final Duration PATIENCE = Duration.ofMinutes(2);
+    private static final Duration END_PATIENCE = Duration.ofSeconds(5);
 
     /** While nothing is suspected, a look comes after so many grace times: each reads every record of the directory. */
     private static final int RARELY = 6;
 
     private final int self;
     private final ArenaAllocator allocator;
+    private final PrincipalBytes bytes;
     private final NamedLmrs named;
     private final LongPredicate own;
     private final Knowledge knowledge;
@@ -76,6 +82,7 @@ final class Orphans implements AutoCloseable {
     Orphans(
             int self,
             ArenaAllocator allocator,
+            PrincipalBytes bytes,
             NamedLmrs named,
             LongPredicate own,
             Knowledge knowledge,
@@ -83,6 +90,7 @@ final class Orphans implements AutoCloseable {
             Duration grace) {
         this.self = self;
         this.allocator = allocator;
+        this.bytes = bytes;
         this.named = named;
         this.own = own;
         this.knowledge = knowledge;
@@ -115,7 +123,13 @@ final class Orphans implements AutoCloseable {
                 }
             } catch (LiteException e) {
                 log.debug("orphans are not judged now: {}", e.getMessage());
+            } catch (RejectedExecutionException e) {
+                log.debug("orphans are not judged any more: the node stops");
             } catch (RuntimeException e) {
+                if (isClosed()) {
+                    log.debug("looking for orphans ends with the node: {}", e.toString());
+                    return;
+                }
                 log.error("looking for orphans failed; going on", e);
             }
             lock.lock();
@@ -130,11 +144,35 @@ final class Orphans implements AutoCloseable {
                     left = changed.awaitNanos(left);
                 }
             } catch (InterruptedException e) {
-                Thread.currentThread().interrupt(); // nobody interrupts this thread but a dying process
+                Thread.currentThread().interrupt(); // close() does that
                 return;
             } finally {
                 lock.unlock();
             }
+        }
+    }
+
+    private boolean isClosed() {
+        lock.lock();
+        try {
+            return closed;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** After {@link #close}, and once the work it may wait for has been ended: until it looks no more. */
+    void awaitEnd() {
+        boolean interrupted = false;
+        for (Deadline deadline = Deadline.in(END_PATIENCE); thread.isAlive() && !deadline.passed(); ) {
+            try {
+                thread.join(deadline.remaining());
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -180,13 +218,13 @@ final class Orphans implements AutoCloseable {
         if (move != null) {
             shares.addAll(move.shares());
         }
-        for (Share share : shares) {
-            if (share.node() == self) {
-                for (Run run : share.runs()) {
-                    unknown.remove(new Extent(lmr.id(), new ExtentRun(run.offset(), run.length(), run.entry())));
-                }
-            }
-        }
+        List<Run> here = shares.stream()
+                .filter(share -> share.node() == self)
+                .flatMap(share -> share.runs().stream())
+                .toList();
+        here.forEach(
+                run -> unknown.remove(new Extent(lmr.id(), new ExtentRun(run.offset(), run.length(), run.entry()))));
+        bytes.adopt(lmr, here);
     }
 
     private List<Extent> judge(Set<Extent> unknown, Duration longEnough) {
@@ -204,7 +242,7 @@ final class Orphans implements AutoCloseable {
     }
 
     private long free(List<Extent> orphans) {
-        long bytes = 0;
+        long freed = 0;
         for (Extent orphan : orphans) {
             ExtentRun run = orphan.run();
             log.info(
@@ -213,9 +251,9 @@ final class Orphans implements AutoCloseable {
                     run.offset(),
                     run.length());
             freeing.free(orphan.lmrId(), List.of(new Run(run.offset(), run.length(), run.entry())));
-            bytes += run.length();
+            freed += run.length();
         }
-        return bytes;
+        return freed;
     }
 
     @Override
@@ -223,9 +261,9 @@ final class Orphans implements AutoCloseable {
         lock.lock();
         try {
             closed = true;
-            changed.signalAll();
         } finally {
             lock.unlock();
         }
+        thread.interrupt();
     }
 }

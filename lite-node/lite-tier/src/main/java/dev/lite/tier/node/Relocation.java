@@ -175,8 +175,8 @@ final class Relocation {
                 .toList();
         for (int node : order) {
             try {
-                Share share = allocation.allocateShare(
-                        lmr.id(), lmr.size(), lmr.chunkShift(), shares.size(), index, node, deadline);
+                Share share =
+                        allocation.allocateShare(demand(lmr, lmr.chunkShift()), shares.size(), index, node, deadline);
                 free.merge(node, -bytes, Long::sum);
                 return Optional.of(share);
             } catch (LimitExceededException | NodeUnreachableException e) {
@@ -202,8 +202,7 @@ final class Relocation {
             int chunkShift = Layout.chunkShift(lmr.size(), count);
             try {
                 return new Masters.Target(
-                        chunkShift,
-                        allocation.allocate(lmr.id(), lmr.size(), chunkShift, nodes.subList(0, count), deadline));
+                        chunkShift, allocation.allocate(demand(lmr, chunkShift), nodes.subList(0, count), deadline));
             } catch (LimitExceededException | NodeUnreachableException e) {
                 why = "; " + e.getMessage();
             }
@@ -214,6 +213,11 @@ final class Relocation {
                 .sum();
         throw new LimitExceededException("LMR %d has %d bytes on node %s that have to leave; free are, by node, %s%s"
                 .formatted(lmr.id(), needed, nameOf(from), freeByName(rooms), why));
+    }
+
+    /** Its owner's limit does not keep an LMR where it cannot stay, but it counts at the new place. */
+    private static Masters.Demand demand(LmrRecord lmr, int chunkShift) {
+        return new Masters.Demand(lmr.id(), lmr.size(), chunkShift, new PrincipalBytes.Charge(lmr.owner(), false));
     }
 
     private Map<String, Long> freeByName(Map<Integer, NodeCalls.Room> rooms) {

@@ -32,6 +32,7 @@ final class ShareAllocation implements Masters.Allocation {
     private final LiteNodeConfig config;
     private final NodeArena arena;
     private final ArenaAllocator allocator;
+    private final PrincipalBytes bytes;
     private final ClusterDirectory directory;
     private final PeerLinks links;
     private final NodeCalls calls;
@@ -44,6 +45,7 @@ final class ShareAllocation implements Masters.Allocation {
             LiteNodeConfig config,
             NodeArena arena,
             ArenaAllocator allocator,
+            PrincipalBytes bytes,
             ClusterDirectory directory,
             PeerLinks links,
             NodeCalls calls,
@@ -53,6 +55,7 @@ final class ShareAllocation implements Masters.Allocation {
         this.config = config;
         this.arena = arena;
         this.allocator = allocator;
+        this.bytes = bytes;
         this.directory = directory;
         this.links = links;
         this.calls = calls;
@@ -72,14 +75,16 @@ final class ShareAllocation implements Masters.Allocation {
      * Takes memory for a new LMR where its placement says. A node that takes nothing in just now is passed over, unless it is
      * named.
      */
-    Placed place(long lmrId, long size, Placement placement, Deadline deadline) {
+    Placed place(long lmrId, long size, PrincipalBytes.Charge charge, Placement placement, Deadline deadline) {
         Set<Integer> refusing = new HashSet<>();
         while (true) {
             List<Integer> nodes = nodesFor(placement, refusing);
             int chunkShift = Layout.chunkShift(size, nodes.size());
             int known = refusing.size();
             try {
-                return new Placed(chunkShift, allocate(lmrId, size, chunkShift, nodes, refusing, deadline));
+                return new Placed(
+                        chunkShift,
+                        allocate(new Masters.Demand(lmrId, size, chunkShift, charge), nodes, refusing, deadline));
             } catch (NodeUnreachableException e) {
                 boolean tryOthers = refusing.size() > known && !(placement instanceof Placement.OnNodes);
                 if (!tryOthers || deadline.passed()) {
@@ -141,26 +146,21 @@ final class ShareAllocation implements Masters.Allocation {
         return nodes;
     }
 
-    /**
-     * Takes memory for an LMR, dealt to the nodes in turn; all of it or none.
-     *
-     * @param size of the LMR, bytes
-     */
+    /** Takes memory for an LMR, dealt to the nodes in turn; all of it or none. */
     @Override
-    public List<Share> allocate(long lmrId, long size, int chunkShift, List<Integer> nodes, Deadline deadline) {
-        return allocate(lmrId, size, chunkShift, nodes, new HashSet<>(), deadline);
+    public List<Share> allocate(Masters.Demand demand, List<Integer> nodes, Deadline deadline) {
+        return allocate(demand, nodes, new HashSet<>(), deadline);
     }
 
-    private List<Share> allocate(
-            long lmrId, long size, int chunkShift, List<Integer> nodes, Set<Integer> refusing, Deadline deadline) {
-        int shares = (int) Math.min(nodes.size(), chunks(size, chunkShift));
+    private List<Share> allocate(Masters.Demand demand, List<Integer> nodes, Set<Integer> refusing, Deadline deadline) {
+        int shares = (int) Math.min(nodes.size(), chunks(demand));
         List<Share> allocated = new ArrayList<>();
         boolean whole = false;
         try {
             for (int index = 0; index < shares; index++) {
                 int node = nodes.get(index);
                 try {
-                    allocated.add(allocateShare(lmrId, size, chunkShift, shares, index, node, deadline));
+                    allocated.add(allocateShare(demand, shares, index, node, deadline));
                 } catch (NodeUnreachableException e) {
                     refusing.add(node);
                     throw e;
@@ -170,48 +170,48 @@ final class ShareAllocation implements Masters.Allocation {
             return allocated;
         } finally {
             if (!whole) {
-                giveBack(lmrId, size, chunkShift, allocated);
+                giveBack(demand, allocated);
             }
         }
     }
 
-    private static long chunks(long size, int chunkShift) {
-        long chunks = ((size - 1) >>> chunkShift) + 1;
+    private static long chunks(Masters.Demand demand) {
+        long chunks = ((demand.size() - 1) >>> demand.chunkShift()) + 1;
         if (chunks > Integer.MAX_VALUE - 8) {
             throw new LimitExceededException("an LMR of %d bytes has %d chunks of %d bytes; the limit is %d"
-                    .formatted(size, chunks, 1L << chunkShift, Integer.MAX_VALUE - 8));
+                    .formatted(demand.size(), chunks, 1L << demand.chunkShift(), Integer.MAX_VALUE - 8));
         }
         return chunks;
     }
 
     /** {@inheritDoc} */
     @Override
-    public Share allocateShare(
-            long lmrId, long size, int chunkShift, int shares, int index, int node, Deadline deadline) {
-        long chunks = chunks(size, chunkShift);
-        long chunkBytes = 1L << chunkShift;
-        long tailBytes = size - (chunks - 1) * chunkBytes;
+    public Share allocateShare(Masters.Demand demand, int shares, int index, int node, Deadline deadline) {
+        long chunks = chunks(demand);
+        long chunkBytes = 1L << demand.chunkShift();
+        long tailBytes = demand.size() - (chunks - 1) * chunkBytes;
         long count = (chunks - index + shares - 1) / shares;
         boolean hasTail = index == (int) ((chunks - 1) % shares);
         UUID arenaId = arenaId(node, deadline);
         List<Run> runs = new ArrayList<>();
         boolean whole = false;
         try {
-            allocate(runs, node, lmrId, chunkBytes, hasTail ? count - 1 : count, deadline);
+            allocate(runs, node, demand, chunkBytes, hasTail ? count - 1 : count, deadline);
             if (hasTail) {
-                allocate(runs, node, lmrId, tailBytes, 1, deadline);
+                allocate(runs, node, demand, tailBytes, 1, deadline);
             }
             whole = true;
             return new Share(node, arenaId, runs);
         } finally {
             if (!whole) {
-                giveBack(lmrId, size, chunkShift, List.of(new Share(node, arenaId, runs)));
+                giveBack(demand, List.of(new Share(node, arenaId, runs)));
             }
         }
     }
 
-    private void giveBack(long lmrId, long size, int chunkShift, List<Share> shares) {
-        reclaimer.giveBackLater(new LmrRecord(lmrId, LmrRecord.State.FREEING, size, chunkShift, 0, Map.of(), shares));
+    private void giveBack(Masters.Demand demand, List<Share> shares) {
+        reclaimer.giveBackLater(new LmrRecord(
+                demand.lmrId(), LmrRecord.State.FREEING, demand.size(), demand.chunkShift(), 0, Map.of(), shares));
     }
 
     UUID arenaId(int node, Deadline deadline) {
@@ -220,19 +220,19 @@ final class ShareAllocation implements Masters.Allocation {
                 : links.awaitPeer(node, deadline).hello().arenaId();
     }
 
-    private void allocate(List<Run> runs, int node, long lmrId, long unit, long count, Deadline deadline) {
+    private void allocate(List<Run> runs, int node, Masters.Demand demand, long unit, long count, Deadline deadline) {
         long missing = count;
         while (missing > 0) {
             List<Run> some = node == self.id()
-                    ? allocateHere(lmrId, unit, missing)
-                    : calls.allocate(node, lmrId, unit, missing, deadline);
+                    ? allocateHere(demand.lmrId(), unit, missing, demand.charge())
+                    : calls.allocate(node, demand.lmrId(), unit, missing, demand.charge(), deadline);
             runs.addAll(some);
             missing -= some.stream().mapToLong(run -> run.length() / unit).sum();
         }
     }
 
     /** Allocates chunks in this arena; fewer than asked for when they need too many runs for one message. */
-    List<Run> allocateHere(long lmrId, long chunkBytes, long count) {
+    List<Run> allocateHere(long lmrId, long chunkBytes, long count, PrincipalBytes.Charge charge) {
         if (chunkBytes <= 0 || count <= 0 || count > allocator.dataBytes() / chunkBytes) {
             throw new LimitExceededException("node %s: %d chunks of %d bytes are asked for; its arena has %d bytes"
                     .formatted(self.name(), count, chunkBytes, allocator.dataBytes()));
@@ -241,7 +241,7 @@ final class ShareAllocation implements Masters.Allocation {
             throw new NodeUnreachableException(
                     "node %s is being drained: it takes no new memory".formatted(self.name()));
         }
-        return allocator.allocate(lmrId, chunkBytes, count, NodeCalls.RUNS_MAX).stream()
+        return bytes.allocate(lmrId, charge, chunkBytes, count, NodeCalls.RUNS_MAX).stream()
                 .map(run -> new Run(run.offset(), run.length(), run.entry()))
                 .toList();
     }

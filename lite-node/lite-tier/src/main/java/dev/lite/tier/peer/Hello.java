@@ -7,6 +7,7 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What two nodes tell each other when they connect.
@@ -21,7 +22,24 @@ import java.util.UUID;
  */
 public record Hello(
         String cluster, int nodeId, String node, long instance, UUID arenaId, long controlOffset, int peersMax) {
-    private static final int PROTOCOL_VERSION = 1;
+    private static final int PROTOCOL_VERSION = 2;
+
+    /** Why this node takes no connection with another one, in words; null when it does. */
+    @Nullable
+    String objectionTo(Hello other) {
+        if (!other.cluster.equals(cluster)) {
+            return "it belongs to cluster \"%s\", this node to \"%s\"".formatted(other.cluster, cluster);
+        }
+        if (other.nodeId < 0 || other.nodeId >= peersMax) {
+            return "its id is %d; this node serves ids below %d (lite.node.limits.nodes)"
+                    .formatted(other.nodeId, peersMax);
+        }
+        if (nodeId >= other.peersMax) {
+            return "it serves ids below %d (lite.node.limits.nodes); this node's is %d"
+                    .formatted(other.peersMax, nodeId);
+        }
+        return other.nodeId == nodeId ? "it has this node's id, " + nodeId : null;
+    }
 
     /** The bytes for {@link dev.lite.fabric.FabricConfig#hello}. */
     public byte[] encode() {

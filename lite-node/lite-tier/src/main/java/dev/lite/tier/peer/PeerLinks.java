@@ -56,8 +56,10 @@ public final class PeerLinks implements AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
 
+    /** Replaced under the lock only. */
+    private volatile Membership membership = Membership.UNHEARD;
+
     // Guarded by lock.
-    private List<NodeRecord> live = List.of();
     private final Map<Integer, FabricEndpoint> connecting = new HashMap<>();
     private final Map<Integer, String> troubles = new TreeMap<>();
     /** Connected, and not told yet that they are gone: at most two for each node in practice, an old and a new one. */
@@ -65,7 +67,6 @@ public final class PeerLinks implements AutoCloseable {
     /** Who may have this node's memory mapped: one for each process of this host that ever connected and has not ended. */
     private final Map<Remote, FabricEndpoint> mappers = new HashMap<>();
 
-    private Epoch epoch = Epoch.NONE;
     private boolean suspended;
     private boolean closed;
 
@@ -134,7 +135,7 @@ public final class PeerLinks implements AutoCloseable {
     public void setLive(List<NodeRecord> nodes) {
         lock.lock();
         try {
-            live = List.copyOf(nodes);
+            membership = membership.withLive(nodes);
             changed.signalAll();
         } finally {
             lock.unlock();
@@ -149,12 +150,12 @@ public final class PeerLinks implements AutoCloseable {
         List<Peer> removed;
         lock.lock();
         try {
-            if (newEpoch.number() < epoch.number()) {
+            if (newEpoch.number() < membership.epoch().number()) {
                 return; // another thread was faster with a later one
             }
-            epoch = newEpoch;
+            membership = membership.withEpoch(newEpoch);
             removed = linked.stream()
-                    .filter(peer -> isRemoved(peer.id(), peer.incarnation()))
+                    .filter(peer -> Membership.isRemoved(newEpoch, peer.id(), peer.incarnation()))
                     .toList();
         } finally {
             lock.unlock();
@@ -169,16 +170,6 @@ public final class PeerLinks implements AutoCloseable {
         }
     }
 
-    private boolean isRemoved(int node, long incarnation) {
-        return isRemoved(epoch, node, incarnation);
-    }
-
-    /** An incarnation that is not known may be any. */
-    private static boolean isRemoved(Epoch by, int node, long incarnation) {
-        long upTo = by.removedUpTo(node);
-        return upTo > 0 && incarnation <= upTo;
-    }
-
     /**
      * Whether nobody whom an epoch removed can touch this node's memory any more: no connection is left, and whoever had the
      * memory mapped has ended, or has another registration, before which it gave up what it had.
@@ -187,11 +178,12 @@ public final class PeerLinks implements AutoCloseable {
         lock.lock();
         try {
             mappers.values().removeIf(endpoint -> !endpoint.isMappedByPeer());
-            return epoch.number() >= by.number() // so that nobody is admitted any more who was removed by it
-                    && linked.stream().noneMatch(peer -> isRemoved(by, peer.id(), peer.incarnation()))
+            return membership.epoch().number()
+                            >= by.number() // so that nobody is admitted any more who was removed by it
+                    && linked.stream().noneMatch(peer -> Membership.isRemoved(by, peer.id(), peer.incarnation()))
                     && mappers.keySet().stream()
-                            .noneMatch(remote ->
-                                    isRemoved(by, remote.node(), incarnationOf(remote.node(), remote.process())));
+                            .noneMatch(remote -> Membership.isRemoved(
+                                    by, remote.node(), membership.incarnationOf(remote.node(), remote.process())));
         } finally {
             lock.unlock();
         }
@@ -238,22 +230,7 @@ public final class PeerLinks implements AutoCloseable {
 
     /** The registration of a connected process now, as far as it was heard of; else 0. */
     public long incarnationOf(Peer peer) {
-        lock.lock();
-        try {
-            return incarnationOf(peer.id(), peer.hello().instance());
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** The registration of a process, as far as it was heard of; else 0. Under the lock. */
-    private long incarnationOf(int node, long process) {
-        for (NodeRecord record : live) {
-            if (record.id() == node && record.process() == process) {
-                return record.incarnation();
-            }
-        }
-        return 0;
+        return membership.incarnationOf(peer.id(), peer.hello().instance());
     }
 
     /** The poll role of the preferred fabric, for who waits for peers on any; null when there is no fabric. */
@@ -364,19 +341,14 @@ public final class PeerLinks implements AutoCloseable {
 
     /** Whether the directory lists a node, as last heard. */
     public boolean isLive(int node) {
-        lock.lock();
-        try {
-            return live.stream().anyMatch(record -> record.id() == node);
-        } finally {
-            lock.unlock();
-        }
+        return membership.isLive(node);
     }
 
     private void connectLoop() {
         lock.lock();
         try {
             while (!closed) {
-                for (NodeRecord node : live) {
+                for (NodeRecord node : membership.live()) {
                     connectIfMissing(node);
                 }
                 changed.awaitNanos(RETRY_NS);
@@ -393,8 +365,8 @@ public final class PeerLinks implements AutoCloseable {
         if (id >= self.nodeId() || peer(id) != null || connecting.containsKey(id) || suspended) {
             return;
         }
-        if (isRemoved(id, node.incarnation())) {
-            troubles.put(id, removed(node.name()));
+        if (membership.isRemoved(id, node.incarnation())) {
+            troubles.put(id, membership.removal(node.name()));
             return;
         }
         for (Map.Entry<String, Fabric> candidate : fabrics.entrySet()) {
@@ -409,10 +381,6 @@ public final class PeerLinks implements AutoCloseable {
                 id,
                 "node %s offers %s at host %s; this node has %s at host %s"
                         .formatted(node.name(), node.fabrics().keySet(), node.host(), fabrics.keySet(), host));
-    }
-
-    private String removed(String node) {
-        return "node %s was removed from the cluster by epoch %d, or was before".formatted(node, epoch.number());
     }
 
     private void connect(NodeRecord node, Fabric fabric, String address) {
@@ -492,7 +460,7 @@ public final class PeerLinks implements AutoCloseable {
                 if (endpoint.isMappedByPeer()) {
                     mappers.put(new Remote(hello.nodeId(), hello.instance()), endpoint);
                 }
-                long incarnation = incarnationOf(hello.nodeId(), hello.instance());
+                long incarnation = membership.incarnationOf(hello.nodeId(), hello.instance());
                 String objection = objection(hello, incarnation);
                 if (objection != null) {
                     log.warn("refused node {} over {}: {}", hello.node(), fabric, objection);
@@ -515,21 +483,9 @@ public final class PeerLinks implements AutoCloseable {
             if (suspended) {
                 return "this node's own registration is lost";
             }
-            if (isRemoved(hello.nodeId(), incarnation)) {
-                return removed(hello.node());
-            }
-            if (!hello.cluster().equals(self.cluster())) {
-                return "it belongs to cluster \"%s\", this node to \"%s\"".formatted(hello.cluster(), self.cluster());
-            }
-            if (hello.nodeId() < 0 || hello.nodeId() >= self.peersMax()) {
-                return "its id is %d; this node serves ids below %d (lite.node.limits.nodes)"
-                        .formatted(hello.nodeId(), self.peersMax());
-            }
-            if (self.nodeId() >= hello.peersMax()) {
-                return "it serves ids below %d (lite.node.limits.nodes); this node's is %d"
-                        .formatted(hello.peersMax(), self.nodeId());
-            }
-            return hello.nodeId() == self.nodeId() ? "it has this node's id, " + self.nodeId() : null;
+            return membership.isRemoved(hello.nodeId(), incarnation)
+                    ? membership.removal(hello.node())
+                    : self.objectionTo(hello);
         }
 
         @Override

@@ -24,9 +24,6 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** The calls and messages of one session. Its end closes its servers and ports. Any thread. */
 public final class SessionRpc implements TierRpc {
-    /** How many calls a handler may carry out at once. */
-    public static final int CONCURRENCY_MAX = 4096;
-
     /** Functions and ports have names of their own: no function's name begins like this. */
     private static final String PORT_PREFIX = "\0port:";
 

@@ -83,7 +83,7 @@ interface DataCases extends NodeCases {
         assertThat(turns).containsExactlyInAnyOrder("n0", "n1", "n2");
     }
 
-    private static List<String> nodesOf(LmrHandle handle) {
+    static List<String> nodesOf(LmrHandle handle) {
         return handle.extents().stream().map(Extent::node).toList();
     }
 

@@ -1,5 +1,6 @@
 package dev.lite.tier.node;
 
+import static dev.lite.tier.node.DataCases.nodesOf;
 import static dev.lite.tier.node.LiteNodeContract.atRest;
 import static dev.lite.tier.node.LiteNodeContract.awaitRest;
 import static dev.lite.tier.node.LiteNodeContract.shared;
@@ -8,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
@@ -105,5 +107,73 @@ interface LimitCases extends NodeCases {
                 .isInstanceOf(LimitExceededException.class);
         Waits.until("nothing stays taken", () -> cluster.node(0).usage().reclaiming() == 0);
         assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(usage.allocatedBytes());
+    }
+
+    @Test
+    default void theBytesOfAPrincipalAreLimitedAtEveryNodeByItself() {
+        TestCluster cluster = limited();
+        LtMemory alice = cluster.node(0).attach("alice").memory();
+        LmrHandle first = alice.malloc(shared(600 << 10, "first"));
+        long before = cluster.node(0).usage().allocatedBytes();
+        assertThatExceptionOfType(LimitExceededException.class)
+                .isThrownBy(() -> alice.malloc(LmrSpec.of(500 << 10)))
+                .withMessage(
+                        "principal \"alice\" has 614400 bytes at node n0; 512000 more are asked for, the limit is 1048576 (lite.node.limits.bytes-per-principal)");
+        assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(before);
+        // Of another node, and for somebody else, there is as much again.
+        LmrHandle there = alice.malloc(shared(500 << 10, "there").withPlacement(Placement.on("n1")));
+        assertThatExceptionOfType(LimitExceededException.class)
+                .isThrownBy(() -> cluster.node(1).attach("alice").memory().malloc(LmrSpec.of(600 << 10)))
+                .withMessageContaining("has 512000 bytes at node n1; 614400 more");
+        assertThatExceptionOfType(LimitExceededException.class)
+                .isThrownBy(() -> there.moveTo("n0"))
+                .withMessageContaining("has 614400 bytes at node n0; 512000 more");
+        there.write(0, new byte[500 << 10]);
+        cluster.node(0).attach("bob").memory().malloc(LmrSpec.of(1 << 20)).free();
+        first.free();
+        there.moveTo("n0");
+        assertThat(nodesOf(there)).containsExactly("n0");
+        Waits.until("there is room again where it was", () -> mayHave(cluster.node(1), 1 << 20));
+    }
+
+    @Test
+    default void theEndOfASessionGivesItsPrincipalRoomAndARestartOfTheNodeDoesNot() {
+        TestCluster cluster = limited();
+        Lite lite = cluster.node(0).attach("alice");
+        lite.memory().malloc(shared(500 << 10, "kept"));
+        lite.memory().malloc(LmrSpec.of(500 << 10));
+        assertThat(mayHave(cluster.node(0), 500 << 10)).isFalse();
+        lite.close();
+        Waits.until("what had no name is free", () -> mayHave(cluster.node(0), 500 << 10));
+        cluster.stop("n0");
+        cluster.start(limited(cluster, "n0"));
+        cluster.awaitConnections();
+        Waits.until("what has a name counts again", () -> !mayHave(cluster.node(0), 600 << 10));
+        cluster.node(1).attach("alice").memory().map("kept", Permission.MASTER).free();
+        assertThat(mayHave(cluster.node(0), 1 << 20)).isTrue();
+    }
+
+    /** Two nodes that give each principal 1 MiB. */
+    private TestCluster limited() {
+        TestCluster cluster = cluster(0);
+        cluster.start(limited(cluster, "n0"));
+        cluster.start(limited(cluster, "n1"));
+        cluster.awaitConnections();
+        return cluster;
+    }
+
+    private static LiteNodeConfig limited(TestCluster cluster, String node) {
+        return cluster.config(node).withLimits(LiteNodeConfig.Limits.DEFAULT.withBytesPerPrincipal(1 << 20));
+    }
+
+    /** Whether alice may have so many bytes more at a node; they are free again afterwards. */
+    private static boolean mayHave(LiteNode node, long bytes) {
+        try (Lite lite = node.attach("alice")) {
+            lite.memory().malloc(LmrSpec.of(bytes)).free();
+            return true;
+        } catch (LimitExceededException e) {
+            assertThat(e).hasMessageContaining("lite.node.limits.bytes-per-principal");
+            return false;
+        }
     }
 }

@@ -1,0 +1,59 @@
+package dev.lite.tier.peer;
+
+import dev.lite.cluster.Epoch;
+import dev.lite.cluster.NodeRecord;
+import java.util.List;
+
+/**
+ * Who belongs to the cluster, as far as this node has heard. Immutable.
+ *
+ * @param live the registered nodes, as the directory lists them
+ * @param epoch who was removed
+ */
+record Membership(List<NodeRecord> live, Epoch epoch) {
+    /** Before anything was heard. */
+    static final Membership UNHEARD = new Membership(List.of(), Epoch.NONE);
+
+    Membership {
+        live = List.copyOf(live);
+    }
+
+    Membership withLive(List<NodeRecord> now) {
+        return new Membership(now, epoch);
+    }
+
+    Membership withEpoch(Epoch now) {
+        return new Membership(live, now);
+    }
+
+    /** Whether the directory lists a node. */
+    boolean isLive(int node) {
+        return live.stream().anyMatch(record -> record.id() == node);
+    }
+
+    /** The registration of a process of a node; 0 when it was not heard of. */
+    long incarnationOf(int node, long process) {
+        for (NodeRecord record : live) {
+            if (record.id() == node && record.process() == process) {
+                return record.incarnation();
+            }
+        }
+        return 0;
+    }
+
+    /** Whether the epoch removed a registration of a node. */
+    boolean isRemoved(int node, long incarnation) {
+        return isRemoved(epoch, node, incarnation);
+    }
+
+    /** An incarnation that is not known, 0, may be any. */
+    static boolean isRemoved(Epoch by, int node, long incarnation) {
+        long upTo = by.removedUpTo(node);
+        return upTo > 0 && incarnation <= upTo;
+    }
+
+    /** That the epoch removed a node, in words. */
+    String removal(String node) {
+        return "node %s was removed from the cluster by epoch %d, or was before".formatted(node, epoch.number());
+    }
+}
