@@ -42,7 +42,7 @@ final class SessionWatch implements AutoCloseable {
         workers.remove(worker);
     }
 
-    /** A data thread begins to work after it slept. Nearly free while the watch is awake. */
+    /** A data thread has a command after it slept. Nearly free while the watch is awake. */
     void wake() {
         if (asleep) {
             lock.lock();

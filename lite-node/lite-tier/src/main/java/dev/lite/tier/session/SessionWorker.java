@@ -135,6 +135,7 @@ final class SessionWorker implements RpcCommands.Slots {
         /** Odd while it is at a command. Written by its thread alone, read by the watch. */
         private volatile long progress;
 
+        /** Whether it slept, and has had no command since. Written by its thread alone. */
         private volatile boolean asleep;
 
         private static final VarHandle PROGRESS;
@@ -222,7 +223,7 @@ final class SessionWorker implements RpcCommands.Slots {
         }
     }
 
-    /** Whether somebody takes commands, and does not sleep until one comes. */
+    /** Whether the one who takes commands has had one since it slept. */
     boolean isAwake() {
         return !stopping && !leader.asleep;
     }
@@ -278,16 +279,13 @@ final class SessionWorker implements RpcCommands.Slots {
 
     private void sleep(Server server) {
         server.asleep = true;
-        // The doorbell before the last look at the bits; the client sets its bit before it looks at the doorbell: one
-        // of
+        // The doorbell before the last look at the bits; the client sets its bit before it looks at the doorbell: so one of
         // the two sees the other.
         RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_SLEEPING);
         if (RawMemory.getLongVolatile(submitted) == 0 && !stopping) {
             Futex.await(doorbell, SessionArea.DOORBELL_SLEEPING, SLEEP_NS_MAX);
         }
         RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_AWAKE);
-        server.asleep = false; // first: the watch looks at it after it said that it sleeps
-        watch.wake();
     }
 
     /**
@@ -327,6 +325,10 @@ final class SessionWorker implements RpcCommands.Slots {
     }
 
     private void serveOne(Server server, int slot) {
+        if (server.asleep) {
+            server.asleep = false; // first: the watch looks at it after it said that it sleeps
+            watch.wake();
+        }
         server.step();
         serve(slot);
         server.step();
