@@ -44,7 +44,7 @@ class FaultsTest {
 
     private static final Duration SOON = Clusters.seconds(90);
     private static final long SEED = Long.getLong("lite.faults.seed", System.nanoTime());
-    private static final int RESTARTS = Integer.getInteger("lite.faults.restarts", 50);
+    private static final int RESTARTS = Integer.getInteger("lite.faults.restarts", 30);
     private static final String FABRICS = System.getProperty("lite.faults.fabrics", "tcp");
     private static final int NODES = 3;
 
