@@ -116,10 +116,10 @@ class OrphansTest {
             LmrHandle moving = cluster.attach(0).memory().malloc(spec().withName("moving"));
             LmrHandle silent = cluster.attach(2).memory().map("moving", Permission.READ);
             moving.write(0, new byte[] {7});
-            cluster.node(0).setOrphanGrace(GRACE);
             network.pause("n2"); // a mapper that does not answer: so the move stays under way
             Thread mover = Thread.ofPlatform().start(() -> moving.moveTo("n0"));
             Waits.until("its new memory is taken", () -> cluster.node(0).lmrBytes() > 0);
+            cluster.node(0).setOrphanGrace(GRACE);
             Waits.aMoment(GRACE.multipliedBy(4));
             assertThat(cluster.node(0).lmrBytes()).isPositive();
 
