@@ -31,7 +31,7 @@ final class BenchReport {
     }
 
     void add(String name, long bytes, String unit, double ours, double raw) {
-        double ratio = ours / raw;
+        double ratio = ours == raw ? 1 : ours / raw;
         System.out.printf(LINE, name, bytes, unit, number(ours), number(raw), number(ratio));
         csv.add(String.join(
                 ",", benchmark, name, Long.toString(bytes), unit, number(ours), number(raw), number(ratio)));

@@ -14,6 +14,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 
@@ -22,7 +23,8 @@ import java.util.Random;
  * embedded caller at one of four nodes that share memory; the LMRs lie on another node, whose arena is mapped here.
  *
  * <p>The raw counterpart is one {@link MemorySegment#copy} between a native segment and a second mapping of the same arena
- * file, without any liveness check (global scope) and with the JDK's own bounds check.
+ * file, without any liveness check (global scope) and with the JDK's own bounds check. Of many LMRs it knows nothing but a table
+ * of their offsets; {@code -vs-segments}: a segment for each of them, which is an object to look up, as the handle is.
  */
 final class OneSidedBench implements BenchMain.Benchmark {
     private static final long SEED = 20171028;
@@ -115,6 +117,17 @@ final class OneSidedBench implements BenchMain.Benchmark {
             Duel.Result write = Duel.fight(
                     n -> writeMany(handles, order, local, n), n -> rawWriteMany(raw, bases, order, local, n));
             report.add("write-random-of-%d-lmrs".formatted(count), bytes, "ns", write.oursNs(), write.rawNs());
+            MemorySegment[] segments = Arrays.stream(bases)
+                    .mapToObj(base -> raw.asSlice(base, 4096))
+                    .toArray(MemorySegment[]::new);
+            Duel.Result checked = Duel.fight(
+                    n -> writeMany(handles, order, local, n), n -> segmentWriteMany(segments, order, local, n));
+            report.add(
+                    "write-random-of-%d-lmrs-vs-segments".formatted(count),
+                    bytes,
+                    "ns",
+                    checked.oursNs(),
+                    checked.rawNs());
         }
         for (LmrHandle handle : handles) {
             handle.free();
@@ -157,6 +170,14 @@ final class OneSidedBench implements BenchMain.Benchmark {
         long bytes = local.byteSize();
         for (int i = 0; i < n; i++) {
             MemorySegment.copy(local, 0, arena, bases[order[i & (PATTERN - 1)]], bytes);
+        }
+    }
+
+    /** What a program has that keeps a segment for each of very many pieces of memory: an object for each, and checked bounds. */
+    private static void segmentWriteMany(MemorySegment[] segments, int[] order, MemorySegment local, int n) {
+        long bytes = local.byteSize();
+        for (int i = 0; i < n; i++) {
+            MemorySegment.copy(local, 0, segments[order[i & (PATTERN - 1)]], 0, bytes);
         }
     }
 

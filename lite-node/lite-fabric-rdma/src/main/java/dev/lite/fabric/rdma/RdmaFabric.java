@@ -32,7 +32,10 @@ final class RdmaFabric implements Fabric {
     /** "LITERDM" and the version of the protocol. */
     static final long PROTOCOL = 0x4C49544552444D01L;
 
-    /** A poll this long after the one before looks for ended peers first: closers wait twice as long for an answer. */
+    /**
+     * A poll this long after the one before looks for ended peers first: closers wait twice as long for an answer. Who comes back after a
+     * wait looks, too: cheaper than to read the clock whenever the poll role is taken.
+     */
     private static final long STALL_NS = RdmaEndpoint.CLOSE_WAIT_NS / 2;
     /** A peer is asked for a sign of life after one silent part of its time, and given up after all of them. */
     private static final int TICKS = 3;
@@ -367,7 +370,6 @@ final class RdmaFabric implements Fabric {
         if (current != null) {
             current.comeBack();
         }
-        lastPollNs = System.nanoTime();
     }
 
     /** Any thread. */

@@ -16,6 +16,11 @@
  * ends the connection: its queue pairs are destroyed, and when none of their completions can come any more, what had no end fails once.
  * Only then is their place given to another connection.
  *
+ * <p><b>Life.</b> After silence a peer is asked for a sign of life by an empty write, which its card acknowledges. So a connection ends when the
+ * machine, the card or the process is gone, and not when the process only stands still: then its memory is read and written as before, and what
+ * needs its processor, calls and atomic steps, ends by its caller's deadline. Who belongs to the cluster is not the fabric's to say but
+ * ZooKeeper's, whose session needs threads that run; who is out of it is cut off.
+ *
  * <p><b>Waiting.</b> The device announces a completion once after it was asked to, which is when somebody is about to stop polling. While nothing
  * of this node's own is under way it is asked for messages of peers only, so that who polls for the end of its own write makes no system
  * call for it; see {@link dev.lite.fabric.rdma.Announcements}.

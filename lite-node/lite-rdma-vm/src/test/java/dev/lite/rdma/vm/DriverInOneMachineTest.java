@@ -1,6 +1,5 @@
 package dev.lite.rdma.vm;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AutoClose;
@@ -19,6 +18,6 @@ class DriverInOneMachineTest {
                 "driver",
                 List.of("dev.lite.fabric.rdma.RdmaFabricConformanceTest", "dev.lite.fabric.rdma.RdmaFabricTest"),
                 List.of("-Xmx256m", "-XX:TieredStopAtLevel=1"),
-                Duration.ofMinutes(8));
+                GuestSuite.LONGEST);
     }
 }

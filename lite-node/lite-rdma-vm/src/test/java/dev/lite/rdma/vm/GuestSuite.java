@@ -19,6 +19,9 @@ import org.junit.jupiter.api.DynamicTest;
 
 /** A JUnit launch in a machine, whose tests show as tests here. */
 final class GuestSuite {
+    /** For one suite, in a machine whose processor others want, too; some five minutes suffice where they do not. */
+    static final Duration LONGEST = Duration.ofMinutes(20);
+
     private GuestSuite() {}
 
     /** One line of {@link GuestTests}. */

@@ -116,8 +116,12 @@ final class LocalMachine implements Machine {
         }
 
         @Override
-        public void kill() {
-            process.destroyForcibly();
+        public void signal(String name) {
+            try {
+                Process unused = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).start();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
         }
     }
 

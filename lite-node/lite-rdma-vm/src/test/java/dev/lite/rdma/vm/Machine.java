@@ -95,7 +95,12 @@ interface Machine extends AutoCloseable {
             return awaitLine(prefix, 0, deadline);
         }
 
-        /** Sends SIGKILL; does not wait. */
-        void kill();
+        /** Sends a signal, {@code KILL} or another one by its name; does not wait until it is heard. */
+        void signal(String name);
+
+        /** Sends SIGKILL. */
+        default void kill() {
+            signal("KILL");
+        }
     }
 }

@@ -1,6 +1,5 @@
 package dev.lite.rdma.vm;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AutoClose;
@@ -19,6 +18,6 @@ class OperationsInOneMachineTest {
                 "operations",
                 List.of("dev.lite.tier.node.EveryOperationTest"),
                 TierInOneMachineTest.JVM,
-                Duration.ofMinutes(9));
+                GuestSuite.LONGEST);
     }
 }

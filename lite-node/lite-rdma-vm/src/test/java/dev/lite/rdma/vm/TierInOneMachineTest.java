@@ -1,6 +1,5 @@
 package dev.lite.rdma.vm;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AutoClose;
@@ -11,7 +10,7 @@ import org.junit.jupiter.api.TestFactory;
 class TierInOneMachineTest {
     /** On an emulated processor: the tests repeat less what they repeat to be sure. */
     static final List<String> JVM =
-            List.of("-Xmx384m", "-XX:TieredStopAtLevel=1", "-Dlite.test.fabrics=rdma", "-Dlite.test.effort=0.2");
+            List.of("-Xmx384m", "-XX:TieredStopAtLevel=1", "-Dlite.test.fabrics=rdma", "-Dlite.test.effort=0.1");
 
     @AutoClose
     private final Machine machine = Machines.one("tier");
@@ -25,6 +24,6 @@ class TierInOneMachineTest {
                         .map("dev.lite.tier.node."::concat)
                         .toList(),
                 JVM,
-                Duration.ofMinutes(9));
+                GuestSuite.LONGEST);
     }
 }

@@ -118,8 +118,25 @@ class TwoMachinesTest {
                 .contains("the cluster secret differs");
     }
 
+    /**
+     * Its card answers for it, so it is not cut off: to say that it is gone is up to ZooKeeper, whose session its process has to keep. What needs
+     * its processor ends by the caller's deadline.
+     */
     @Test
     @Order(3)
+    void aStoppedProcessIsStillReadAndAnswersCallsOnceItGoesOn() {
+        assumeTrue(FABRIC.equals("rdma"), "over " + FABRIC + " reads need the processor of the owner");
+        Running stopped = Objects.requireNonNull(server);
+        stopped.signal("STOP");
+        System.out.println("two machines: " + next("lost", START));
+        next("reads go on", START);
+        stopped.signal("CONT");
+        assertThat(next("back", BACK)).endsWith(FABRIC);
+        assertThat(next("memory", BACK)).isEqualTo("memory kept");
+    }
+
+    @Test
+    @Order(4)
     void aKilledProcessIsNoticedAndItsMemoryIsThereAgainWhenItIsBack() {
         Objects.requireNonNull(server).kill();
         assertCutWithin(KILLED_MS_MAX);
@@ -134,7 +151,7 @@ class TwoMachinesTest {
      * until the device is made anew.
      */
     @Test
-    @Order(4)
+    @Order(5)
     void aCutCableFailsOperationsAndAfterItIsMendedTheyGoOn() {
         assumeTrue(!Machines.here(), "-Drdma.here cuts no cable of this machine");
         Machine b = Objects.requireNonNull(machines).b();
@@ -148,7 +165,7 @@ class TwoMachinesTest {
     }
 
     @Test
-    @Order(5)
+    @Order(6)
     void aCrashedMachineIsNoticedBySilenceAndItsNodeIsUsedAgainAfterItsBoot() {
         assumeTrue(pair != null, "-Drdma.here does not crash this machine");
         VmPair both = Objects.requireNonNull(pair);
@@ -163,7 +180,7 @@ class TwoMachinesTest {
 
     /** The last one, since soft RoCE does not recover from it; see the cut cable. */
     @Test
-    @Order(6)
+    @Order(7)
     void aLinkThatIsDownFailsOperations() {
         assumeTrue(!Machines.here(), "-Drdma.here takes no link of this machine down");
         Objects.requireNonNull(machines).b().run("ip link set eth0 down", START);

@@ -21,6 +21,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.zip.CRC32C;
 
@@ -204,7 +205,8 @@ final class TwoNodes {
     }
 
     /**
-     * Calls the server all the time, for ever. Says {@code lost <ms since it last answered> <why>} when it does not answer any more,
+     * Calls the server all the time, for ever, and reads its memory beside that. Says {@code lost <ms since it last answered> <why>} when it does
+     * not answer any more, {@code reads go on} when its memory is read nevertheless,
      * {@code cut <ms since then>} when there is no connection any more, and {@code back <ms> <fabric>} when it does again, followed by {@code memory kept} or {@code memory: <what happened>} for
      * the bytes that lie there.
      */
@@ -219,6 +221,8 @@ final class TwoNodes {
         boolean lost = false;
         boolean cut = false;
         long changedNs = System.nanoTime();
+        AtomicBoolean silent = new AtomicBoolean();
+        Thread.ofPlatform().daemon().name("reader").start(() -> readOn(stamp, silent));
         System.out.println("watching");
         while (true) {
             try {
@@ -228,6 +232,7 @@ final class TwoNodes {
                     System.out.printf(
                             "back %d %s%n", (nowNs - changedNs) / 1_000_000, fabricOf(node, NodeProgram.SERVER));
                     sayMemory(stamp, written);
+                    silent.set(false);
                     lost = false;
                     cut = false;
                 }
@@ -238,11 +243,28 @@ final class TwoNodes {
                     System.out.printf("lost %d %s%n", (nowNs - changedNs) / 1_000_000, e);
                     changedNs = nowNs;
                     lost = true;
+                    silent.set(true);
                 }
             }
             if (lost && !cut && fabricOf(node, NodeProgram.SERVER).equals("none")) {
                 System.out.printf("cut %d%n", (System.nanoTime() - changedNs) / 1_000_000);
                 cut = true;
+            }
+            LockSupport.parkNanos(PAUSE_NS);
+        }
+    }
+
+    private static void readOn(LmrHandle stamp, AtomicBoolean silent) {
+        byte[] bytes = new byte[Math.toIntExact(stamp.size())];
+        while (true) {
+            boolean before = silent.get();
+            try {
+                stamp.read(0, bytes);
+                if (before && silent.compareAndSet(true, false)) {
+                    System.out.println("reads go on");
+                }
+            } catch (LiteException e) {
+                // the server is not only silent
             }
             LockSupport.parkNanos(PAUSE_NS);
         }

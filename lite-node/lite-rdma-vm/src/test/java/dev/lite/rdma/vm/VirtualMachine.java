@@ -32,11 +32,14 @@ import org.jspecify.annotations.Nullable;
  * the emulator is ended by a timer of its own after {@value #LIFE_S} seconds.
  */
 final class VirtualMachine implements Machine {
-    /** With one virtual CPU and one thread for it: with more, HotSpot meets code that is half patched. */
+    /**
+     * With one virtual CPU and one thread for it: with more, HotSpot meets code that is half patched. Without "enhanced rep movsb", for the
+     * sake of which the kernel copies memory by bytes: they are emulated one by one, and words four times as fast.
+     */
     private static final List<String> EMULATOR =
-            List.of("qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "1");
+            List.of("qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max,erms=off", "-smp", "1");
 
-    private static final long LIFE_S = 800;
+    private static final long LIFE_S = 1_500;
     private static final Duration BOOT = Duration.ofSeconds(90);
     private static final Duration END = Duration.ofSeconds(20);
     private static final Duration START = Duration.ofSeconds(20);
@@ -316,8 +319,8 @@ final class VirtualMachine implements Machine {
         }
 
         @Override
-        public void kill() {
-            start("exec kill -9 " + pid.join());
+        public void signal(String name) {
+            Running unused = start("exec kill -%s %d".formatted(name, pid.join()));
         }
     }
 }

@@ -15,7 +15,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -123,8 +122,6 @@ final class Orphans implements AutoCloseable {
                 }
             } catch (LiteException e) {
                 log.debug("orphans are not judged now: {}", e.getMessage());
-            } catch (RejectedExecutionException e) {
-                log.debug("orphans are not judged any more: the node stops");
             } catch (RuntimeException e) {
                 if (isClosed()) {
                     log.debug("looking for orphans ends with the node: {}", e.toString());

@@ -8,9 +8,11 @@ import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -41,6 +43,9 @@ final class RpcSlots {
             new AtomicReferenceArray<>(SMALL_MAX + MIDDLE_MAX + LARGE_MAX);
     /** Of each size the index + 1 of the first free slot; above it a count, so that a head never comes again. */
     private final AtomicLong[] free = {new AtomicLong(), new AtomicLong(), new AtomicLong()};
+
+    /** Whose turn it is to look for a free one, of those who found none. */
+    private final ReentrantLock[] turns = {new ReentrantLock(true), new ReentrantLock(true), new ReentrantLock(true)};
 
     private final int[] made = new int[CAPACITY.length]; // guarded by this
     private volatile int count;
@@ -102,24 +107,40 @@ final class RpcSlots {
         return slot;
     }
 
+    /** Of all who wait for one of a size, one looks for it, and the others wait for that one, the oldest first. */
     private RpcSlot takeSlowly(int sizeClass, long deadlineNs) {
-        while (true) {
-            if (!closed) {
-                makeMore(sizeClass);
+        ReentrantLock turn = turns[sizeClass];
+        boolean mine = false;
+        try {
+            mine = turn.tryLock(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+            while (true) {
+                if (!closed) {
+                    makeMore(sizeClass);
+                }
+                RpcSlot slot = pop(sizeClass);
+                if (slot != null) {
+                    return slot;
+                }
+                if (!mine || deadlineNs - System.nanoTime() <= 0) {
+                    throw new LiteTimeoutException(
+                            "all %d slots for messages of up to %d bytes are taken by calls under way, or that got no answer"
+                                    .formatted(MAX[sizeClass], CAPACITY[sizeClass]));
+                }
+                if (closed) {
+                    throw new SessionLostException("the node stops while a call waits for a slot");
+                }
+                if (Thread.interrupted()) {
+                    throw new InterruptedException();
+                }
+                LockSupport.parkNanos(PAUSE_NS);
             }
-            RpcSlot slot = pop(sizeClass);
-            if (slot != null) {
-                return slot;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new SessionLostException("interrupted while waiting for a slot of a call", e);
+        } finally {
+            if (mine) {
+                turn.unlock();
             }
-            if (deadlineNs - System.nanoTime() <= 0) {
-                throw new LiteTimeoutException(
-                        "all %d slots for messages of up to %d bytes are taken by calls under way, or that got no answer"
-                                .formatted(MAX[sizeClass], CAPACITY[sizeClass]));
-            }
-            if (Thread.currentThread().isInterrupted() || closed) {
-                throw new SessionLostException("interrupted, or the node stops, while waiting for a slot of a call");
-            }
-            LockSupport.parkNanos(PAUSE_NS);
         }
     }
 
