@@ -84,7 +84,8 @@ public final class EmbeddedNode implements AutoCloseable {
         String zookeeper = config.zookeeper();
         return zookeeper == null
                 ? new InMemoryDirectory.Store().open()
-                : CuratorDirectory.open(CuratorConfig.of(zookeeper, config.cluster()));
+                : CuratorDirectory.open(
+                        CuratorConfig.of(zookeeper, config.cluster()).withCredentials(config.credentials()));
     }
 
     private static List<FabricProvider> fabrics(EmbeddedNodeConfig config) {

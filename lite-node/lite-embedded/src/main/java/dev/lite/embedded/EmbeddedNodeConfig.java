@@ -1,5 +1,6 @@
 package dev.lite.embedded;
 
+import dev.lite.cluster.CuratorConfig;
 import dev.lite.tier.peer.FabricSelection;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -18,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  *     else tcp, of those that work here), or {@code shm}, {@code rdma} or {@code tcp} alone
  * @param require the fabric without which it does not start, and in whose place it uses none that is less preferred; or null
  * @param secret what all nodes of the cluster know, for rdma and tcp, or null; rdma asks for one
+ * @param credentials who it is for ZooKeeper, the same as every process of the cluster; or null
  */
 public record EmbeddedNodeConfig(
         String cluster,
@@ -28,7 +30,8 @@ public record EmbeddedNodeConfig(
         Duration deadline,
         String fabric,
         @Nullable String require,
-        @Nullable String secret) {
+        @Nullable String secret,
+        CuratorConfig.@Nullable Credentials credentials) {
     private static final long ARENA_BYTES_DEFAULT = 64 << 20;
     private static final Duration DEADLINE_DEFAULT = Duration.ofSeconds(10);
 
@@ -43,37 +46,80 @@ public record EmbeddedNodeConfig(
                 DEADLINE_DEFAULT,
                 FabricSelection.AUTO,
                 null,
+                null,
                 null);
     }
 
     /** With so much memory. */
     public EmbeddedNodeConfig withArenaBytes(long bytes) {
         return new EmbeddedNodeConfig(
-                cluster, name, zookeeper, arenaDirectory, bytes, deadline, fabric, require, secret);
+                cluster, name, zookeeper, arenaDirectory, bytes, deadline, fabric, require, secret, credentials);
     }
 
     /** As a node of this name of that cluster. */
     public EmbeddedNodeConfig joining(String zookeeperOfCluster, String newCluster, String newName) {
         return new EmbeddedNodeConfig(
-                newCluster, newName, zookeeperOfCluster, arenaDirectory, arenaBytes, deadline, fabric, require, secret);
+                newCluster,
+                newName,
+                zookeeperOfCluster,
+                arenaDirectory,
+                arenaBytes,
+                deadline,
+                fabric,
+                require,
+                secret,
+                credentials);
     }
 
     /** Over this fabric, or {@code auto}; with the cluster's secret, or null. */
     public EmbeddedNodeConfig withFabric(String newFabric, @Nullable String newSecret) {
         return new EmbeddedNodeConfig(
-                cluster, name, zookeeper, arenaDirectory, arenaBytes, deadline, newFabric, require, newSecret);
+                cluster,
+                name,
+                zookeeper,
+                arenaDirectory,
+                arenaBytes,
+                deadline,
+                newFabric,
+                require,
+                newSecret,
+                credentials);
     }
 
     /** Not without this fabric, nor with a less preferred one in its place; null: with what there is. */
     public EmbeddedNodeConfig requiring(@Nullable String newRequire) {
         return new EmbeddedNodeConfig(
-                cluster, name, zookeeper, arenaDirectory, arenaBytes, deadline, fabric, newRequire, secret);
+                cluster,
+                name,
+                zookeeper,
+                arenaDirectory,
+                arenaBytes,
+                deadline,
+                fabric,
+                newRequire,
+                secret,
+                credentials);
     }
 
-    /** Without the value of the secret. */
+    /** As this user of ZooKeeper; null: as nobody. */
+    public EmbeddedNodeConfig withCredentials(CuratorConfig.@Nullable Credentials newCredentials) {
+        return new EmbeddedNodeConfig(
+                cluster,
+                name,
+                zookeeper,
+                arenaDirectory,
+                arenaBytes,
+                deadline,
+                fabric,
+                require,
+                secret,
+                newCredentials);
+    }
+
+    /** Without the values of the secret and the password. */
     @Override
     public String toString() {
-        return "EmbeddedNodeConfig[cluster=%s, name=%s, zookeeper=%s, arenaDirectory=%s, arenaBytes=%d, fabric=%s, require=%s, secret=%s]"
+        return "EmbeddedNodeConfig[cluster=%s, name=%s, zookeeper=%s, arenaDirectory=%s, arenaBytes=%d, fabric=%s, require=%s, secret=%s, credentials=%s]"
                 .formatted(
                         cluster,
                         name,
@@ -82,6 +128,7 @@ public record EmbeddedNodeConfig(
                         arenaBytes,
                         fabric,
                         require,
-                        secret == null ? "none" : "given");
+                        secret == null ? "none" : "given",
+                        credentials);
     }
 }

@@ -1,5 +1,6 @@
 package dev.lite.embedded;
 
+import dev.lite.cluster.CuratorConfig;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
@@ -23,6 +24,7 @@ import org.springframework.util.unit.DataSize;
  * @param require Fabric without which the application does not start, and in whose place none that is less preferred is used. Default:
  *     what works is used.
  * @param secret What all nodes of the cluster know, for rdma and tcp, at least 16 bytes. Default: none, and no rdma.
+ * @param auth Who the node is for ZooKeeper. All processes of a cluster are the same user.
  */
 @ConfigurationProperties("lite.embedded")
 record LiteEmbeddedProperties(
@@ -36,11 +38,31 @@ record LiteEmbeddedProperties(
         @DefaultValue("10s") Duration deadline,
         @DefaultValue("auto") String fabric,
         @Nullable String require,
-        @Nullable String secret) {
+        @Nullable String secret,
+        @DefaultValue Auth auth) {
+
+    /**
+     * A user of ZooKeeper's scheme "digest".
+     *
+     * @param user Name of the user, without a colon.
+     * @param password Password of the user. Default: none, and the cluster's directory is everybody's.
+     * @param passwordFile File that holds the password, instead of the property; line ends after it do not count.
+     */
+    record Auth(
+            @DefaultValue("lite") String user,
+            @Nullable String password,
+            @Nullable Path passwordFile) {
+        @Override
+        public String toString() {
+            return "Auth[user=%s, password=%s]"
+                    .formatted(user, password == null && passwordFile == null ? "none" : "given");
+        }
+    }
 
     @Override
     public String toString() {
-        return toConfig().toString();
+        return "LiteEmbeddedProperties[cluster=%s, name=%s, zookeeper=%s, auth=%s]"
+                .formatted(cluster, name, zookeeper, auth); // without the secret
     }
 
     EmbeddedNodeConfig toConfig() {
@@ -53,6 +75,7 @@ record LiteEmbeddedProperties(
                 deadline,
                 fabric,
                 require,
-                secret);
+                secret,
+                CuratorConfig.Credentials.of("lite.embedded.auth", auth.user(), auth.password(), auth.passwordFile()));
     }
 }

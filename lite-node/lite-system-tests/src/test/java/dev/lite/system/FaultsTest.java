@@ -44,7 +44,7 @@ class FaultsTest {
 
     private static final Duration SOON = Clusters.seconds(90);
     private static final long SEED = Long.getLong("lite.faults.seed", System.nanoTime());
-    private static final int RESTARTS = Integer.getInteger("lite.faults.restarts", 50);
+    private static final int RESTARTS = Integer.getInteger("lite.faults.restarts", 30);
     private static final String FABRICS = System.getProperty("lite.faults.fabrics", "tcp");
     private static final int NODES = 3;
 
@@ -227,7 +227,7 @@ class FaultsTest {
         return Health.of(cluster.manager(manager)).contains("\"leader\":true");
     }
 
-    /** Early: when nodes leave, they move the locks' words away, and nobody passes on a lock whose word is at a killed node. */
+    /** Early: when nodes leave, they move the lock's word away, and a lock whose word is at a killed node waits for that node. */
     @Test
     @Order(1)
     void aNodeIsKilled() {

@@ -1,5 +1,6 @@
 package dev.lite.system;
 
+import dev.lite.api.Extent;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
@@ -17,6 +18,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -50,10 +52,13 @@ final class Workload implements AutoCloseable {
     private static final long CHUNK_BYTES = 4 << 20;
     private static final int BLOCK_BYTES = 4096;
     private static final int BLOCKS = 24;
-    /** Where each chunk has its counter, and the first the word that the lock protects. Blocks begin after the first page. */
+    /** Where each chunk has its counter, and one of them the word that the lock protects. Blocks begin after the first page. */
     private static final long COUNTER = 0;
 
     private static final long LOCKED_WORD = 64;
+    /** Has the first worker, so the lock's home is there; it has the word that the lock protects, too. */
+    private static final String LOCK_NODE = "node-1";
+
     private static final long PAUSE_AFTER_FAILURE_NS = 10_000_000;
     /** Between two rounds: the processes that are started meanwhile need the machine, too. */
     private static final long PACE_NS = 2_000_000;
@@ -79,6 +84,7 @@ final class Workload implements AutoCloseable {
     private final AtomicLong fenced = new AtomicLong();
 
     private final Range[] counters;
+    private final long lockedWord;
     private final Range locked = new Range();
     private final Object store = new Object();
     private long newestToken = -1; // guarded by store
@@ -120,13 +126,20 @@ final class Workload implements AutoCloseable {
         counters = new Range[nodes];
         Arrays.setAll(counters, chunk -> new Range());
         try (Lite first = attach.apply(1)) {
-            first.memory()
+            LmrHandle made = first.memory()
                     .malloc(
                             LmrSpec.of(nodes * CHUNK_BYTES)
                                     .withName(MEMORY)
                                     .withPlacement(Placement.spread())
                                     .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC),
                             Clusters.seconds(30));
+            // In the order in which the nodes were registered, which is another one each time.
+            lockedWord = LOCKED_WORD
+                    + made.extents().stream()
+                            .filter(extent -> extent.node().equals(LOCK_NODE))
+                            .mapToLong(Extent::offset)
+                            .findFirst()
+                            .orElseThrow();
         }
         for (int node = 1; node <= nodes; node++) {
             workers.add(new Worker(node));
@@ -293,9 +306,9 @@ final class Workload implements AutoCloseable {
         return lite.memory().map(MEMORY, Permission.READ, Permission.WRITE, Permission.ATOMIC);
     }
 
-    private static long readWord(LmrHandle memory) {
+    private long readWord(LmrHandle memory) {
         byte[] word = new byte[Long.BYTES];
-        memory.read(LOCKED_WORD, word);
+        memory.read(lockedWord, word);
         return ByteBuffer.wrap(word).getLong();
     }
 
@@ -339,11 +352,11 @@ final class Workload implements AutoCloseable {
 
         private void run() {
             while (!stop.get()) {
-                boolean whole = attempt("attach", this::attachIfLost);
-                whole &= attempt("write", this::write);
-                whole &= attempt("read", this::read);
-                whole &= attempt("fetch-add", this::add);
-                whole &= attempt("call", this::call);
+                boolean whole = attempt("attach", () -> inTime("attach", this::attachIfLost));
+                whole &= attempt("write", () -> inTime("write", this::write));
+                whole &= attempt("read", () -> inTime("read", this::read));
+                whole &= attempt("fetch-add", () -> inTime("fetch-add", this::add));
+                whole &= attempt("call", () -> inTime("call", this::call));
                 if (whole) {
                     rounds.incrementAndGet();
                 }
@@ -359,11 +372,10 @@ final class Workload implements AutoCloseable {
         }
 
         /** Whether it succeeded. */
-        private boolean attempt(String what, Runnable operation) {
-            long startNs = System.nanoTime();
+        private boolean attempt(String what, Runnable operations) {
             tried.incrementAndGet();
             try {
-                operation.run();
+                operations.run();
                 return true;
             } catch (LiteException e) {
                 failed.incrementAndGet();
@@ -374,6 +386,14 @@ final class Workload implements AutoCloseable {
             } catch (RuntimeException | AssertionError e) {
                 report("%s at node-%d: %s".formatted(what, node, e));
                 return false;
+            }
+        }
+
+        /** Carries out one operation, which has to end within its deadline, however it ends. */
+        private void inTime(String what, Runnable operation) {
+            long startNs = System.nanoTime();
+            try {
+                operation.run();
             } finally {
                 Duration took = Duration.ofNanos(System.nanoTime() - startNs);
                 if (took.compareTo(deadline.plus(SLACK)) > 0) {
@@ -483,26 +503,37 @@ final class Workload implements AutoCloseable {
             if (shared == null) {
                 throw new dev.lite.api.SessionLostException("not attached");
             }
-            try (HeldLock held = shared.acquire(deadline)) {
-                if (!isNewest(held.fencingToken())) {
-                    return;
-                }
-                long value = readWord(memory());
-                if (!locked.allows(value)) {
-                    report("the word under the lock is %d for token %d; it must be %s"
-                            .formatted(value, held.fencingToken(), locked));
-                }
-                Runnable action = inside.getAndSet(null);
-                if (action != null) {
-                    action.run();
-                }
-                byte[] next = ByteBuffer.allocate(Long.BYTES).putLong(value + 1).array();
-                locked.doubtful.incrementAndGet();
-                memory().write(LOCKED_WORD, next);
-                locked.certain.incrementAndGet();
-                locked.doubtful.decrementAndGet();
-                locks.incrementAndGet();
+            AtomicReference<@Nullable HeldLock> acquired = new AtomicReference<>();
+            inTime("lock", () -> acquired.set(shared.acquire(deadline)));
+            HeldLock held = Objects.requireNonNull(acquired.get());
+            try {
+                countUnder(held.fencingToken());
+            } finally {
+                inTime("release of the lock", held::close);
             }
+        }
+
+        private void countUnder(long token) {
+            if (!isNewest(token)) {
+                return;
+            }
+            AtomicLong value = new AtomicLong();
+            inTime("read under the lock", () -> value.set(readWord(memory())));
+            if (!locked.allows(value.get())) {
+                report("the word under the lock is %d for token %d; it must be %s"
+                        .formatted(value.get(), token, locked));
+            }
+            Runnable action = inside.getAndSet(null);
+            if (action != null) {
+                action.run();
+            }
+            byte[] next =
+                    ByteBuffer.allocate(Long.BYTES).putLong(value.get() + 1).array();
+            locked.doubtful.incrementAndGet();
+            inTime("write under the lock", () -> memory().write(lockedWord, next));
+            locked.certain.incrementAndGet();
+            locked.doubtful.decrementAndGet();
+            locks.incrementAndGet();
         }
 
         private boolean isNewest(long token) {

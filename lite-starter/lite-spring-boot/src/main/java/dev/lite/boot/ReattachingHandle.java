@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  * <p>An operation that met the end of the session is carried out again if that does no harm: reads, writes, memset, and what a
  * master does. {@code fetchAdd} and {@code testSet} are not, and neither is what was begun asynchronously: they throw
  * {@link SessionLostException}, and whether they took place is not known. One that begins when the session is known to be
- * lost waits like the others.
+ * lost waits like the others. While a lock that the lost session held is not closed, nothing is carried out again and nothing waits:
+ * all throw {@link SessionLostException}, since somebody else may have the lock.
  *
  * <p>Any thread. The fast path costs one volatile read.
  */
@@ -57,7 +58,11 @@ final class ReattachingHandle implements LmrHandle {
     /** The handle of a session that was open just now. */
     Mapped now(long deadlineNs) {
         Mapped now = mapped;
-        return now.session().isOpen() ? now : again(now, deadlineNs);
+        if (now.session().isOpen()) {
+            return now;
+        }
+        keeper.requireUnlocked(now.session());
+        return again(now, deadlineNs);
     }
 
     private Mapped again(Mapped lost, long deadlineNs) {
@@ -110,9 +115,12 @@ final class ReattachingHandle implements LmrHandle {
     private <T> T repeat(Function<LmrHandle, T> operation) {
         long deadlineNs = keeper.deadlineNs();
         while (true) {
+            Mapped now = mapped;
             try {
-                return operation.apply(now(deadlineNs).handle());
+                now = now(deadlineNs);
+                return operation.apply(now.handle());
             } catch (SessionLostException lost) {
+                keeper.requireUnlocked(now.session());
                 keeper.afterLoss(lost, deadlineNs);
             }
         }
@@ -151,36 +159,44 @@ final class ReattachingHandle implements LmrHandle {
 
     @Override
     public void read(long offset, MemorySegment destination) {
+        Mapped now = mapped;
         try {
-            mapped.handle().read(offset, destination);
+            now.handle().read(offset, destination);
         } catch (SessionLostException lost) {
+            keeper.requireUnlocked(now.session());
             again(handle -> handle.read(offset, destination));
         }
     }
 
     @Override
     public void write(long offset, MemorySegment source) {
+        Mapped now = mapped;
         try {
-            mapped.handle().write(offset, source);
+            now.handle().write(offset, source);
         } catch (SessionLostException lost) {
+            keeper.requireUnlocked(now.session());
             again(handle -> handle.write(offset, source));
         }
     }
 
     @Override
     public void read(List<LmrSlice> slices) {
+        Mapped now = mapped;
         try {
-            mapped.handle().read(slices);
+            now.handle().read(slices);
         } catch (SessionLostException lost) {
+            keeper.requireUnlocked(now.session());
             again(handle -> handle.read(slices));
         }
     }
 
     @Override
     public void write(List<LmrSlice> slices) {
+        Mapped now = mapped;
         try {
-            mapped.handle().write(slices);
+            now.handle().write(slices);
         } catch (SessionLostException lost) {
+            keeper.requireUnlocked(now.session());
             again(handle -> handle.write(slices));
         }
     }

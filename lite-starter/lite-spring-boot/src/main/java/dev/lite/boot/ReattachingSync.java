@@ -1,6 +1,7 @@
 package dev.lite.boot;
 
 import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
 import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
@@ -8,6 +9,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.boot.SessionKeeper.Kept;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** The locks and barriers of whichever session is open now. What is held is lost with its session. */
 final class ReattachingSync implements LtSync {
@@ -44,10 +46,10 @@ final class ReattachingSync implements LtSync {
         /** Asked for again at the next session: the place in the queue is gone with the last one, and so is nothing held. */
         @Override
         public HeldLock acquire(Duration deadline) {
-            LtLock open = kept.ifOpen();
+            Kept.Made<LtLock> open = kept.madeIfOpen();
             if (open != null) {
                 try {
-                    return open.acquire(deadline);
+                    return new KeptHold(open.session(), open.value().acquire(deadline));
                 } catch (SessionLostException lost) {
                     return acquireAgain(deadline);
                 }
@@ -59,7 +61,8 @@ final class ReattachingSync implements LtSync {
             long deadlineNs = SessionKeeper.deadlineNs(deadline);
             while (true) {
                 try {
-                    return kept.get(deadlineNs).acquire(SessionKeeper.left(deadlineNs));
+                    Kept.Made<LtLock> now = kept.made(deadlineNs);
+                    return new KeptHold(now.session(), now.value().acquire(SessionKeeper.left(deadlineNs)));
                 } catch (SessionLostException lost) {
                     keeper.afterLoss(lost, deadlineNs);
                 }
@@ -68,7 +71,52 @@ final class ReattachingSync implements LtSync {
 
         @Override
         public Optional<HeldLock> tryAcquire() {
-            return kept.get(keeper.deadlineNs()).tryAcquire();
+            Kept.Made<LtLock> now = kept.made(keeper.deadlineNs());
+            return now.value().tryAcquire().map(held -> new KeptHold(now.session(), held));
+        }
+    }
+
+    /** What is held, noted at its session until it is closed. */
+    private final class KeptHold implements HeldLock {
+        private final Lite session;
+        private final HeldLock held;
+        private final AtomicBoolean closed = new AtomicBoolean();
+
+        KeptHold(Lite session, HeldLock held) {
+            this.session = session;
+            this.held = held;
+            keeper.acquired(session);
+        }
+
+        @Override
+        public String name() {
+            return held.name();
+        }
+
+        @Override
+        public long fencingToken() {
+            return held.fencingToken();
+        }
+
+        @Override
+        public boolean isHeld() {
+            return held.isHeld();
+        }
+
+        @Override
+        public void close() {
+            try {
+                held.close();
+            } finally {
+                if (closed.compareAndSet(false, true)) {
+                    keeper.released(session);
+                }
+            }
+        }
+
+        @Override
+        public String toString() {
+            return held.toString();
         }
     }
 

@@ -7,6 +7,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
@@ -42,11 +43,20 @@ final class SessionKeeper implements AutoCloseable {
     private final AttachOptions options;
     private final Function<AttachOptions, Lite> attach;
     private final ReentrantLock attaching = new ReentrantLock();
+    /** The sessions with locks that their holders have not closed yet. */
+    private final Map<Lite, Holding> holding = new ConcurrentHashMap<>();
     /** What is served at every session; one for each function of the application. */
     private final Set<Consumer<Lite>> served = ConcurrentHashMap.newKeySet();
 
     private volatile Lite session;
     private volatile boolean closed;
+
+    /**
+     * Locks that a session holds, or held when it was lost.
+     *
+     * @param lostNs when somebody first met the loss, of {@link System#nanoTime}; 0 before
+     */
+    private record Holding(int locks, long lostNs) {}
 
     /** Attaches; throws what {@link Lite#attach} throws. */
     SessionKeeper(AttachOptions options, Function<AttachOptions, Lite> attach) {
@@ -163,6 +173,43 @@ final class SessionKeeper implements AutoCloseable {
         return session;
     }
 
+    /** A session acquired a lock; {@link #released} follows. */
+    void acquired(Lite at) {
+        Holding unused = holding.merge(
+                at, new Holding(1, 0), (now, one) -> new Holding(now.locks() + one.locks(), now.lostNs()));
+    }
+
+    /** Whoever held a lock of a session has closed it. */
+    void released(Lite at) {
+        Holding unused = holding.computeIfPresent(
+                at, (session, now) -> now.locks() == 1 ? null : new Holding(now.locks() - 1, now.lostNs()));
+    }
+
+    /**
+     * Whether what was begun in a lost session may be carried on with in the next one. A lock is lost with its session, and somebody
+     * else may have it: what its holder does, until he has closed it, must not be done without it. Operations end within their
+     * deadline: after that a lock that nobody closes counts no more.
+     *
+     * @throws SessionLostException when it may not
+     */
+    void requireUnlocked(Lite lost) {
+        Holding now = holding.get(lost);
+        if (now == null) {
+            return;
+        }
+        long nowNs = System.nanoTime();
+        if (now.lostNs() == 0) {
+            Holding unused = holding.computeIfPresent(
+                    lost, (session, held) -> held.lostNs() == 0 ? new Holding(held.locks(), nowNs | 1) : held);
+        } else if (nowNs - now.lostNs() > options.deadline().toNanos()) {
+            holding.remove(lost);
+            return;
+        }
+        throw new SessionLostException(
+                "the session with %s is lost, and with it %d locks that are not closed yet; what they may protect is not carried on with"
+                        .formatted(options.socket(), now.locks()));
+    }
+
     /** Whether there is sense in trying once more. */
     private boolean mayWait(long deadlineNs) {
         return !closed
@@ -209,7 +256,8 @@ final class SessionKeeper implements AutoCloseable {
         private final Function<Lite, T> maker;
         private volatile Made<T> made;
 
-        private record Made<T>(Lite session, T value) {}
+        /** With the session that it is good for. */
+        record Made<T>(Lite session, T value) {}
 
         /** Makes it at once. */
         Kept(SessionKeeper keeper, Function<Lite, T> maker) {
@@ -226,17 +274,29 @@ final class SessionKeeper implements AutoCloseable {
         /** That of the session of now; null when it is lost. */
         @Nullable
         T ifOpen() {
+            Made<T> now = madeIfOpen();
+            return now == null ? null : now.value();
+        }
+
+        /** {@link #ifOpen} with its session. */
+        @Nullable
+        Made<T> madeIfOpen() {
             Made<T> now = made;
-            return now.session().isOpen() ? now.value() : null;
+            return now.session().isOpen() ? now : null;
         }
 
         T get(long deadlineNs) {
+            return made(deadlineNs).value();
+        }
+
+        /** {@link #get} with its session. */
+        Made<T> made(long deadlineNs) {
             Made<T> now = made;
             if (!now.session().isOpen()) {
                 now = make(deadlineNs);
                 made = now;
             }
-            return now.value();
+            return now;
         }
     }
 }

@@ -9,8 +9,11 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
 
-/** Locks that are never free, of a session that may be lost. */
+/** Locks of a session that may be lost: one is always free, the others never. */
 final class FakeSync implements LtSync {
+    /** The name of the lock that is free. */
+    static final String FREE = "free";
+
     private final BooleanSupplier open;
 
     FakeSync(BooleanSupplier open) {
@@ -34,13 +37,14 @@ final class FakeSync implements LtSync {
 
             @Override
             public HeldLock acquire(Duration deadline) {
-                throw new UnsupportedOperationException();
+                requireOpen();
+                return new Held(name);
             }
 
             @Override
             public Optional<HeldLock> tryAcquire() {
                 requireOpen();
-                return Optional.empty();
+                return name.equals(FREE) ? Optional.of(new Held(name)) : Optional.empty();
             }
         };
     }
@@ -48,5 +52,20 @@ final class FakeSync implements LtSync {
     @Override
     public LtBarrier barrier(String name, int parties) {
         throw new UnsupportedOperationException();
+    }
+
+    private record Held(String name) implements HeldLock {
+        @Override
+        public long fencingToken() {
+            return 1;
+        }
+
+        @Override
+        public boolean isHeld() {
+            return true;
+        }
+
+        @Override
+        public void close() {}
     }
 }

@@ -3,6 +3,7 @@ package dev.lite.boot;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.HeldLock;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
@@ -122,6 +123,48 @@ class ReattachingLiteTests {
         assertThat(handle.fetchAdd(0, 1)).isEqualTo(5);
         assertThat(sessions).hasSize(3);
         assertThat(sessions.getLast().known("a").calls).hasValue(1);
+    }
+
+    @Test
+    void nothingIsDoneAgainUnderALockThatWasLostWithItsSession() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE, Permission.ATOMIC);
+        LtLock lock = lite.sync().lock(FakeSync.FREE);
+        HeldLock first = lock.acquire(LONG);
+        HeldLock second = lock.tryAcquire().orElseThrow();
+        sessions.getLast().known("a").losesSessionInNextCall = true;
+
+        assertThatThrownBy(() -> handle.write(0, BYTES))
+                .isInstanceOf(SessionLostException.class)
+                .hasMessageContaining("2 locks that are not closed yet");
+        first.close();
+        first.close();
+        assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(SessionLostException.class);
+        assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(SessionLostException.class);
+        assertThatThrownBy(() -> handle.memset(0, 8, (byte) 0)).isInstanceOf(SessionLostException.class);
+        second.close();
+
+        handle.write(0, BYTES);
+        assertThat(sessions.getLast().known("a").calls)
+                .as("at the next session")
+                .hasValue(1);
+    }
+
+    @Test
+    void aLockThatNobodyClosesDoesNotKeepAnApplicationFromItsMemoryForEver() {
+        ReattachingLite impatient = open(SHORT);
+        LmrHandle handle = impatient.memory().map("a", Permission.READ);
+        HeldLock unused = impatient.sync().lock(FakeSync.FREE).acquire(LONG);
+        sessions.getLast().lose();
+        assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(SessionLostException.class);
+
+        awaitTrue(() -> {
+            try {
+                handle.read(0, BYTES);
+                return true;
+            } catch (SessionLostException e) {
+                return false;
+            }
+        });
     }
 
     @Test

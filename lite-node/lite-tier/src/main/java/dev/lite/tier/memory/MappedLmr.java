@@ -134,9 +134,11 @@ final class MappedLmr {
      *
      * @param started the deadline of the operation that waits, or null at its first wait
      * @return the operation's deadline
+     * @throws LmrUnavailableException when locks of its owner passed on meanwhile: it may have been begun under one of them
      */
     Deadline awaitResumed(@Nullable Deadline started) {
         Deadline deadline = started != null ? started : deadline();
+        int locksLost = owner.locksLost();
         long lookNs = LOOK_NS_MIN;
         CountDownLatch pause;
         while ((pause = paused) != null) {
@@ -153,6 +155,11 @@ final class MappedLmr {
                 Thread.currentThread().interrupt();
                 throw new LmrUnavailableException("%s: interrupted while it moves".formatted(this), e);
             }
+        }
+        if (owner.locksLost() != locksLost) {
+            throw new LmrUnavailableException(
+                    "%s: this node was removed from the cluster while the operation waited, and the locks of its session passed on"
+                            .formatted(this));
         }
         return deadline;
     }

@@ -69,6 +69,11 @@ public final class Mapping implements TierHandle {
             return lmr.permissionsOf(principal());
         }
 
+        /** How often the owner lost locks that it held because its node was fenced; only grows. */
+        default int locksLost() {
+            return 0;
+        }
+
         /** The LMR lies elsewhere now, and operations go on there. Must not block. */
         default void moved(long lmrId) {}
 

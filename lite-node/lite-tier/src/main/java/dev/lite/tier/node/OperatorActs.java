@@ -139,8 +139,8 @@ final class OperatorActs implements OrderExecutor.Acts {
     /** An operator need not wait for the grace time, but what is only just being made or moved has its time all the same. */
     @Override
     public @Nullable String freeOrphans(Drain.Progress progress) {
-        Deadline made = Deadline.in(patience.multipliedBy(2));
         orphans.look(Duration.ofDays(1)); // notes them
+        Deadline made = Deadline.in(patience.multipliedBy(2)); // from now on: the look itself may take long
         while (!made.passed()) {
             if (!progress.report(0, 0, "waiting for what is just being made")) {
                 return "it was taken back";

@@ -270,6 +270,11 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     }
 
     @Override
+    public int locksLost() {
+        return sync.locksLost();
+    }
+
+    @Override
     public RemoteMemory remoteMemory() {
         return memory.remoteMemory();
     }

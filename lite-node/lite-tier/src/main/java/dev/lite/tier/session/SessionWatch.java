@@ -1,10 +1,12 @@
 package dev.lite.tier.session;
 
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Looks at the sessions' data threads from time to time: one that is at the same command as at the last look, because a peer
@@ -18,6 +20,7 @@ final class SessionWatch implements AutoCloseable {
     private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(25);
 
     private static final int IDLE_TICKS = 40;
+    private static final Duration END = Duration.ofSeconds(1);
 
     private final Set<SessionWorker> workers = ConcurrentHashMap.newKeySet();
     private final ReentrantLock lock = new ReentrantLock();
@@ -27,10 +30,16 @@ final class SessionWatch implements AutoCloseable {
     private volatile boolean asleep;
 
     private boolean closed; // guarded by lock
+    private @Nullable Thread thread; // guarded by lock
 
     /** Starts the thread. */
     void start() {
-        Thread.ofPlatform().daemon().name("lite-session-watch").start(this::run);
+        lock.lock();
+        try {
+            thread = Thread.ofPlatform().daemon().name("lite-session-watch").start(this::run);
+        } finally {
+            lock.unlock();
+        }
     }
 
     void add(SessionWorker worker) {
@@ -42,7 +51,7 @@ final class SessionWatch implements AutoCloseable {
         workers.remove(worker);
     }
 
-    /** A data thread begins to work after it slept. Nearly free while the watch is awake. */
+    /** A data thread has a command after it slept. Nearly free while the watch is awake. */
     void wake() {
         if (asleep) {
             lock.lock();
@@ -94,15 +103,24 @@ final class SessionWatch implements AutoCloseable {
         }
     }
 
-    /** Ends the thread. */
+    /** Ends the thread, and waits for that. */
     @Override
     public void close() {
+        Thread running;
         lock.lock();
         try {
             closed = true;
+            running = thread;
             wanted.signal();
         } finally {
             lock.unlock();
+        }
+        try {
+            if (running != null) {
+                boolean unused = running.join(END);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 }

@@ -13,7 +13,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.CountDownLatch;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -64,7 +66,8 @@ final class SessionWorker implements RpcCommands.Slots {
     private final long base;
     private final long doorbell;
     private final long submitted;
-    private final CountDownLatch ended = new CountDownLatch(1);
+    /** Those that serve, and perhaps some that have ended; guarded by this. */
+    private final List<Thread> threads = new ArrayList<>();
 
     /** The slots that were taken out of the area together and are not served yet: whoever serves one takes its bit. */
     @SuppressWarnings("unused") // through TAKEN
@@ -127,7 +130,8 @@ final class SessionWorker implements RpcCommands.Slots {
     /** Under the lock. */
     private void begin(Server server) {
         serving++;
-        Thread.ofPlatform().daemon().name(threadName).start(server);
+        threads.removeIf(thread -> !thread.isAlive());
+        threads.add(Thread.ofPlatform().daemon().name(threadName).start(server));
     }
 
     /** One thread that serves. */
@@ -135,6 +139,7 @@ final class SessionWorker implements RpcCommands.Slots {
         /** Odd while it is at a command. Written by its thread alone, read by the watch. */
         private volatile long progress;
 
+        /** Whether it slept, and has had no command since. Written by its thread alone. */
         private volatile boolean asleep;
 
         private static final VarHandle PROGRESS;
@@ -193,7 +198,6 @@ final class SessionWorker implements RpcCommands.Slots {
                 LOG.warn("{}: a call has not ended; the session's memory stays mapped", session);
             }
         }
-        ended.countDown();
     }
 
     /**
@@ -222,7 +226,7 @@ final class SessionWorker implements RpcCommands.Slots {
         }
     }
 
-    /** Whether somebody takes commands, and does not sleep until one comes. */
+    /** Whether the one who takes commands has had one since it slept. */
     boolean isAwake() {
         return !stopping && !leader.asleep;
     }
@@ -239,22 +243,27 @@ final class SessionWorker implements RpcCommands.Slots {
         }
     }
 
-    /** Waits until no thread serves any more, after {@link #stop}; false when one still does at the deadline. */
+    /** Waits until all threads have ended, after {@link #stop}; false when one still runs at the deadline. */
     boolean awaitEnd(long deadlineNs) {
+        List<Thread> all;
+        synchronized (this) {
+            all = List.copyOf(threads);
+        }
         boolean interrupted = false;
-        try {
-            while (true) {
+        boolean ended = true;
+        for (Thread thread : all) {
+            while (ended && thread.isAlive()) {
                 try {
-                    return ended.await(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS);
+                    ended = thread.join(Duration.ofNanos(Math.max(1, deadlineNs - System.nanoTime())));
                 } catch (InterruptedException kept) {
                     interrupted = true;
                 }
             }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
         }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return ended;
     }
 
     /** Unmaps the memory of a worker that was never started. */
@@ -278,16 +287,14 @@ final class SessionWorker implements RpcCommands.Slots {
 
     private void sleep(Server server) {
         server.asleep = true;
-        // The doorbell before the last look at the bits; the client sets its bit before it looks at the doorbell: one
-        // of
+        // The doorbell before the last look at the bits; the client sets its bit before it looks at the doorbell: so
+        // one of
         // the two sees the other.
         RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_SLEEPING);
         if (RawMemory.getLongVolatile(submitted) == 0 && !stopping) {
             Futex.await(doorbell, SessionArea.DOORBELL_SLEEPING, SLEEP_NS_MAX);
         }
         RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_AWAKE);
-        server.asleep = false; // first: the watch looks at it after it said that it sleeps
-        watch.wake();
     }
 
     /**
@@ -327,6 +334,10 @@ final class SessionWorker implements RpcCommands.Slots {
     }
 
     private void serveOne(Server server, int slot) {
+        if (server.asleep) {
+            server.asleep = false; // first: the watch looks at it after it said that it sleeps
+            watch.wake();
+        }
         server.step();
         serve(slot);
         server.step();

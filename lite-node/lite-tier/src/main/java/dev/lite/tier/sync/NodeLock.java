@@ -118,13 +118,18 @@ final class NodeLock {
         return generation;
     }
 
-    /** Nothing that was held before the call is held any more; who waits goes on waiting. */
+    /** Nothing that was held before the call is held any more, which its sessions learn; who waits goes on waiting. */
     synchronized void lose() {
         generation++;
+        SessionSync last = held() == 0 ? null : heldBy;
+        if (last != null) {
+            last.lockLost(); // unless it has released it already, which is not worth knowing
+        }
         HELD.setVolatile(this, 0L);
         for (Iterator<Hold.Queued> all = claims.values().iterator(); all.hasNext(); ) {
             Hold.Queued hold = all.next();
             if (hold.state() == Hold.HELD) {
+                hold.session().lockLost();
                 hold.setState(Hold.OVER);
                 all.remove();
             } else {

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,7 @@ public final class SessionSync implements TierSync {
     private final Duration patience;
     private final Map<String, SessionLock> locks = new ConcurrentHashMap<>();
     private final Map<String, NodeBarrier> barriers = new ConcurrentHashMap<>();
+    private final AtomicInteger locksLost = new AtomicInteger();
     private volatile boolean open = true;
     private volatile @Nullable Deadline end;
 
@@ -49,6 +51,16 @@ public final class SessionSync implements TierSync {
 
     SessionLostException ended() {
         return new SessionLostException("the session of %s has ended; its locks have passed on".formatted(owner));
+    }
+
+    /** How often it lost locks because its node was fenced. */
+    public int locksLost() {
+        return locksLost.get();
+    }
+
+    /** It lost a lock, or may have. */
+    void lockLost() {
+        locksLost.incrementAndGet();
     }
 
     /** How long an operation waits that has no deadline of its own; the releases of the session's end share one. */

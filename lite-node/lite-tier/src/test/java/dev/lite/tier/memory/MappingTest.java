@@ -37,6 +37,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntToLongFunction;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -56,6 +57,12 @@ class MappingTest {
 
     private static final class FakeOwner implements Mapping.Owner {
         final AtomicInteger unmapped = new AtomicInteger();
+        final AtomicInteger locksLost = new AtomicInteger();
+
+        @Override
+        public int locksLost() {
+            return locksLost.get();
+        }
 
         @Override
         public String principal() {
@@ -508,5 +515,39 @@ class MappingTest {
             }
         }
         return others;
+    }
+
+    @Test
+    void anOperationThatWaitsWhileTheLocksOfItsSessionPassOnIsNotCarriedOut() {
+        MemorySegment memory = arena.allocate(64, 64);
+        Mapping mapping = mapping(
+                64,
+                62,
+                List.of(new Share(0, ARENA, List.of(new Run(0, 64, 0)))),
+                node -> memory.address(),
+                ALL,
+                "locked");
+        long[] places = Layout.places(mapping.lmr(), node -> memory.address());
+        for (boolean lost : new boolean[] {true, false}) {
+            mapping.pause();
+            assertThat(Mapping.awaitEnd(List.of(mapping), Deadline.in(Waits.seconds(5))))
+                    .isTrue();
+            AtomicReference<@Nullable LmrUnavailableException> refused = new AtomicReference<>();
+            Thread waiting = Thread.ofPlatform().start(() -> {
+                try {
+                    long unused = mapping.fetchAdd(0, 1);
+                } catch (LmrUnavailableException e) {
+                    refused.set(e);
+                }
+            });
+            Waits.until("it waits", () -> waiting.getState() == Thread.State.TIMED_WAITING);
+            if (lost) {
+                owner.locksLost.incrementAndGet();
+            }
+            mapping.resume(mapping.lmr(), places, ALL);
+            Waits.join(waiting);
+            assertThat(refused.get() != null).as("refused").isEqualTo(lost);
+            assertThat(RawMemory.getLong(memory.address())).isEqualTo(lost ? 0 : 1);
+        }
     }
 }

@@ -111,6 +111,29 @@ class OrphansTest {
     }
 
     @Test
+    void theMemoryThatAMoveIsGoingToIsNoOrphanHoweverLongThatTakes() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            LmrHandle moving = cluster.attach(0).memory().malloc(spec().withName("moving"));
+            LmrHandle silent = cluster.attach(2).memory().map("moving", Permission.READ);
+            moving.write(0, new byte[] {7});
+            network.pause("n2"); // a mapper that does not answer: so the move stays under way
+            Thread mover = Thread.ofPlatform().start(() -> moving.moveTo("n0"));
+            Waits.until("its new memory is taken", () -> cluster.node(0).lmrBytes() > 0);
+            cluster.node(0).setOrphanGrace(GRACE);
+            Waits.aMoment(GRACE.multipliedBy(4));
+            assertThat(cluster.node(0).lmrBytes()).isPositive();
+
+            network.resume("n2");
+
+            Waits.join(mover);
+            byte[] found = new byte[1];
+            silent.read(0, found);
+            assertThat(found).containsExactly(7);
+            assertThat(cluster.node(0).lmrBytes()).isPositive();
+        }
+    }
+
+    @Test
     void nothingIsJudgedWhileTheDirectoryIsAway() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
             cluster.attach(0).memory().malloc(spec().withName("orphan"));

@@ -1,0 +1,172 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Extent;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.local.LocalCluster;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What an operator orders, by the command {@code lite} and by REST, done by real nodes under an application's handles. */
+class OperatorOrdersTest {
+    private static final String MAIN_LMR = "shop/counters";
+    private static final int BYTES = 4 << 20;
+    private static final long SEED = Long.getLong("lite.test.seed", System.nanoTime());
+
+    @TempDir
+    private Path directory;
+
+    private String manager = "";
+
+    @Test
+    void moveDrainRebalanceAndLeaveAreCarriedOutAndNoByteIsLost() throws IOException, InterruptedException {
+        System.out.println("seed " + SEED);
+        try (LocalCluster cluster = Clusters.builder("OperatorOrdersTest").build()) {
+            cluster.startManager();
+            cluster.startNodes();
+            manager = cluster.manager().property("url").orElseThrow();
+            try (Lite lite = Clusters.attach(cluster, 1)) {
+                until(
+                        "the nodes are connected",
+                        () -> lite.nodes().stream()
+                                        .filter(node -> !node.fabric().equals("none"))
+                                        .count()
+                                == 3);
+                byte[] content = new byte[BYTES];
+                new Random(SEED).nextBytes(content);
+                List<LmrHandle> handles = new ArrayList<>();
+                for (String name : List.of(MAIN_LMR, "shop/one", "shop/two", "shop/three")) {
+                    LmrHandle made = lite.memory()
+                            .malloc(LmrSpec.of(BYTES)
+                                    .withName(name)
+                                    .withPlacement(Placement.on("node-1"))
+                                    .withDefaultPermissions(Permission.READ));
+                    made.write(0, content);
+                    handles.add(made);
+                }
+
+                lite("move", MAIN_LMR, "node-2");
+                assertThat(nodes(handles.getFirst())).containsExactly("node-2");
+                assertThat(lite("lmrs", "shop/")).contains(MAIN_LMR, "node-2");
+
+                lite("drain", "node-2");
+                assertThat(nodes(handles.getFirst())).doesNotContain("node-2");
+                assertThat(lite("status")).contains("1 draining");
+                lite("undrain", "node-2");
+
+                lite("rebalance");
+                Set<String> used = new HashSet<>();
+                handles.forEach(handle -> used.addAll(nodes(handle)));
+                assertThat(used)
+                        .as("where the LMRs lie after it")
+                        .containsExactlyInAnyOrder("node-1", "node-2", "node-3");
+
+                orderByRest("/api/lmrs/shop%2Fcounters/move", "{\"node\": \"node-3\"}");
+                until("it has moved", () -> nodes(handles.getFirst()).equals(Set.of("node-3")));
+
+                lite("drain", "node-3", "--leave");
+                until("its process ends", () -> !cluster.node(3).isAlive());
+                for (LmrHandle handle : handles) {
+                    assertThat(nodes(handle)).doesNotContain("node-3");
+                    byte[] found = new byte[BYTES];
+                    handle.read(0, found);
+                    assertThat(Arrays.equals(found, content))
+                            .as("every byte of " + handle)
+                            .isTrue();
+                }
+            }
+        }
+    }
+
+    private static Set<String> nodes(LmrHandle handle) {
+        Set<String> nodes = new HashSet<>();
+        handle.extents().stream().map(Extent::node).forEach(nodes::add);
+        return nodes;
+    }
+
+    /** Runs the command, which has to succeed; returns what it printed. */
+    private String lite(String... arguments) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-Xmx128m",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                System.getProperty("java.class.path"),
+                "dev.lite.cli.LiteMain"));
+        command.addAll(List.of(arguments));
+        Path output = directory.resolve("output");
+        ProcessBuilder builder =
+                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
+        builder.environment().put("LITE_MANAGER", manager);
+        Process process = builder.start();
+        try {
+            assertThat(process.waitFor(Clusters.seconds(60).toMillis(), TimeUnit.MILLISECONDS))
+                    .as("lite " + String.join(" ", arguments) + " ends")
+                    .isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        String printed = Files.readString(output);
+        assertThat(process.exitValue())
+                .as("%s: %s", List.of(arguments), printed)
+                .isZero();
+        return printed;
+    }
+
+    private void orderByRest(String path, String body) throws IOException, InterruptedException {
+        try (HttpClient client = HttpClient.newHttpClient()) {
+            HttpRequest request = HttpRequest.newBuilder(URI.create(manager + path))
+                    .header("Content-Type", "application/json")
+                    .POST(HttpRequest.BodyPublishers.ofString(body))
+                    .timeout(Clusters.seconds(20))
+                    .build();
+            HttpResponse<String> response = client.send(request, HttpResponse.BodyHandlers.ofString());
+            assertThat(response.statusCode()).as(response.body()).isEqualTo(202);
+            URI order = URI.create(manager)
+                    .resolve(response.headers().firstValue("Location").orElseThrow());
+            until("the order is done", () -> state(client, order).contains("\"DONE\""));
+        }
+    }
+
+    private static String state(HttpClient client, URI order) {
+        try {
+            return client.send(HttpRequest.newBuilder(order).build(), HttpResponse.BodyHandlers.ofString())
+                    .body();
+        } catch (IOException e) {
+            return "";
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted", e);
+        }
+    }
+
+    private static void until(String what, BooleanSupplier isSo) {
+        long endNs = System.nanoTime() + Clusters.seconds(60).toNanos();
+        while (!isSo.getAsBoolean()) {
+            assertThat(System.nanoTime() - endNs).as("waited for: " + what).isNegative();
+            LockSupport.parkNanos(20_000_000);
+        }
+    }
+}
