@@ -237,10 +237,15 @@ final class SessionWorker implements RpcCommands.Slots {
         watch.remove(this);
         synchronized (this) {
             if (!unmapped) {
-                RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_AWAKE);
-                Futex.wake(doorbell, 1);
+                ring();
             }
         }
+    }
+
+    /** Wakes the thread that takes commands. */
+    private void ring() {
+        RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_AWAKE);
+        Futex.wake(doorbell, 1);
     }
 
     /** Waits until all threads have ended, after {@link #stop}; false when one still runs at the deadline. */
@@ -287,11 +292,10 @@ final class SessionWorker implements RpcCommands.Slots {
 
     private void sleep(Server server) {
         server.asleep = true;
-        // The doorbell before the last look at the bits; the client sets its bit before it looks at the doorbell: so
-        // one of
-        // the two sees the other.
+        // The doorbell before the last look at the bits; who sets a bit looks at the doorbell afterwards, or rings it:
+        // so one of the two sees the other.
         RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_SLEEPING);
-        if (RawMemory.getLongVolatile(submitted) == 0 && !stopping) {
+        if (RawMemory.getLongVolatile(submitted) == 0 && taken == 0 && !stopping) {
             Futex.await(doorbell, SessionArea.DOORBELL_SLEEPING, SLEEP_NS_MAX);
         }
         RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_AWAKE);
@@ -317,7 +321,11 @@ final class SessionWorker implements RpcCommands.Slots {
             return done + 1;
         }
         long unused = (long) TAKEN.getAndBitwiseOr(this, bits);
-        return done + serveTaken(server);
+        done += serveTaken(server);
+        if (leader != server) {
+            ring(); // replaced just before it took them; its substitute may sleep
+        }
+        return done;
     }
 
     private int serveTaken(Server server) {
