@@ -19,6 +19,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * What an application does all the time, and checks: it reads what never changes, writes blocks and reads them back, and adds
@@ -29,9 +30,12 @@ final class CheckedLoad implements AutoCloseable {
     private static final int BLOCK_BYTES = 64 << 10;
     private static final int BLOCKS = 4;
     private static final int WORDS = 8;
+    /** Between two operations of a thread: the processes that are started meanwhile need the machine, too. */
+    private static final long PACE_NS = 1_000_000;
 
     private final Lite lite;
     private final long seed;
+    private final byte[] content = new byte[STILL_BYTES];
     private final AtomicBoolean stop = new AtomicBoolean();
     private final List<Thread> threads = new ArrayList<>();
     private final Map<String, AtomicLong> done = new ConcurrentHashMap<>();
@@ -49,6 +53,7 @@ final class CheckedLoad implements AutoCloseable {
     CheckedLoad(Lite lite, long seed, String... nodes) {
         this.lite = lite;
         this.seed = seed;
+        new Random(seed).nextBytes(content);
         added = new AtomicLong[nodes.length];
         for (int index = 0; index < nodes.length; index++) {
             Placement there = Placement.on(nodes[index]);
@@ -70,19 +75,13 @@ final class CheckedLoad implements AutoCloseable {
         still.add(malloc("load/still-spread", Placement.spread()));
         still.add(malloc("load/still-one", Placement.on(nodes[0])));
         for (LmrHandle handle : still) {
-            handle.write(0, content());
+            handle.write(0, content);
             begin("read", round -> readPart(handle, round));
         }
     }
 
     private LmrHandle malloc(String name, Placement placement) {
         return lite.memory().malloc(LmrSpec.of(STILL_BYTES).withName(name).withPlacement(placement));
-    }
-
-    private byte[] content() {
-        byte[] bytes = new byte[STILL_BYTES];
-        new Random(seed).nextBytes(bytes);
-        return bytes;
     }
 
     /** Begins something more, on a thread of its own. */
@@ -96,6 +95,7 @@ final class CheckedLoad implements AutoCloseable {
                 } catch (RuntimeException | AssertionError e) {
                     failures.add("%s, round %d: %s".formatted(what, round, e));
                 }
+                LockSupport.parkNanos(PACE_NS);
             }
         }));
     }
@@ -131,10 +131,9 @@ final class CheckedLoad implements AutoCloseable {
     }
 
     private void readPart(LmrHandle handle, int round) {
-        byte[] expected = content();
         byte[] read = new byte[STILL_BYTES];
         handle.read(0, read);
-        assertThat(Arrays.equals(read, expected))
+        assertThat(Arrays.equals(read, content))
                 .as("%s in round %d", handle, round)
                 .isTrue();
     }

@@ -40,6 +40,8 @@ class KilledServerTest {
     private static final Duration SOON = Clusters.seconds(10);
 
     private static final long POLL_NS = 2_000_000;
+    /** Between two calls: the node that is started meanwhile needs the machine, too. */
+    private static final long PACE_NS = 500_000;
 
     @ParameterizedTest
     @ValueSource(strings = {"shm", "tcp"})
@@ -135,6 +137,7 @@ class KilledServerTest {
                 while (!stop.get()) {
                     assertThat(client.call(REQUEST, SOON)).isEqualTo(REQUEST);
                     calls.incrementAndGet();
+                    LockSupport.parkNanos(PACE_NS);
                 }
             });
         }

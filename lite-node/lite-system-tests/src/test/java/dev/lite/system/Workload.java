@@ -1,5 +1,6 @@
 package dev.lite.system;
 
+import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.Extent;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
@@ -255,7 +256,7 @@ final class Workload implements AutoCloseable {
     void finish() {
         endWorkers();
         try (Lite lite = attach.apply(1)) {
-            LmrHandle memory = map(lite);
+            LmrHandle memory = mapWhenKnown(lite);
             for (int chunk = 0; chunk < nodes; chunk++) {
                 expect(
                         counters[chunk],
@@ -304,6 +305,21 @@ final class Workload implements AutoCloseable {
 
     private static LmrHandle map(Lite lite) {
         return lite.memory().map(MEMORY, Permission.READ, Permission.WRITE, Permission.ATOMIC);
+    }
+
+    /** Names may be away when the workers end; they are given time to come back, and only they. */
+    private LmrHandle mapWhenKnown(Lite lite) {
+        long endNs = System.nanoTime() + deadline.multipliedBy(3).plus(SLACK).toNanos();
+        while (true) {
+            try {
+                return map(lite);
+            } catch (ClusterUnavailableException e) {
+                if (System.nanoTime() - endNs > 0) {
+                    throw e;
+                }
+                LockSupport.parkNanos(PAUSE_AFTER_FAILURE_NS);
+            }
+        }
     }
 
     private long readWord(LmrHandle memory) {
