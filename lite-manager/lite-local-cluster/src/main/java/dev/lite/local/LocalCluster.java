@@ -394,6 +394,7 @@ public final class LocalCluster implements AutoCloseable {
         private Duration stopDeadline = Duration.ofSeconds(10);
         private List<String> fabrics = List.of("shm");
         private final Map<String, String> principals = new LinkedHashMap<>();
+        private final List<String> nodeJavaOptions = new ArrayList<>();
         private final Map<String, String> nodeProperties = new LinkedHashMap<>();
         private final Map<String, String> properties = new LinkedHashMap<>();
         private @Nullable String zookeeper;
@@ -479,6 +480,12 @@ public final class LocalCluster implements AutoCloseable {
             return this;
         }
 
+        /** One more option for the JVM of every node. */
+        public Builder nodeJavaOption(String option) {
+            nodeJavaOptions.add(option);
+            return this;
+        }
+
         /** One more property for every node. */
         public Builder nodeProperty(String key, String value) {
             nodeProperties.put(key, value);
@@ -521,6 +528,7 @@ public final class LocalCluster implements AutoCloseable {
                     stopDeadline,
                     fabrics,
                     principals,
+                    nodeJavaOptions,
                     nodeProperties,
                     properties,
                     zookeeper));

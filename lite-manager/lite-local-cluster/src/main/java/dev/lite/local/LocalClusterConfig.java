@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param stopDeadline how long a process may take to end by itself before it is killed
  * @param fabrics what carries data between the nodes, the preferred one first
  * @param principals names and tokens of applications that are told apart by token
+ * @param nodeJavaOptions more options for every node's JVM
  * @param nodeProperties more properties for every node
  * @param properties more properties for every manager and node
  * @param zookeeper the ZooKeeper to use, {@code host:port[,host:port…]}. Null: the manager has one in it
@@ -47,6 +48,7 @@ record LocalClusterConfig(
         Duration stopDeadline,
         List<String> fabrics,
         Map<String, String> principals,
+        List<String> nodeJavaOptions,
         Map<String, String> nodeProperties,
         Map<String, String> properties,
         @Nullable String zookeeper) {
@@ -75,6 +77,7 @@ record LocalClusterConfig(
             throw new IllegalArgumentException("no fabric is named; the nodes need at least one");
         }
         principals = Map.copyOf(new LinkedHashMap<>(principals));
+        nodeJavaOptions = List.copyOf(nodeJavaOptions);
         nodeProperties = Map.copyOf(nodeProperties);
         properties = Map.copyOf(properties);
     }
@@ -114,6 +117,7 @@ record LocalClusterConfig(
     /** The command that starts a node. */
     List<String> nodeCommand(Path work, Path readyFile, String nodeName, String zookeeperOfCluster) {
         List<String> command = jvm("64m", "256m");
+        command.addAll(nodeJavaOptions);
         command.addAll(List.of("-jar", nodeJar.toString()));
         addCommon(command, readyFile);
         command.add("--lite.cluster.zookeeper=" + zookeeperOfCluster);

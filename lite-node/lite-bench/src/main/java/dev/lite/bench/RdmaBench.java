@@ -18,17 +18,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalInt;
 import java.util.Random;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 
 /**
  * Two node processes on one machine whose RDMA device is between them (paper Fig. 4, 6, 7 and 10); an embedded caller at one, the LMRs at the
@@ -59,7 +55,6 @@ final class RdmaBench implements BenchMain.Benchmark {
 
     private static final int[] CALL_BYTES = {8, 64, 512, 4096};
     private static final int PERFTEST_ITERATIONS = 1000;
-    private static final int UNDER_WAY = 32;
     private static final int LMR_COUNT = Integer.getInteger("lite.bench.rdma.lmrs", 100_000);
     private static final int LMR_BYTES = 2048;
     private static final int OPERATIONS = Integer.getInteger("lite.bench.rdma.operations", 1_000_000);
@@ -195,7 +190,8 @@ final class RdmaBench implements BenchMain.Benchmark {
                 LmrHandle overTcp = window(tcp)) {
             for (int bytes : new int[] {4096, 64 << 10}) {
                 MemorySegment local = scope.allocate(bytes, 64);
-                Duel.Result result = Duel.fight(n -> pipelined(handle, local, n), n -> pipelined(overTcp, local, n));
+                Duel.Result result =
+                        Duel.fightLong(n -> Pipeline.write(handle, local, n), n -> Pipeline.write(overTcp, local, n));
                 double ours = bytes * NS_TO_MB_PER_S / result.oursNs();
                 OptionalDouble perftest = Perftest.writeMegabytesPerSecond(bytes, PERFTEST_ITERATIONS);
                 if (perftest.isPresent()) {
@@ -205,28 +201,6 @@ final class RdmaBench implements BenchMain.Benchmark {
                 }
                 report.add("write-throughput-tcp", bytes, "MB/s", ours, bytes * NS_TO_MB_PER_S / result.rawNs());
             }
-        }
-    }
-
-    private static void pipelined(LmrHandle handle, MemorySegment local, int n) {
-        ArrayDeque<Future<?>> underWay = new ArrayDeque<>();
-        for (int i = 0; i < n; i++) {
-            if (underWay.size() == UNDER_WAY) {
-                await(underWay.remove());
-            }
-            underWay.add(handle.writeAsync(0, local));
-        }
-        underWay.forEach(RdmaBench::await);
-    }
-
-    private static void await(Future<?> future) {
-        try {
-            future.get(DEADLINE.toSeconds(), TimeUnit.SECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException("interrupted", e);
-        } catch (ExecutionException | TimeoutException e) {
-            throw new IllegalStateException("an asynchronous write failed", e);
         }
     }
 

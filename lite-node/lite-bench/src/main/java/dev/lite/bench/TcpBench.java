@@ -27,7 +27,8 @@ import java.util.OptionalDouble;
  * does not. Meanwhile the other node has a thread in {@code receive}, which serves reads and calls.
  *
  * <p>{@code read}: 64 bytes, against a plain Java socket that asks with 64 bytes and is answered by 64; {@code rpc}: a call with 64 bytes there and back, against the same. {@code write}: 1 MiB at a time, in megabytes per second, against qperf's tcp_bw;
- * {@code write-plain-socket}: the same against a plain Java socket that sends 1 MiB and awaits one byte.
+ * {@code write-plain-socket}: the same against a plain Java socket that sends 1 MiB and awaits one byte. {@code write-async}: {@link Pipeline#UNDER_WAY}
+ * writes under way at a time, against one at a time.
  */
 final class TcpBench implements BenchMain.Benchmark {
     private static final double NS_TO_MB_PER_S = 1_000;
@@ -49,6 +50,7 @@ final class TcpBench implements BenchMain.Benchmark {
                     rpc(report, lite.rpc().bind("node-1", TcpPeer.FUNCTION), plain);
                 }
                 write(report, handle, peer.said(), TcpPeer.looks(config));
+                writeAsync(report, handle);
             }
         } catch (IOException e) {
             throw new UncheckedIOException("cannot start the other node", e);
@@ -126,6 +128,20 @@ final class TcpBench implements BenchMain.Benchmark {
                 report.note("qperf is not installed (Debian package qperf): no row \"write\"");
             }
             report.add("write-plain-socket", TcpPeer.LARGE_BYTES, "MB/s", ours, megabytesPerSecond(result.rawNs()));
+        }
+    }
+
+    private static void writeAsync(BenchReport report, LmrHandle handle) {
+        try (Arena scope = Arena.ofShared()) {
+            for (int bytes : new int[] {64, 4096, 64 << 10}) {
+                MemorySegment local = scope.allocate(bytes, 64);
+                Duel.Result result = Duel.fightLong(n -> Pipeline.write(handle, local, n), n -> {
+                    for (int i = 0; i < n; i++) {
+                        handle.write(0, local);
+                    }
+                });
+                report.add("write-async", bytes, "ns", result.oursNs(), result.rawNs());
+            }
         }
     }
 

@@ -122,6 +122,7 @@ class BadStartTest {
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "-Xmx256m",
+                Clusters.QUICK_START,
                 "-jar",
                 Clusters.nodeJar().toString()));
         List.of(

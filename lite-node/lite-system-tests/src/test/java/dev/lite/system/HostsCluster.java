@@ -98,6 +98,7 @@ final class HostsCluster implements AutoCloseable {
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-Xmx256m",
                 "-XX:+UseSerialGC",
+                Clusters.QUICK_START,
                 "--enable-native-access=ALL-UNNAMED",
                 "-jar",
                 jar.toString(),

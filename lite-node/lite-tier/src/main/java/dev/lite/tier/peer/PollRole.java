@@ -43,6 +43,9 @@ public final class PollRole implements AutoCloseable {
 
     private final Fabric fabric;
     private final SpinBudget spins;
+    /** Of virtual threads, apart: they look while others poll, and many of them leave no processor to those. */
+    private final SpinBudget spinsOfVirtual;
+
     private final int pollCost;
     private final Thread standBy;
     private final AtomicInteger state = new AtomicInteger(INHERITED);
@@ -66,6 +69,7 @@ public final class PollRole implements AutoCloseable {
     PollRole(Fabric fabric, int spins) {
         this.fabric = fabric;
         this.spins = new SpinBudget(spins);
+        this.spinsOfVirtual = new SpinBudget(spins);
         this.pollCost = fabric.pollCost();
         this.standBy =
                 Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);
@@ -136,12 +140,14 @@ public final class PollRole implements AutoCloseable {
         if (held) {
             lead(waiter, deadlineNs);
         }
-        boolean virtual = Thread.currentThread().isVirtual();
+        if (Thread.currentThread().isVirtual()) {
+            return awaitOthers(waiter, deadlineNs);
+        }
         boolean followed = false;
         for (int idle = 0; !waiter.isOver(); ) {
-            if (!virtual && take()) {
+            if (take()) {
                 lead(waiter, deadlineNs);
-            } else if (!virtual && idle == 0) {
+            } else if (idle == 0) {
                 idle = 1;
                 wanted = true;
             } else if (idle < spins.spins()) {
@@ -156,13 +162,26 @@ public final class PollRole implements AutoCloseable {
             if (leftNs <= 0 || Thread.currentThread().isInterrupted()) {
                 break;
             }
-            follow(waiter, leftNs, virtual);
-            followed = !virtual;
+            follow(waiter, leftNs);
+            followed = true;
         }
         if (followed && state.get() == INHERITED && take()) {
             release(); // it was the heir, and does not need it
         }
         return waiter.isOver();
+    }
+
+    /** {@link #await} of a virtual thread, for which somebody else polls. */
+    private boolean awaitOthers(PollWaiter waiter, long deadlineNs) {
+        for (int looks = spinsOfVirtual.spins(); looks > 0; looks--) {
+            if (waiter.isOver()) {
+                spinsOfVirtual.helped();
+                return true;
+            }
+            Thread.onSpinWait();
+        }
+        spinsOfVirtual.wasInVain();
+        return waiter.awaitAlone(deadlineNs, 0);
     }
 
     private void lead(PollWaiter waiter, long deadlineNs) {
@@ -209,21 +228,17 @@ public final class PollRole implements AutoCloseable {
         }
     }
 
-    private void follow(PollWaiter waiter, long leftNs, boolean virtual) {
+    private void follow(PollWaiter waiter, long leftNs) {
         waiter.announceParked();
-        if (!virtual) {
-            addFollower(waiter);
-        }
+        addFollower(waiter);
         try {
             // After the announcement: who signals, or frees the role, later than this look sees it.
-            if (!waiter.isOver() && (virtual || stopped || state.get() == HELD)) {
+            if (!waiter.isOver() && (stopped || state.get() == HELD)) {
                 LockSupport.parkNanos(this, leftNs);
             }
         } finally {
             waiter.announceUnparked();
-            if (!virtual) {
-                removeFollower(waiter);
-            }
+            removeFollower(waiter);
         }
     }
 
