@@ -3,18 +3,22 @@ package dev.lite.tier.memory;
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrSlice;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.RawMemory;
 import dev.lite.tier.Deadline;
+import dev.lite.tier.RemoteMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -311,6 +315,36 @@ final class MappedLmr {
         } finally {
             posted.decrementAndGet();
         }
+    }
+
+    /**
+     * Begins a transfer of one piece through the fabric that nobody waits for; {@link #beginPosted} came before.
+     *
+     * @param ended told once how it ended, after {@link #endPosted}
+     * @return false when it was not begun; {@link #endPosted} is the caller's then
+     */
+    boolean tryPost(boolean write, LmrSlice slice, Consumer<@Nullable RuntimeException> ended) {
+        MappedPlaces where = placed;
+        MemorySegment local = slice.segment();
+        long length = local.byteSize();
+        if (length == 0) {
+            return false;
+        }
+        long place = where.place(slice.offset());
+        if (!Layout.isRemote(place) || where.pieceLength(slice.offset(), length) < length) {
+            return false;
+        }
+        RemoteMemory remote = owner.remoteMemory();
+        int node = Layout.nodeOf(place);
+        UUID arena = where.arenaOf(place);
+        long offset = Layout.offsetOf(place);
+        Consumer<@Nullable RuntimeException> end = failure -> {
+            endPosted();
+            ended.accept(failure instanceof LmrUnavailableException e ? named(e) : failure);
+        };
+        return write
+                ? remote.tryWrite(node, arena, offset, local, 0, length, deadline(), end)
+                : remote.tryRead(node, arena, offset, local, 0, length, deadline(), end);
     }
 
     /** {@link Mapping#fetchAdd} through the fabric; {@link #beginPosted} came before. */

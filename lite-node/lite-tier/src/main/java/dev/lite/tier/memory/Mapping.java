@@ -379,22 +379,45 @@ public final class Mapping implements TierHandle {
     @Override
     public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
         List<LmrSlice> checked = checkSlices(READ, slices);
-        if (rest().placed().isDirect()) {
-            read(checked);
-            return CompletableFuture.completedFuture(null);
-        }
-        return owner().async().begin(() -> read(checked), rest().deadline().remaining());
+        return begin(READ, checked, () -> read(checked));
     }
 
     /** See {@link #readAsync(List)}. */
     @Override
     public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
         List<LmrSlice> checked = checkSlices(WRITE, slices);
+        return begin(WRITE, checked, () -> write(checked));
+    }
+
+    /** @param transfer the same operation, which blocks: for what has several pieces, or has to wait before it is posted */
+    private CompletableFuture<@Nullable Void> begin(int needed, List<LmrSlice> checked, Runnable transfer) {
         if (rest().placed().isDirect()) {
-            write(checked);
+            transfer.run();
             return CompletableFuture.completedFuture(null);
         }
-        return owner().async().begin(() -> write(checked), rest().deadline().remaining());
+        AsyncOperations async = owner().async();
+        AsyncOperations.Operation opened = async.open(rest().deadline().remaining());
+        if (checked.size() != 1 || !tryBegin(needed, checked.getFirst(), async, opened)) {
+            async.carryOut(opened, transfer);
+        }
+        return opened.future();
+    }
+
+    private boolean tryBegin(int needed, LmrSlice slice, AsyncOperations async, AsyncOperations.Operation opened) {
+        boolean begun = false;
+        boolean held = false;
+        try {
+            held = tryHold(needed, slice.offset(), slice.segment().byteSize());
+            begun = held && rest().tryPost(needed == WRITE, slice, failure -> async.end(opened, failure));
+            return begun;
+        } catch (RuntimeException e) {
+            async.end(opened, e);
+            return true;
+        } finally {
+            if (held && !begun) {
+                letGo();
+            }
+        }
     }
 
     /** All slices before the first is begun; a copy, so that the caller cannot change it meanwhile. */

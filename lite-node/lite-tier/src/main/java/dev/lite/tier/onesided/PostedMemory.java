@@ -1,6 +1,6 @@
 package dev.lite.tier.onesided;
 
-import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.fabric.FabricEndpoint;
@@ -16,10 +16,15 @@ import dev.lite.tier.peer.PollWaiter;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +32,9 @@ import org.jspecify.annotations.Nullable;
  * registered arena, up to {@value #PIPELINE} of them under way for one operation: a caller that gives up at its deadline
  * leaves its buffers to the driver, and they return when their posts end, so a late transfer never touches a caller's
  * memory.
+ *
+ * <p>What nobody waits for ({@link #tryWrite}) has no thread: whoever polls takes its end, and somebody looks when its deadline has
+ * passed.
  *
  * <p>Bound: {@value #BUFFERS} buffers; whoever finds none waits for one, up to its deadline.
  */
@@ -40,6 +48,9 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     private static final int PIPELINE = 16;
 
     private static final long BUSY_PAUSE_NS = 20_000;
+    private static final long NO_LOOK = Long.MIN_VALUE;
+    /** After a deadline; those of the same time are seen together. */
+    private static final long LOOK_LATER_NS = 1_000_000;
 
     private final PeerLinks links;
     private final Buffer[] buffers = new Buffer[BUFFERS];
@@ -48,6 +59,9 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition freed = lock.newCondition();
     private final AtomicInteger waiting = new AtomicInteger();
+
+    /** When somebody looks for what is late and nobody waits for; of {@link System#nanoTime}. */
+    private final AtomicLong nextLookNs = new AtomicLong(NO_LOOK);
 
     /**
      * @param memory the address of {@link #BUFFERS} × {@link #BUFFER_BYTES} bytes of the registered arena, this object's own
@@ -73,6 +87,139 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     }
 
     @Override
+    public boolean tryRead(
+            int node,
+            UUID arena,
+            long offset,
+            MemorySegment local,
+            long localOffset,
+            long length,
+            Deadline deadline,
+            Consumer<@Nullable RuntimeException> ended) {
+        return tryBegin(node, new Begun(arena, offset, local, localOffset, length, Operation.READ, deadline, ended));
+    }
+
+    @Override
+    public boolean tryWrite(
+            int node,
+            UUID arena,
+            long offset,
+            MemorySegment local,
+            long localOffset,
+            long length,
+            Deadline deadline,
+            Consumer<@Nullable RuntimeException> ended) {
+        return tryBegin(node, new Begun(arena, offset, local, localOffset, length, Operation.WRITE, deadline, ended));
+    }
+
+    private boolean tryBegin(int node, Begun begun) {
+        Peer peer = links.peer(node);
+        if (peer == null
+                || begun.length == 0
+                || begun.length > BUFFER_BYTES
+                || !peer.hello().arenaId().equals(begun.arena)) {
+            return false;
+        }
+        Buffer buffer = takeIfFree();
+        if (buffer == null) {
+            return false;
+        }
+        begun.peer = peer;
+        boolean posted = false;
+        try {
+            if (begun.operation == Operation.WRITE) {
+                RawMemory.copyFrom(begun.local, begun.localOffset, buffer.address, begun.length);
+            }
+            buffer.begun = begun;
+            Post post = tryPost(peer, buffer, begun.operation, begun.offset, begun.length, 0, 0);
+            posted = post == Post.ACCEPTED || post == Post.DONE;
+            if (post == Post.DONE) {
+                finish(buffer, begun);
+            } else if (posted) {
+                lookAt(begun.deadline);
+            }
+            return posted;
+        } finally {
+            if (!posted) {
+                buffer.begun = null;
+                release(buffer);
+            }
+        }
+    }
+
+    /** The post of what nobody waits for has ended. Does not block. */
+    private void finish(Buffer buffer, Begun begun) {
+        boolean broken = buffer.state.get() != Buffer.DONE;
+        boolean inTime = begun.claim();
+        RuntimeException failure = null;
+        if (inTime && !broken && begun.operation == Operation.READ) {
+            try {
+                RawMemory.copyTo(buffer.address, begun.local, begun.localOffset, begun.length);
+            } catch (RuntimeException e) { // the caller's memory is gone, or another thread's
+                failure = e;
+            }
+        }
+        buffer.begun = null;
+        release(buffer);
+        if (inTime && broken) {
+            Thread unused = Thread.ofVirtual().name("lite-async").start(() -> goOn(begun));
+        } else if (inTime) {
+            begun.ended.accept(failure);
+        }
+    }
+
+    /** After the connection broke. */
+    private void goOn(Begun begun) {
+        RuntimeException failure = null;
+        try {
+            Peer former = begun.peer();
+            Peer peer = next(former, begun.arena, begun.operation, lost(former, begun.operation), begun.deadline);
+            transfer(
+                    peer,
+                    begun.arena,
+                    begun.offset,
+                    begun.local,
+                    begun.localOffset,
+                    begun.length,
+                    begun.operation,
+                    begun.deadline);
+        } catch (RuntimeException e) {
+            failure = e;
+        }
+        begun.ended.accept(failure);
+    }
+
+    /** Makes sure that somebody looks at what nobody waits for when its deadline has passed. */
+    private void lookAt(Deadline deadline) {
+        long endNs = deadline.endNs();
+        long next = nextLookNs.get();
+        while (next == NO_LOOK || endNs - next < 0) {
+            if (nextLookNs.compareAndSet(next, endNs)) {
+                long inNs = endNs - System.nanoTime() + LOOK_LATER_NS;
+                CompletableFuture.delayedExecutor(Math.max(0, inNs), TimeUnit.NANOSECONDS, Thread.ofVirtual()::start)
+                        .execute(this::endLate);
+                return;
+            }
+            next = nextLookNs.get();
+        }
+    }
+
+    private void endLate() {
+        nextLookNs.set(NO_LOOK);
+        for (Buffer buffer : buffers) {
+            Begun begun = buffer.begun;
+            if (begun == null) {
+                continue;
+            }
+            if (!begun.deadline.passed()) {
+                lookAt(begun.deadline);
+            } else if (begun.claim()) {
+                begun.ended.accept(late(begun.peer(), begun.operation, begun.deadline));
+            }
+        }
+    }
+
+    @Override
     public long fetchAdd(int node, UUID arena, long offset, long delta, Deadline deadline) {
         return atomic(node, arena, offset, Operation.FETCH_ADD, delta, 0, deadline);
     }
@@ -91,7 +238,20 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             long length,
             Operation operation,
             Deadline deadline) {
-        Peer peer = awaitPeer(node, arena, deadline);
+        transfer(awaitPeer(node, arena, deadline), arena, offset, local, localOffset, length, operation, deadline);
+    }
+
+    /** Goes on with the next connection when one breaks. */
+    private void transfer(
+            Peer first,
+            UUID arena,
+            long offset,
+            MemorySegment local,
+            long localOffset,
+            long length,
+            Operation operation,
+            Deadline deadline) {
+        Peer peer = first;
         while (true) {
             try {
                 transfer(peer, offset, local, localOffset, length, operation, deadline);
@@ -202,7 +362,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     @Override
     public boolean awaitGivenUp(Deadline deadline) {
         for (Buffer buffer : buffers) {
-            while (buffer.state.get() == Buffer.ABANDONED) {
+            while (buffer.isGivenUp()) {
                 if (deadline.passed()) {
                     return false;
                 }
@@ -328,8 +488,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                     peer.pollRole().release(); // who waits without polling must not keep others from it
                 }
                 if (deadline.passed()) {
-                    throw deadline.exception("%s of memory on node %s"
-                            .formatted(operation, peer.hello().node()));
+                    throw late(peer, operation, deadline);
                 }
                 LockSupport.parkNanos(BUSY_PAUSE_NS);
             }
@@ -364,15 +523,19 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                 throw new LmrUnavailableException("interrupted in a %s of memory on node %s"
                         .formatted(operation, peer.hello().node()));
             }
-            throw deadline.exception(
-                    "%s of memory on node %s".formatted(operation, peer.hello().node()));
+            throw late(peer, operation, deadline);
         }
         if (buffer.state.get() != Buffer.DONE) {
             throw lost(peer, operation);
         }
     }
 
-    private LiteException lost(Peer peer, Operation operation) {
+    private static LiteTimeoutException late(Peer peer, Operation operation, Deadline deadline) {
+        return deadline.exception(
+                "%s of memory on node %s".formatted(operation, peer.hello().node()));
+    }
+
+    private LmrUnavailableException lost(Peer peer, Operation operation) {
         return new LmrUnavailableException("%s of memory on node %s: its connection over %s broke (%s)"
                 .formatted(operation, peer.hello().node(), peer.fabric(), links.trouble(peer.id())));
     }
@@ -388,6 +551,11 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         }
         if (buffer.end(error == null ? Buffer.DONE : Buffer.FAILED)) {
             release(buffer); // its caller gave up
+            return;
+        }
+        Begun begun = buffer.begun;
+        if (begun != null) {
+            finish(buffer, begun);
         } else {
             buffer.signal();
         }
@@ -435,6 +603,9 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         private final AtomicInteger state = new AtomicInteger(FREE);
         private volatile long context;
 
+        /** What it is posted for when nobody waits. */
+        private volatile @Nullable Begun begun;
+
         Buffer(int index, long address) {
             this.index = index;
             this.address = address;
@@ -456,9 +627,64 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             return state.get() != POSTED;
         }
 
+        /** Whether its post is under way for somebody who was told that it is too late. */
+        boolean isGivenUp() {
+            Begun now = begun;
+            return state.get() == ABANDONED || (now != null && now.isClaimed());
+        }
+
         /** Its post ended; returns whether nobody waits for it. */
         boolean end(int outcome) {
             return !state.compareAndSet(POSTED, outcome) && state.get() == ABANDONED;
+        }
+    }
+
+    /** An operation that nobody waits for. */
+    private static final class Begun {
+        final UUID arena;
+        final long offset;
+        final MemorySegment local;
+        final long localOffset;
+        final long length;
+        final Operation operation;
+        final Deadline deadline;
+        final Consumer<@Nullable RuntimeException> ended;
+
+        /** To whom it was posted; set before it is. */
+        private @Nullable Peer peer;
+
+        private final AtomicBoolean claimed = new AtomicBoolean();
+
+        Begun(
+                UUID arena,
+                long offset,
+                MemorySegment local,
+                long localOffset,
+                long length,
+                Operation operation,
+                Deadline deadline,
+                Consumer<@Nullable RuntimeException> ended) {
+            this.arena = arena;
+            this.offset = offset;
+            this.local = local;
+            this.localOffset = localOffset;
+            this.length = length;
+            this.operation = operation;
+            this.deadline = deadline;
+            this.ended = ended;
+        }
+
+        Peer peer() {
+            return Objects.requireNonNull(peer, "not posted");
+        }
+
+        /** Whether the caller is the first, and so the one who tells how it ended. */
+        boolean claim() {
+            return claimed.compareAndSet(false, true);
+        }
+
+        boolean isClaimed() {
+            return claimed.get();
         }
     }
 }

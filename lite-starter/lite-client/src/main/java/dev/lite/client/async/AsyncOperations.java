@@ -11,7 +11,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A session's operations that nobody waits for, each on a virtual thread. Any thread.
+ * A session's operations that nobody waits for: those that may block each on a virtual thread, the others without one until they end.
+ * Any thread.
  *
  * <p>Bound: {@code operationsMax} futures and virtual threads; who begins one more waits for one to end.
  */
@@ -21,7 +22,7 @@ public final class AsyncOperations {
 
     private final int operationsMax;
     private final Semaphore places;
-    private final Set<CountDownLatch> underWay = ConcurrentHashMap.newKeySet();
+    private final Set<Operation> underWay = ConcurrentHashMap.newKeySet();
 
     /**
      * @param operationsMax at least 1
@@ -35,39 +36,78 @@ public final class AsyncOperations {
         this.places = new Semaphore(operationsMax);
     }
 
+    /** One that is under way: it has a place until it is ended. */
+    public static final class Operation {
+        private final CompletableFuture<@Nullable Void> future = new CompletableFuture<>();
+        // What the caller does to its future does not end the operation; a fence waits for this one.
+        private final CountDownLatch ended = new CountDownLatch(1);
+
+        private Operation() {}
+
+        /** Completed once, when the operation has ended; cancelling it does not end the operation. */
+        public CompletableFuture<@Nullable Void> future() {
+            return future;
+        }
+    }
+
     /**
-     * Begins an operation.
+     * Begins an operation on a virtual thread.
      *
      * @param operation blocks until it is done; what it throws completes the future
      * @param patience how long to wait for a place
-     * @return completed once, when the operation has ended; cancelling it does not end the operation
+     * @return {@link Operation#future}
      * @throws LiteTimeoutException when no place became free in time; nothing was begun then
      */
     public CompletableFuture<@Nullable Void> begin(Runnable operation, Duration patience) {
-        awaitPlace(patience);
-        CompletableFuture<@Nullable Void> future = new CompletableFuture<>();
-        // What the caller does to its future does not end the operation; a fence waits for this one.
-        CountDownLatch ended = new CountDownLatch(1);
-        underWay.add(ended);
-        Thread.ofVirtual().name("lite-async").start(() -> run(operation, future, ended));
-        return future;
+        Operation opened = open(patience);
+        carryOut(opened, operation);
+        return opened.future();
     }
 
-    private void run(Runnable operation, CompletableFuture<@Nullable Void> future, CountDownLatch ended) {
-        Throwable failure = null;
-        try {
-            operation.run();
-        } catch (RuntimeException | Error e) {
-            failure = e;
-        }
+    /**
+     * Takes a place for an operation; {@link #carryOut} or {@link #end} follows.
+     *
+     * @param patience how long to wait for a place
+     * @throws LiteTimeoutException when no place became free in time
+     */
+    public Operation open(Duration patience) {
+        awaitPlace(patience);
+        Operation opened = new Operation();
+        underWay.add(opened);
+        return opened;
+    }
+
+    /** Carries it out on a virtual thread. */
+    public void carryOut(Operation opened, Runnable operation) {
+        onThread(() -> {
+            Throwable failure = null;
+            try {
+                operation.run();
+            } catch (RuntimeException | Error e) {
+                failure = e;
+            }
+            ended(opened, failure);
+        });
+    }
+
+    /** It has ended without a thread of its own. Does not block: what hangs on the future runs on a virtual thread. */
+    public void end(Operation opened, @Nullable Throwable failure) {
+        onThread(() -> ended(opened, failure));
+    }
+
+    private static void onThread(Runnable body) {
+        Thread unused = Thread.ofVirtual().name("lite-async").start(body);
+    }
+
+    private void ended(Operation opened, @Nullable Throwable failure) {
         places.release(); // first: what hangs on the future may begin the next
         if (failure == null) {
-            future.complete(null);
+            opened.future.complete(null);
         } else {
-            future.completeExceptionally(failure);
+            opened.future.completeExceptionally(failure);
         }
-        ended.countDown();
-        underWay.remove(ended);
+        opened.ended.countDown();
+        underWay.remove(opened);
     }
 
     private void awaitPlace(Duration patience) {
@@ -85,11 +125,11 @@ public final class AsyncOperations {
 
     /** See {@link dev.lite.api.LtMemory#fence}. */
     public void fence(Duration deadline) {
-        CountDownLatch[] before = underWay.toArray(new CountDownLatch[0]);
+        Operation[] before = underWay.toArray(new Operation[0]);
         long endNs = System.nanoTime() + deadline.toNanos();
         try {
-            for (CountDownLatch ended : before) {
-                if (!ended.await(endNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+            for (Operation opened : before) {
+                if (!opened.ended.await(endNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
                     throw new LiteTimeoutException("fence: of %d asynchronous operations some have not ended within %s"
                             .formatted(before.length, deadline));
                 }
