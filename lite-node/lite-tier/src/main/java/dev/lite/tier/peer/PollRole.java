@@ -46,6 +46,9 @@ public final class PollRole implements AutoCloseable {
     /** Of virtual threads, apart: they look while others poll, and many of them leave no processor to those. */
     private final SpinBudget spinsOfVirtual;
 
+    /** Of the thread that stands by: on a machine without a processor to spare it keeps those whom it polls for from running. */
+    private final SpinBudget spinsOfStandBy;
+
     private final int pollCost;
     private final Thread standBy;
     private final AtomicInteger state = new AtomicInteger(INHERITED);
@@ -70,6 +73,7 @@ public final class PollRole implements AutoCloseable {
         this.fabric = fabric;
         this.spins = new SpinBudget(spins);
         this.spinsOfVirtual = new SpinBudget(spins);
+        this.spinsOfStandBy = new SpinBudget(spins);
         this.pollCost = fabric.pollCost();
         this.standBy =
                 Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);
@@ -187,7 +191,7 @@ public final class PollRole implements AutoCloseable {
     private void lead(PollWaiter waiter, long deadlineNs) {
         try {
             int idle = 0;
-            int budget = polls();
+            int budget = polls(spins);
             for (int rounds = 1; !waiter.isOver(); rounds++) {
                 boolean looked = false;
                 if (poll() > 0) {
@@ -200,7 +204,7 @@ public final class PollRole implements AutoCloseable {
                     Thread.onSpinWait();
                 } else {
                     spins.wasInVain();
-                    budget = polls();
+                    budget = polls(spins);
                     sleep(waiter, deadlineNs);
                     idle = 0;
                     looked = true;
@@ -297,8 +301,8 @@ public final class PollRole implements AutoCloseable {
     }
 
     /** How often to poll in vain before a sleep. */
-    private int polls() {
-        return spins.spins() / pollCost;
+    private int polls(SpinBudget budget) {
+        return budget.spins() / pollCost;
     }
 
     /** Makes the holder, if it sleeps, look at what it waits for. */
@@ -340,14 +344,23 @@ public final class PollRole implements AutoCloseable {
     private void pollForOthers() {
         boolean some = false;
         wanted = false;
-        for (int idle = 0; idle <= polls() && !stopped && !wanted && firstFollower == null; ) {
+        int idle = 0;
+        int budget = polls(spinsOfStandBy);
+        while (idle <= budget && !stopped && !wanted && firstFollower == null) {
             if (poll() > 0) {
+                if (idle > 0) {
+                    spinsOfStandBy.helped();
+                }
                 idle = 0;
                 some = true;
+                budget = polls(spinsOfStandBy);
             } else {
                 idle++;
                 Thread.onSpinWait();
             }
+        }
+        if (idle > budget) {
+            spinsOfStandBy.wasInVain();
         }
         if (some) {
             takenByStandBy.increment();

@@ -17,12 +17,14 @@ import dev.lite.tier.onesided.PostedMemory;
 import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.Waits;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
@@ -141,6 +143,31 @@ interface DataCases extends NodeCases {
             threads.forEach(Waits::join);
         }
         assertThat(troubles).isEmpty();
+    }
+
+    @Test
+    default void transfersThatNobodyWaitsForAllEndAndWhatHangsOnOneMayWaitForOthers() {
+        TestCluster cluster = cluster(2);
+        int pieces = 8 * PostedMemory.BUFFERS;
+        int length = 3000;
+        Seeds.forEach(1, random -> {
+            byte[] data = bytes(random, pieces * length);
+            LmrHandle handle =
+                    cluster.attach(0).memory().malloc(LmrSpec.of(data.length).withPlacement(Placement.on("n1")));
+            byte[] found = new byte[data.length];
+            List<CompletableFuture<?>> hanging = new ArrayList<>();
+            for (int piece = 0; piece < pieces; piece++) {
+                long at = (long) piece * length;
+                MemorySegment source = MemorySegment.ofArray(data).asSlice(at, length);
+                MemorySegment destination = MemorySegment.ofArray(found).asSlice(at, length);
+                hanging.add(handle.writeAsync(at, source)
+                        .thenRun(() -> handle.readAsync(at, destination).join()));
+            }
+            hanging.forEach(future -> assertThat(future).succeedsWithin(Waits.seconds(20)));
+            assertThat(Arrays.equals(found, data)).isTrue();
+            assertThat(Arrays.equals(read(handle, 0, data.length), data)).isTrue();
+            handle.free();
+        });
     }
 
     @Test

@@ -14,9 +14,15 @@ import dev.lite.api.Placement;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.tier.onesided.PostedMemory;
 import dev.lite.tier.testing.Waits;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -117,6 +123,60 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         byte[] back = new byte[200_000];
         patient.read(0, back);
         assertThat(Arrays.equals(back, data)).isTrue();
+    }
+
+    /** Also those that find no buffer and begin on a thread of their own. */
+    @Test
+    void whatNobodyWaitsForEndsAtItsDeadlineOnAPausedNodesConnection() {
+        TestCluster cluster = cluster(1);
+        LiteNode caller = cluster.start(cluster.withDeadline("n1", Waits.seconds(0.2)));
+        cluster.awaitConnections();
+        LmrHandle handle = caller.attach("app").memory().malloc(on("n0", "x"));
+        network.pause("n1");
+        List<CompletableFuture<@Nullable Void>> futures = new ArrayList<>();
+        for (int count = 0; count < PostedMemory.BUFFERS + 8; count++) {
+            MemorySegment piece = MemorySegment.ofArray(new byte[100]);
+            futures.add(count % 2 == 0 ? handle.writeAsync(0, piece) : handle.readAsync(0, piece));
+        }
+        for (CompletableFuture<@Nullable Void> future : futures) {
+            assertThat(future)
+                    .failsWithin(Waits.seconds(10))
+                    .withThrowableThat()
+                    .withCauseInstanceOf(LiteTimeoutException.class);
+        }
+        network.resume("n1");
+        Waits.until("it works again", () -> {
+            try {
+                handle.writeAsync(0, MemorySegment.ofArray(new byte[100])).join();
+                return true;
+            } catch (CompletionException e) {
+                return false;
+            }
+        });
+        handle.free();
+    }
+
+    @Test
+    void aReadThatNobodyWaitsForIsRepeatedWhenItsConnectionIsLost() {
+        TestCluster cluster = cluster(3);
+        LmrHandle handle = cluster.attach(0).memory().malloc(on("n2", "x"));
+        byte[] data = new byte[200_000];
+        new Random(3).nextBytes(data);
+        handle.write(0, data);
+        for (int round = 0; round < 10; round++) {
+            byte[][] found = new byte[8][1000];
+            List<CompletableFuture<@Nullable Void>> futures = new ArrayList<>();
+            for (byte[] piece : found) {
+                futures.add(handle.readAsync(1000, MemorySegment.ofArray(piece)));
+            }
+            network.drop("n0", "n2");
+            futures.forEach(future -> assertThat(future).succeedsWithin(Waits.seconds(10)));
+            byte[] expected = Arrays.copyOfRange(data, 1000, 2000);
+            for (byte[] piece : found) {
+                assertThat(piece).isEqualTo(expected);
+            }
+        }
+        handle.free();
     }
 
     @Test
