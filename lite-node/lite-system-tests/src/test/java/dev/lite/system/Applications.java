@@ -2,6 +2,7 @@ package dev.lite.system;
 
 import dev.lite.api.Lite;
 import dev.lite.boot.LiteClientAutoConfiguration;
+import dev.lite.embedded.LiteEmbeddedAutoConfiguration;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
@@ -21,11 +22,20 @@ final class Applications implements AutoCloseable {
         properties.put("lite.client.socket", socket.toString());
         properties.put("lite.client.application", "system-test");
         properties.put("lite.client.deadline", deadline.toMillis() + "ms");
+        return start(LiteClientAutoConfiguration.class, properties);
+    }
+
+    /** Starts one with a node in it. */
+    Lite startEmbedded(Map<String, Object> properties) {
+        return start(LiteEmbeddedAutoConfiguration.class, properties);
+    }
+
+    private Lite start(Class<?> configuration, Map<String, Object> properties) {
         AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext();
-        context.getEnvironment().getPropertySources().addFirst(new MapPropertySource("test", properties));
-        context.register(LiteClientAutoConfiguration.class);
-        context.refresh();
         contexts.add(context);
+        context.getEnvironment().getPropertySources().addFirst(new MapPropertySource("test", properties));
+        context.register(configuration);
+        context.refresh();
         return context.getBean(Lite.class);
     }
 

@@ -1,0 +1,58 @@
+package dev.lite.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.Placement;
+import dev.lite.local.LocalCluster;
+import java.util.HashMap;
+import java.util.Map;
+import org.assertj.core.util.Throwables;
+import org.junit.jupiter.api.Test;
+
+/** A Spring application with a node in it, and a cluster of processes whose directory has a user and a password. */
+class EmbeddedNodeJoinsTest {
+    private static final String PASSWORD = "of the cluster";
+
+    @Test
+    void itIsANodeLikeTheOthersWithThePasswordAndIsRefusedWithAnother() {
+        try (LocalCluster cluster = Clusters.builder("EmbeddedNodeJoinsTest")
+                        .nodes(1)
+                        .property("lite.cluster.auth.password", PASSWORD)
+                        .build();
+                Applications applications = new Applications()) {
+            cluster.startManager();
+            cluster.startNodes();
+
+            Lite lite = applications.startEmbedded(properties(cluster, "welcome", PASSWORD));
+
+            LmrHandle handle =
+                    lite.memory().malloc(LmrSpec.of(4096).withPlacement(Placement.on("node-1")), Clusters.seconds(20));
+            assertThat(handle.fetchAdd(0, 5)).isZero();
+            assertThat(handle.fetchAdd(0, 0)).isEqualTo(5);
+            handle.free();
+            Throwable refusal =
+                    catchThrowable(() -> applications.startEmbedded(properties(cluster, "stranger", "a guess")));
+            assertThat(Throwables.getRootCause(refusal))
+                    .hasMessageContaining("another password")
+                    .hasMessageNotContaining("a guess");
+            assertThat(lite.nodes()).extracting(NodeInfo::name).containsExactlyInAnyOrder("node-1", "welcome");
+        }
+    }
+
+    private static Map<String, Object> properties(LocalCluster cluster, String name, String password) {
+        Map<String, Object> properties = new HashMap<>();
+        properties.put("lite.embedded.cluster", cluster.name());
+        properties.put("lite.embedded.zookeeper", cluster.zookeeper());
+        properties.put("lite.embedded.name", name);
+        properties.put("lite.embedded.principal", "orders");
+        properties.put("lite.embedded.arena-size", "16MB");
+        properties.put("lite.embedded.deadline", Clusters.seconds(10).toMillis() + "ms");
+        properties.put("lite.embedded.auth.password", password);
+        return properties;
+    }
+}
