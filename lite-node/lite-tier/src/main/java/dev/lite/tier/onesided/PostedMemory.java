@@ -12,18 +12,13 @@ import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
-import dev.lite.tier.peer.PollWaiter;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -53,12 +48,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     private static final long LOOK_LATER_NS = 1_000_000;
 
     private final PeerLinks links;
-    private final Buffer[] buffers = new Buffer[BUFFERS];
-
-    // For those who found no buffer free; the others take no lock.
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition freed = lock.newCondition();
-    private final AtomicInteger waiting = new AtomicInteger();
+    private final BounceBuffers buffers;
 
     /** When somebody looks for what is late and nobody waits for; of {@link System#nanoTime}. */
     private final AtomicLong nextLookNs = new AtomicLong(NO_LOOK);
@@ -68,9 +58,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
      */
     public PostedMemory(PeerLinks links, long memory) {
         this.links = links;
-        for (int index = 0; index < BUFFERS; index++) {
-            buffers[index] = new Buffer(index, memory + (long) index * BUFFER_BYTES);
-        }
+        this.buffers = new BounceBuffers(memory);
         links.addListener(this);
     }
 
@@ -120,7 +108,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                 || !peer.hello().arenaId().equals(begun.arena)) {
             return false;
         }
-        Buffer buffer = takeIfFree();
+        BounceBuffer buffer = buffers.takeIfFree();
         if (buffer == null) {
             return false;
         }
@@ -142,14 +130,14 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         } finally {
             if (!posted) {
                 buffer.begun = null;
-                release(buffer);
+                buffers.release(buffer);
             }
         }
     }
 
     /** The post of what nobody waits for has ended. Does not block. */
-    private void finish(Buffer buffer, Begun begun) {
-        boolean broken = buffer.state.get() != Buffer.DONE;
+    private void finish(BounceBuffer buffer, Begun begun) {
+        boolean broken = buffer.state.get() != BounceBuffer.DONE;
         boolean inTime = begun.claim();
         RuntimeException failure = null;
         if (inTime && !broken && begun.operation == Operation.READ) {
@@ -160,7 +148,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             }
         }
         buffer.begun = null;
-        release(buffer);
+        buffers.release(buffer);
         if (inTime && broken) {
             Thread unused = Thread.ofVirtual().name("lite-async").start(() -> goOn(begun));
         } else if (inTime) {
@@ -206,7 +194,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
 
     private void endLate() {
         nextLookNs.set(NO_LOOK);
-        for (Buffer buffer : buffers) {
+        for (BounceBuffer buffer : buffers.all()) {
             Begun begun = buffer.begun;
             if (begun == null) {
                 continue;
@@ -298,7 +286,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             transferPiece(peer, offset, local, localOffset, length, operation, deadline);
             return;
         }
-        @Nullable Buffer[] window = new @Nullable Buffer[PIPELINE];
+        @Nullable BounceBuffer[] window = new @Nullable BounceBuffer[PIPELINE];
         long posted = 0;
         long done = 0;
         try {
@@ -306,7 +294,8 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                 while (posted < length && window[slot(posted)] == null) {
                     long piece = Math.min(BUFFER_BYTES, length - posted);
                     // Only who has none waits for one: to hold some and wait for more could be everybody's end.
-                    Buffer buffer = posted == done ? take(operation, peer.id(), deadline) : takeIfFree();
+                    BounceBuffer buffer =
+                            posted == done ? buffers.take(operation, peer.id(), deadline) : buffers.takeIfFree();
                     if (buffer == null) {
                         break;
                     }
@@ -317,20 +306,20 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                     post(peer, buffer, operation, offset + posted, piece, 0, 0, deadline, false);
                     posted += piece;
                 }
-                Buffer oldest = Objects.requireNonNull(window[slot(done)]);
+                BounceBuffer oldest = Objects.requireNonNull(window[slot(done)]);
                 await(oldest, peer, operation, deadline, false);
                 long piece = Math.min(BUFFER_BYTES, length - done);
                 if (operation == Operation.READ) {
                     RawMemory.copyTo(oldest.address, local, localOffset + done, piece);
                 }
                 window[slot(done)] = null;
-                release(oldest);
+                buffers.release(oldest);
                 done += piece;
             }
         } finally {
-            for (Buffer buffer : window) {
+            for (BounceBuffer buffer : window) {
                 if (buffer != null) {
-                    abandon(buffer);
+                    buffers.abandon(buffer);
                 }
             }
         }
@@ -345,7 +334,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             long length,
             Operation operation,
             Deadline deadline) {
-        Buffer buffer = take(operation, peer.id(), deadline);
+        BounceBuffer buffer = buffers.take(operation, peer.id(), deadline);
         try {
             if (operation == Operation.WRITE) {
                 RawMemory.copyFrom(local, localOffset, buffer.address, length);
@@ -355,21 +344,13 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                 RawMemory.copyTo(buffer.address, local, localOffset, length);
             }
         } finally {
-            abandon(buffer);
+            buffers.abandon(buffer);
         }
     }
 
     @Override
     public boolean awaitGivenUp(Deadline deadline) {
-        for (Buffer buffer : buffers) {
-            while (buffer.isGivenUp()) {
-                if (deadline.passed()) {
-                    return false;
-                }
-                LockSupport.parkNanos(BUSY_PAUSE_NS);
-            }
-        }
-        return true;
+        return buffers.awaitGivenUp(deadline);
     }
 
     private Peer awaitPeer(int node, UUID arena, Deadline deadline) {
@@ -388,62 +369,19 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     private long atomic(
             int node, UUID arena, long offset, Operation operation, long first, long second, Deadline deadline) {
         Peer peer = awaitPeer(node, arena, deadline);
-        Buffer buffer = take(operation, node, deadline);
+        BounceBuffer buffer = buffers.take(operation, node, deadline);
         try {
             postAndAwait(peer, buffer, operation, offset, Long.BYTES, first, second, deadline);
             return RawMemory.getLong(buffer.address);
         } finally {
-            abandon(buffer);
-        }
-    }
-
-    /** Looks first at the one that this thread, and hardly another one, had last. */
-    private @Nullable Buffer takeIfFree() {
-        int first = (int) Thread.currentThread().threadId();
-        for (int i = 0; i < BUFFERS; i++) {
-            Buffer buffer = buffers[(first + i) & (BUFFERS - 1)];
-            if (buffer.takeIfFree()) {
-                return buffer;
-            }
-        }
-        return null;
-    }
-
-    private Buffer take(Operation operation, int node, Deadline deadline) {
-        Buffer ready = takeIfFree();
-        return ready != null ? ready : awaitFree(operation, node, deadline);
-    }
-
-    private Buffer awaitFree(Operation operation, int node, Deadline deadline) {
-        lock.lock();
-        waiting.incrementAndGet();
-        try {
-            while (true) {
-                // Who frees one later than this look sees that somebody waits.
-                Buffer buffer = takeIfFree();
-                if (buffer != null) {
-                    return buffer;
-                }
-                long leftNs = deadline.remainingNs();
-                if (leftNs == 0) {
-                    throw deadline.exception("%s of memory on node %d, waiting for one of %d buffers"
-                            .formatted(operation, node, BUFFERS));
-                }
-                long unused = freed.awaitNanos(leftNs);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new LmrUnavailableException("interrupted in a %s of memory on node %d".formatted(operation, node), e);
-        } finally {
-            waiting.decrementAndGet();
-            lock.unlock();
+            buffers.abandon(buffer);
         }
     }
 
     /** Takes the poll role first, if it is free: so the answer, however soon it comes, wakes nobody else. */
     private void postAndAwait(
             Peer peer,
-            Buffer buffer,
+            BounceBuffer buffer,
             Operation operation,
             long offset,
             long length,
@@ -463,7 +401,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
      */
     private boolean post(
             Peer peer,
-            Buffer buffer,
+            BounceBuffer buffer,
             Operation operation,
             long offset,
             long length,
@@ -500,10 +438,10 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     }
 
     private static Post tryPost(
-            Peer peer, Buffer buffer, Operation operation, long offset, long length, long first, long second) {
+            Peer peer, BounceBuffer buffer, Operation operation, long offset, long length, long first, long second) {
         FabricEndpoint endpoint = peer.endpoint();
-        long context = buffer.context;
-        buffer.state.set(Buffer.POSTED);
+        long context = buffer.context();
+        buffer.state.set(BounceBuffer.POSTED);
         Post post = switch (operation) {
             case READ -> endpoint.read(offset, buffer.address, length, context);
             case WRITE -> endpoint.write(offset, buffer.address, length, context);
@@ -511,13 +449,13 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             case COMPARE_AND_SWAP -> endpoint.compareAndSwap(offset, first, second, buffer.address, context);
         };
         if (post != Post.ACCEPTED) {
-            buffer.state.set(post == Post.DONE ? Buffer.DONE : Buffer.OWNED);
+            buffer.state.set(post == Post.DONE ? BounceBuffer.DONE : BounceBuffer.OWNED);
         }
         return post;
     }
 
     /** @param held whether the caller has the poll role; it has it no more afterwards */
-    private void await(Buffer buffer, Peer peer, Operation operation, Deadline deadline, boolean held) {
+    private void await(BounceBuffer buffer, Peer peer, Operation operation, Deadline deadline, boolean held) {
         if (!peer.pollRole().await(buffer, deadline.endNs(), held)) {
             if (Thread.currentThread().isInterrupted()) {
                 throw new LmrUnavailableException("interrupted in a %s of memory on node %s"
@@ -525,7 +463,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             }
             throw late(peer, operation, deadline);
         }
-        if (buffer.state.get() != Buffer.DONE) {
+        if (buffer.state.get() != BounceBuffer.DONE) {
             throw lost(peer, operation);
         }
     }
@@ -542,15 +480,12 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
 
     @Override
     public void postEnded(long context, @Nullable FabricError error) {
-        if (context < 0) {
+        BounceBuffer buffer = buffers.of(context);
+        if (buffer == null) {
             return; // not a post of ours
         }
-        Buffer buffer = buffers[(int) (context & (BUFFERS - 1))];
-        if (context != buffer.context) {
-            return;
-        }
-        if (buffer.end(error == null ? Buffer.DONE : Buffer.FAILED)) {
-            release(buffer); // its caller gave up
+        if (buffer.end(error == null ? BounceBuffer.DONE : BounceBuffer.FAILED)) {
+            buffers.release(buffer); // its caller gave up
             return;
         }
         Begun begun = buffer.begun;
@@ -558,133 +493,6 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             finish(buffer, begun);
         } else {
             buffer.signal();
-        }
-    }
-
-    /** Gives the buffer back now, or when its post ends. */
-    private void abandon(Buffer buffer) {
-        if (!buffer.state.compareAndSet(Buffer.POSTED, Buffer.ABANDONED)) {
-            release(buffer);
-        }
-    }
-
-    private void release(Buffer buffer) {
-        if (buffer.state.getAndSet(Buffer.FREE) == Buffer.FREE) {
-            throw new IllegalStateException("bounce buffer %d was given back twice".formatted(buffer.index));
-        }
-        if (waiting.get() > 0) {
-            lock.lock();
-            try {
-                freed.signal();
-            } finally {
-                lock.unlock();
-            }
-        }
-    }
-
-    private enum Operation {
-        READ,
-        WRITE,
-        FETCH_ADD,
-        COMPARE_AND_SWAP
-    }
-
-    /** A bounce buffer and the post that uses it. */
-    private static final class Buffer extends PollWaiter {
-        static final int OWNED = 0; // by the operation that took it
-        static final int POSTED = 1;
-        static final int DONE = 2;
-        static final int FAILED = 3;
-        static final int ABANDONED = 4; // posted, and nobody waits
-        static final int FREE = 5;
-
-        final int index;
-        final long address;
-        private final AtomicInteger state = new AtomicInteger(FREE);
-        private volatile long context;
-
-        /** What it is posted for when nobody waits. */
-        private volatile @Nullable Begun begun;
-
-        Buffer(int index, long address) {
-            this.index = index;
-            this.address = address;
-            this.context = index;
-        }
-
-        /** A new owner and a new context, so that a completion can only ever be its own; whether it was free. */
-        boolean takeIfFree() {
-            if (state.get() != FREE || !state.compareAndSet(FREE, OWNED)) {
-                return false;
-            }
-            long former = context;
-            context = former + BUFFERS;
-            return true;
-        }
-
-        @Override
-        protected boolean isOver() {
-            return state.get() != POSTED;
-        }
-
-        /** Whether its post is under way for somebody who was told that it is too late. */
-        boolean isGivenUp() {
-            Begun now = begun;
-            return state.get() == ABANDONED || (now != null && now.isClaimed());
-        }
-
-        /** Its post ended; returns whether nobody waits for it. */
-        boolean end(int outcome) {
-            return !state.compareAndSet(POSTED, outcome) && state.get() == ABANDONED;
-        }
-    }
-
-    /** An operation that nobody waits for. */
-    private static final class Begun {
-        final UUID arena;
-        final long offset;
-        final MemorySegment local;
-        final long localOffset;
-        final long length;
-        final Operation operation;
-        final Deadline deadline;
-        final Consumer<@Nullable RuntimeException> ended;
-
-        /** To whom it was posted; set before it is. */
-        private @Nullable Peer peer;
-
-        private final AtomicBoolean claimed = new AtomicBoolean();
-
-        Begun(
-                UUID arena,
-                long offset,
-                MemorySegment local,
-                long localOffset,
-                long length,
-                Operation operation,
-                Deadline deadline,
-                Consumer<@Nullable RuntimeException> ended) {
-            this.arena = arena;
-            this.offset = offset;
-            this.local = local;
-            this.localOffset = localOffset;
-            this.length = length;
-            this.operation = operation;
-            this.deadline = deadline;
-            this.ended = ended;
-        }
-
-        Peer peer() {
-            return Objects.requireNonNull(peer, "not posted");
-        }
-
-        /** Whether the caller is the first, and so the one who tells how it ended. */
-        boolean claim() {
-            return claimed.compareAndSet(false, true);
-        }
-
-        boolean isClaimed() {
-            return claimed.get();
         }
     }
 }

@@ -1,0 +1,125 @@
+package dev.lite.tier.onesided;
+
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.tier.Deadline;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The bounce buffers of a {@link PostedMemory}. Who finds one free takes no lock; the others wait for one, up to their deadline. Any
+ * thread.
+ */
+final class BounceBuffers {
+    private static final int BUFFERS = PostedMemory.BUFFERS;
+    private static final long LOOK_NS = 20_000;
+
+    private final BounceBuffer[] buffers = new BounceBuffer[BUFFERS];
+
+    // For those who found no buffer free; the others take no lock.
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition freed = lock.newCondition();
+    private final AtomicInteger waiting = new AtomicInteger();
+
+    /** @param memory the address of their bytes, which are theirs */
+    BounceBuffers(long memory) {
+        for (int index = 0; index < BUFFERS; index++) {
+            buffers[index] = new BounceBuffer(index, memory + (long) index * PostedMemory.BUFFER_BYTES);
+        }
+    }
+
+    /** All of them, free or not; not to be changed. */
+    BounceBuffer[] all() {
+        return buffers;
+    }
+
+    /** That whose post has this context; null when it is not a buffer's, or a former one. */
+    @Nullable
+    BounceBuffer of(long context) {
+        if (context < 0) {
+            return null;
+        }
+        BounceBuffer buffer = buffers[(int) (context & (BUFFERS - 1))];
+        return context == buffer.context() ? buffer : null;
+    }
+
+    /** Waits until no buffer is posted for somebody who gave up; false when one still is at the deadline. */
+    boolean awaitGivenUp(Deadline deadline) {
+        for (BounceBuffer buffer : buffers) {
+            while (buffer.isGivenUp()) {
+                if (deadline.passed()) {
+                    return false;
+                }
+                LockSupport.parkNanos(LOOK_NS);
+            }
+        }
+        return true;
+    }
+
+    /** Looks first at the one that this thread, and hardly another one, had last. */
+    @Nullable
+    BounceBuffer takeIfFree() {
+        int first = (int) Thread.currentThread().threadId();
+        for (int i = 0; i < BUFFERS; i++) {
+            BounceBuffer buffer = buffers[(first + i) & (BUFFERS - 1)];
+            if (buffer.takeIfFree()) {
+                return buffer;
+            }
+        }
+        return null;
+    }
+
+    BounceBuffer take(Operation operation, int node, Deadline deadline) {
+        BounceBuffer ready = takeIfFree();
+        return ready != null ? ready : awaitFree(operation, node, deadline);
+    }
+
+    private BounceBuffer awaitFree(Operation operation, int node, Deadline deadline) {
+        lock.lock();
+        waiting.incrementAndGet();
+        try {
+            while (true) {
+                // Who frees one later than this look sees that somebody waits.
+                BounceBuffer buffer = takeIfFree();
+                if (buffer != null) {
+                    return buffer;
+                }
+                long leftNs = deadline.remainingNs();
+                if (leftNs == 0) {
+                    throw deadline.exception("%s of memory on node %d, waiting for one of %d buffers"
+                            .formatted(operation, node, BUFFERS));
+                }
+                long unused = freed.awaitNanos(leftNs);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new LmrUnavailableException("interrupted in a %s of memory on node %d".formatted(operation, node), e);
+        } finally {
+            waiting.decrementAndGet();
+            lock.unlock();
+        }
+    }
+
+    /** Gives the buffer back now, or when its post ends. */
+    void abandon(BounceBuffer buffer) {
+        if (!buffer.state.compareAndSet(BounceBuffer.POSTED, BounceBuffer.ABANDONED)) {
+            release(buffer);
+        }
+    }
+
+    void release(BounceBuffer buffer) {
+        if (buffer.state.getAndSet(BounceBuffer.FREE) == BounceBuffer.FREE) {
+            throw new IllegalStateException("bounce buffer %d was given back twice".formatted(buffer.index));
+        }
+        if (waiting.get() > 0) {
+            lock.lock();
+            try {
+                freed.signal();
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+}
