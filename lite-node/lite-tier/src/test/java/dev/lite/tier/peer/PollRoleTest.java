@@ -308,6 +308,7 @@ class PollRoleTest {
         fabric.put(ofVirtual); // whoever waits for it cannot poll, so the fabric must be armed
         Waits.join(virtual);
         assertThat(came).hasValue(2);
+        Waits.until("it is counted, once it polls no more", () -> role.takenByStandBy() > 0);
         assertThat(role.takenByStandBy()).isEqualTo(1);
     }
 
