@@ -345,6 +345,7 @@ class DrainTest {
 
             Orders orders = new Orders(cluster.directory(0));
             Waits.until("its mark goes", () -> orders.read(LONG).draining().isEmpty());
+            Waits.until("it hears of that", () -> !cluster.node(1).isDraining());
             LmrHandle made = cluster.attach(1).memory().malloc(named("again", Placement.local()));
             assertThat(made.extents()).extracting(Extent::node).containsOnly("n1");
         }
