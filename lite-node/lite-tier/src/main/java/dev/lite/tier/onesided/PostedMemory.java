@@ -484,12 +484,12 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         if (buffer == null) {
             return; // not a post of ours
         }
+        // First: once the end of a waited-for post is noted, its owner may give the buffer to somebody whom this is no
+        // news of.
+        Begun begun = buffer.begun;
         if (buffer.end(error == null ? BounceBuffer.DONE : BounceBuffer.FAILED)) {
             buffers.release(buffer); // its caller gave up
-            return;
-        }
-        Begun begun = buffer.begun;
-        if (begun != null) {
+        } else if (begun != null) {
             finish(buffer, begun);
         } else {
             buffer.signal();
