@@ -394,6 +394,7 @@ public final class LocalCluster implements AutoCloseable {
         private Duration stopDeadline = Duration.ofSeconds(10);
         private List<String> fabrics = List.of("shm");
         private final Map<String, String> principals = new LinkedHashMap<>();
+        private final List<String> managerJavaOptions = new ArrayList<>();
         private final List<String> nodeJavaOptions = new ArrayList<>();
         private final Map<String, String> nodeProperties = new LinkedHashMap<>();
         private final Map<String, String> properties = new LinkedHashMap<>();
@@ -480,6 +481,12 @@ public final class LocalCluster implements AutoCloseable {
             return this;
         }
 
+        /** One more option for the JVM of every manager. */
+        public Builder managerJavaOption(String option) {
+            managerJavaOptions.add(option);
+            return this;
+        }
+
         /** One more option for the JVM of every node. */
         public Builder nodeJavaOption(String option) {
             nodeJavaOptions.add(option);
@@ -528,6 +535,7 @@ public final class LocalCluster implements AutoCloseable {
                     stopDeadline,
                     fabrics,
                     principals,
+                    managerJavaOptions,
                     nodeJavaOptions,
                     nodeProperties,
                     properties,

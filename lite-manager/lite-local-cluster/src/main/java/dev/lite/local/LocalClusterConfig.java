@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param stopDeadline how long a process may take to end by itself before it is killed
  * @param fabrics what carries data between the nodes, the preferred one first
  * @param principals names and tokens of applications that are told apart by token
+ * @param managerJavaOptions more options for every manager's JVM
  * @param nodeJavaOptions more options for every node's JVM
  * @param nodeProperties more properties for every node
  * @param properties more properties for every manager and node
@@ -48,6 +49,7 @@ record LocalClusterConfig(
         Duration stopDeadline,
         List<String> fabrics,
         Map<String, String> principals,
+        List<String> managerJavaOptions,
         List<String> nodeJavaOptions,
         Map<String, String> nodeProperties,
         Map<String, String> properties,
@@ -77,6 +79,7 @@ record LocalClusterConfig(
             throw new IllegalArgumentException("no fabric is named; the nodes need at least one");
         }
         principals = Map.copyOf(new LinkedHashMap<>(principals));
+        managerJavaOptions = List.copyOf(managerJavaOptions);
         nodeJavaOptions = List.copyOf(nodeJavaOptions);
         nodeProperties = Map.copyOf(nodeProperties);
         properties = Map.copyOf(properties);
@@ -92,6 +95,7 @@ record LocalClusterConfig(
         // It is no part of the data path, and starts faster with the first compiler only.
         List<String> command = jvm("64m", "256m");
         command.add("-XX:TieredStopAtLevel=1");
+        command.addAll(managerJavaOptions);
         command.addAll(List.of("-jar", managerJar.toString()));
         addCommon(command, readyFile);
         return command;

@@ -122,9 +122,9 @@ class BadStartTest {
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "-Xmx256m",
-                Clusters.QUICK_START,
-                "-jar",
-                Clusters.nodeJar().toString()));
+                "-XX:+UseSerialGC"));
+        command.addAll(Clusters.nodeOptions());
+        command.addAll(List.of("-jar", Clusters.nodeJar().toString()));
         List.of(
                         "--lite.cluster.name=" + cluster.name(),
                         "--lite.cluster.zookeeper=" + cluster.zookeeper(),

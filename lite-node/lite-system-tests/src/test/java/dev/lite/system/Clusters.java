@@ -4,7 +4,9 @@ import dev.lite.api.Lite;
 import dev.lite.local.LocalCluster;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 
 /** Clusters of real processes for tests, and sessions with their nodes. */
 final class Clusters {
@@ -12,7 +14,7 @@ final class Clusters {
      * For the JVM of a node or manager: it lives for less than the second compiler would need. With both it takes twice the work to
      * start.
      */
-    static final String QUICK_START = "-XX:TieredStopAtLevel=1";
+    private static final String QUICK_START = "-XX:TieredStopAtLevel=1";
 
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
     private static final AtomicInteger COUNT = new AtomicInteger();
@@ -32,7 +34,27 @@ final class Clusters {
         return Duration.ofNanos((long) (seconds * TIME_SCALE * 1e9));
     }
 
+    /** What to give to the JVM of a manager that a test starts by itself. */
+    static List<String> managerOptions() {
+        return Stream.concat(Stream.of(QUICK_START), ClassCaches.managerOptions().stream())
+                .toList();
+    }
+
+    /** {@link #managerOptions} of a node. */
+    static List<String> nodeOptions() {
+        return Stream.concat(Stream.of(QUICK_START), ClassCaches.nodeOptions().stream())
+                .toList();
+    }
+
     static LocalCluster.Builder builder(String test) {
+        LocalCluster.Builder builder = bareBuilder(test);
+        ClassCaches.managerOptions().forEach(builder::managerJavaOption);
+        ClassCaches.nodeOptions().forEach(builder::nodeJavaOption);
+        return builder;
+    }
+
+    /** {@link #builder} for processes that load their classes from the jars. */
+    static LocalCluster.Builder bareBuilder(String test) {
         String name = "t%d-%d".formatted(ProcessHandle.current().pid(), COUNT.incrementAndGet());
         return LocalCluster.builder()
                 .name(name)

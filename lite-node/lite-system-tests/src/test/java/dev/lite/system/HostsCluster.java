@@ -71,7 +71,7 @@ final class HostsCluster implements AutoCloseable {
     }
 
     private List<String> managerCommand() {
-        List<String> command = java(Clusters.managerJar(), "manager");
+        List<String> command = java(Clusters.managerJar(), Clusters.managerOptions(), "manager");
         command.add("--lite.manager.zookeeper.embedded=true");
         command.add("--lite.manager.zookeeper.address=" + Hosts.switchAddress());
         command.add("--lite.manager.zookeeper.port=" + ZOOKEEPER_PORT);
@@ -80,7 +80,7 @@ final class HostsCluster implements AutoCloseable {
     }
 
     private List<String> nodeCommand(int host) {
-        List<String> command = java(Clusters.nodeJar(), Integer.toString(host));
+        List<String> command = java(Clusters.nodeJar(), Clusters.nodeOptions(), Integer.toString(host));
         command.add("--lite.cluster.zookeeper=%s:%d".formatted(Hosts.switchAddress(), ZOOKEEPER_PORT));
         command.add("--lite.node.name=node-" + host);
         command.add("--lite.node.arena.size=64MB");
@@ -93,13 +93,14 @@ final class HostsCluster implements AutoCloseable {
         return command;
     }
 
-    private List<String> java(Path jar, String name) {
+    private List<String> java(Path jar, List<String> options, String name) {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-Xmx256m",
                 "-XX:+UseSerialGC",
-                Clusters.QUICK_START,
-                "--enable-native-access=ALL-UNNAMED",
+                "--enable-native-access=ALL-UNNAMED"));
+        command.addAll(options);
+        command.addAll(List.of(
                 "-jar",
                 jar.toString(),
                 "--server.port=0",
