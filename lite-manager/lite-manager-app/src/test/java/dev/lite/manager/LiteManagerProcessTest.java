@@ -15,8 +15,11 @@ import java.util.Map;
 import java.util.Properties;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** The manager as people run it: a process, its options, its exit status and its last words. */
+@Execution(ExecutionMode.CONCURRENT)
 class LiteManagerProcessTest {
     private static final int SIGTERM_STATUS = 128 + 15;
 
@@ -123,7 +126,8 @@ class LiteManagerProcessTest {
     }
 
     @Test
-    void aStartThatFailsEndsInOneClearMessageAndStatusOne() throws IOException, InterruptedException {
+    void aPortOrDirectoryThatCannotBeHadEndsTheStartInOneClearMessageAndStatusOne()
+            throws IOException, InterruptedException {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             int port = taken.getLocalPort();
             assertRefused(
@@ -138,12 +142,21 @@ class LiteManagerProcessTest {
                 "directory",
                 "data directory " + file + " of the embedded ZooKeeper cannot be written",
                 embedded("file"));
+    }
+
+    @Test
+    void noZooKeeperEndsTheStartInOneClearMessageAndStatusOne() throws IOException, InterruptedException {
         assertRefused("nothing", "no ZooKeeper is configured");
         assertRefused(
                 "unreachable",
                 "ZooKeeper at 127.0.0.1:1 cannot be reached; waited 500 ms",
                 "--lite.cluster.zookeeper=127.0.0.1:1",
                 "--lite.manager.start-deadline=500ms");
+    }
+
+    @Test
+    void aSettingThatIsNotSafeOrOutOfItsLimitsEndsTheStartInOneClearMessageAndStatusOne()
+            throws IOException, InterruptedException {
         assertRefused(
                 "open",
                 "server.address is 0.0.0.0, which is no loopback address, and no token is configured",

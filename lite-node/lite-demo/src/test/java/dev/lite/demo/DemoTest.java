@@ -20,11 +20,14 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The whole demo as a user starts it, on the executable jars of this build. */
+@Execution(ExecutionMode.CONCURRENT)
 class DemoTest {
 
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
@@ -92,7 +95,7 @@ class DemoTest {
     @ParameterizedTest
     @ValueSource(strings = {"missing", "."})
     void aFileThatCannotBeStoredIsSaidInOneLine(String name) throws Exception {
-        start(directory.resolve(name), false);
+        started = demo(directory.resolve(name), false, "shm").start();
         assertThat(exitStatus()).isEqualTo(1);
         assertThat(output).singleElement().asString().startsWith("The demo failed: the file " + directory);
     }
@@ -102,7 +105,14 @@ class DemoTest {
     }
 
     private void start(Path file, boolean keep, String fabric) throws IOException {
-        started = new ProcessBuilder(
+        ProcessBuilder builder = demo(file, keep, fabric);
+        // All its processes live for less than the second compiler would need.
+        builder.environment().put("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
+        started = builder.start();
+    }
+
+    private static ProcessBuilder demo(Path file, boolean keep, String fabric) {
+        return new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-Xmx128m",
                         "-XX:+UseSerialGC",
@@ -115,8 +125,7 @@ class DemoTest {
                         "-Dlite.demo.node-jar=" + System.getProperty("lite.demo.node-jar"),
                         "-Dlite.demo.app-jar=" + System.getProperty("lite.demo.app-jar"),
                         DemoMain.class.getName())
-                .redirectErrorStream(true)
-                .start();
+                .redirectErrorStream(true);
     }
 
     private Path text(int bytes) throws IOException {

@@ -24,8 +24,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** The node as people run it: two processes, a real ZooKeeper, applications that attach by the Unix socket. */
+@Execution(ExecutionMode.CONCURRENT)
 class LiteNodeProcessTest {
     private static final int SIGTERM_STATUS = 128 + 15;
     private static final Duration STOP = NodeProcess.scaled(Duration.ofSeconds(15));

@@ -22,7 +22,9 @@ import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
+@Isolated("it looks at the descriptors of its process")
 class UnixSocketTest {
     private static final int OWNER_ONLY = 0600;
     private static final int BACKLOG = 8;

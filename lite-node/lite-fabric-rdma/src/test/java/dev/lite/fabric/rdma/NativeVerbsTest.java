@@ -12,8 +12,10 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** The native methods on a device: two queue pairs of one process, connected over the device's own address. */
+@Isolated("it looks at the descriptors of its process")
 class NativeVerbsTest {
     private static final int SUCCESS = 0;
     private static final int FLUSHED = 5;

@@ -24,8 +24,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** Peers that are of another version, broken, or no node at all, on either side of a connection. */
+@Isolated("it looks at the descriptors of its process")
 class HandshakeTest {
     private static final int RING_ENTRIES = 64;
     private static final long MEMORY_BYTES = 8192;
