@@ -80,7 +80,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         this.executor = executor;
         this.spins = spins;
         slots = new RpcSlots(arena, allocator);
-        rings = new RpcRings(arena, allocator);
+        rings = new RpcRings(arena, allocator, this::execute);
         bindings = new RpcBindings(arena, allocator, (peer, function, principal, head, generation, deadlineNs) -> {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()));
             long bound = binder.bind(peer.id(), function, principal, head, generation, Deadline.in(left));

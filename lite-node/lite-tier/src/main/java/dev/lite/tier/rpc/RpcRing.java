@@ -3,6 +3,8 @@ package dev.lite.tier.rpc;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.tier.peer.Peer;
+import java.util.concurrent.Executor;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,6 +18,7 @@ final class RpcRing {
 
     private static final int UNITS = RpcWire.RING_BYTES / RpcWire.UNIT_BYTES;
     private static final int REPORT_BYTES = RpcWire.RING_BYTES / 4;
+    private static final long PAUSE_NS = 20_000;
 
     final Peer peer;
     final int id;
@@ -24,6 +27,7 @@ final class RpcRing {
     /** Offset of the prefix in the arena. */
     final long offset;
 
+    private final Executor later;
     private final long prefix;
     private final long callerHeadOffset;
     private final long generation;
@@ -39,6 +43,7 @@ final class RpcRing {
     /**
      * @param offset of {@link #PREFIX_BYTES} + {@link RpcWire#RING_BYTES} bytes in the arena
      * @param callerHeadOffset where the head is written in the caller's arena
+     * @param later runs what may have to wait
      */
     RpcRing(
             Peer peer,
@@ -48,7 +53,9 @@ final class RpcRing {
             long arenaAddress,
             long offset,
             long callerHeadOffset,
-            int generation) {
+            int generation,
+            Executor later) {
+        this.later = later;
         this.peer = peer;
         this.id = id;
         this.function = function;
@@ -116,14 +123,39 @@ final class RpcRing {
         if (reporting || head - reported < REPORT_BYTES) {
             return;
         }
-        RawMemory.putLongRelease(prefix, generation | (head & RpcWire.POSITION_MASK));
+        Post post = postHead();
+        if (post == Post.BUSY) {
+            // Nobody else may come to do it: a caller that waits for room sends nothing.
+            reporting = true;
+            later.execute(this::reportPatiently);
+        }
+    }
+
+    private Post postHead() {
+        long to = head;
+        RawMemory.putLongRelease(prefix, generation | (to & RpcWire.POSITION_MASK));
         long context = RpcWire.CONTEXT_HEAD + ((long) peer.id() << Integer.SIZE) + id;
         Post post = peer.endpoint().write(callerHeadOffset, prefix, Long.BYTES, context);
-        // Busy: the next entry tries again. A caller that waits for room has at least three entries under way.
         if (post == Post.DONE || post == Post.ACCEPTED) {
-            reported = head;
-            reporting = post == Post.ACCEPTED;
+            reported = to;
         }
+        reporting = post == Post.ACCEPTED;
+        return post;
+    }
+
+    /** Until the head is taken or the connection ends. A virtual thread. */
+    private void reportPatiently() {
+        while (isBusyReporting()) {
+            LockSupport.parkNanos(PAUSE_NS);
+        }
+    }
+
+    private synchronized boolean isBusyReporting() {
+        if (dead || postHead() != Post.BUSY) {
+            return false;
+        }
+        reporting = true;
+        return true;
     }
 
     /** The write of the head ended. */

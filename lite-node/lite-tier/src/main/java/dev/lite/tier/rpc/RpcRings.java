@@ -8,6 +8,7 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
@@ -22,6 +23,7 @@ import org.jspecify.annotations.Nullable;
 final class RpcRings {
     private final NodeArena arena;
     private final ArenaAllocator allocator;
+    private final Executor later;
     /** By node, then by number; arrays are replaced when they grow. */
     private final AtomicReferenceArray<@Nullable RpcRing @Nullable []> rings;
 
@@ -30,7 +32,9 @@ final class RpcRings {
     private final Map<Integer, Integer> counts = new HashMap<>();
     private long bytes;
 
-    RpcRings(NodeArena arena, ArenaAllocator allocator) {
+    /** @param later runs what may have to wait */
+    RpcRings(NodeArena arena, ArenaAllocator allocator, Executor later) {
+        this.later = later;
         this.arena = arena;
         this.allocator = allocator;
         this.rings = new AtomicReferenceArray<>(arena.peersMax());
@@ -65,7 +69,8 @@ final class RpcRings {
                     .offset();
             bytes += size;
         }
-        RpcRing ring = new RpcRing(peer, id, function, principal, arena.address(), offset, callerHead, generation);
+        RpcRing ring =
+                new RpcRing(peer, id, function, principal, arena.address(), offset, callerHead, generation, later);
         @Nullable RpcRing @Nullable [] known = rings.get(peer.id());
         @Nullable
         RpcRing[] grown = known == null
