@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * Memory of other nodes that is not mapped into this process: every access is posted to the fabric and waited for. Offsets
  * count from the start of the node's arena, lengths are bytes; both were checked by the caller. The arena says which memory
  * is meant: nothing is posted to a node that came back with another one.
- * Any thread; blocks up to the deadline, but for {@link #tryRead} and {@link #tryWrite}.
+ * Any thread; blocks up to the deadline, but for {@link #tryTransfer}.
  *
  * <p>Every method throws {@link dev.lite.api.LiteTimeoutException} when the deadline passed (a write may have been placed
  * or not then), and {@link dev.lite.api.LmrUnavailableException} when it passed and the cluster does not have the node any more, when the
@@ -26,30 +26,20 @@ public interface RemoteMemory {
             int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
 
     /**
-     * Begins a read that nobody waits for, if that takes no waiting: the bytes are few, the node is connected, and there is room. It may
-     * wait once it is under way, as {@link #read} does.
+     * Begins a transfer that nobody waits for, if that takes no waiting: the bytes are few, the node is connected, and there is
+     * room. It may wait once it is under way, as {@link #read} does.
      *
+     * @param write whether the bytes go there; they are taken from {@code local} before it returns true
+     * @param local as many bytes as are transferred
      * @param ended told once how it ended, null when the bytes are there; by any thread, also the caller's. Must not block
-     * @return false when it was not begun: {@link #read} can do it
+     * @return false when it was not begun: {@link #read} or {@link #write} can do it
      */
-    boolean tryRead(
+    boolean tryTransfer(
+            boolean write,
             int node,
             UUID arena,
             long offset,
             MemorySegment local,
-            long localOffset,
-            long length,
-            Deadline deadline,
-            Consumer<@Nullable RuntimeException> ended);
-
-    /** {@link #tryRead} for a write; the bytes are taken before it returns true. */
-    boolean tryWrite(
-            int node,
-            UUID arena,
-            long offset,
-            MemorySegment local,
-            long localOffset,
-            long length,
             Deadline deadline,
             Consumer<@Nullable RuntimeException> ended);
 

@@ -10,11 +10,9 @@ import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.RawMemory;
 import dev.lite.tier.Deadline;
-import dev.lite.tier.RemoteMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -334,17 +332,18 @@ final class MappedLmr {
         if (!Layout.isRemote(place) || where.pieceLength(slice.offset(), length) < length) {
             return false;
         }
-        RemoteMemory remote = owner.remoteMemory();
-        int node = Layout.nodeOf(place);
-        UUID arena = where.arenaOf(place);
-        long offset = Layout.offsetOf(place);
-        Consumer<@Nullable RuntimeException> end = failure -> {
-            endPosted();
-            ended.accept(failure instanceof LmrUnavailableException e ? named(e) : failure);
-        };
-        return write
-                ? remote.tryWrite(node, arena, offset, local, 0, length, deadline(), end)
-                : remote.tryRead(node, arena, offset, local, 0, length, deadline(), end);
+        return owner.remoteMemory()
+                .tryTransfer(
+                        write,
+                        Layout.nodeOf(place),
+                        where.arenaOf(place),
+                        Layout.offsetOf(place),
+                        local,
+                        deadline(),
+                        failure -> {
+                            endPosted();
+                            ended.accept(failure instanceof LmrUnavailableException e ? named(e) : failure);
+                        });
     }
 
     /** {@link Mapping#fetchAdd} through the fabric; {@link #beginPosted} came before. */

@@ -27,6 +27,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -360,78 +361,37 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void memset(long offset, long length, byte value) {
-        BulkOperations.memset(this, offset, length, value, rest().deadline());
+        BulkOperations.memset(this, offset, length, value, deadline());
     }
 
     @Override
     public void read(List<LmrSlice> slices) {
-        List<LmrSlice> checked = checkSlices(READ, slices);
-        checked.forEach(slice -> read(slice.offset(), slice.segment()));
+        SliceOperations.read(this, slices);
     }
 
     @Override
     public void write(List<LmrSlice> slices) {
-        List<LmrSlice> checked = checkSlices(WRITE, slices);
-        checked.forEach(slice -> write(slice.offset(), slice.segment()));
+        SliceOperations.write(this, slices);
     }
 
-    /** Mapped memory needs nobody to wait for it: the transfer is done when this returns. */
     @Override
     public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
-        List<LmrSlice> checked = checkSlices(READ, slices);
-        return begin(READ, checked, () -> read(checked));
+        return SliceOperations.readAsync(this, slices);
     }
 
-    /** See {@link #readAsync(List)}. */
     @Override
     public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
-        List<LmrSlice> checked = checkSlices(WRITE, slices);
-        return begin(WRITE, checked, () -> write(checked));
+        return SliceOperations.writeAsync(this, slices);
     }
 
-    /** @param transfer the same operation, which blocks: for what has several pieces, or has to wait before it is posted */
-    private CompletableFuture<@Nullable Void> begin(int needed, List<LmrSlice> checked, Runnable transfer) {
-        if (rest().placed().isDirect()) {
-            transfer.run();
-            return CompletableFuture.completedFuture(null);
-        }
-        AsyncOperations async = owner().async();
-        AsyncOperations.Operation opened = async.open(rest().deadline().remaining());
-        if (checked.size() != 1 || !tryBegin(needed, checked.getFirst(), async, opened)) {
-            async.carryOut(opened, transfer);
-        }
-        return opened.future();
+    /** Begins a transfer of one slice that nobody waits for, during a {@linkplain #tryHold hold}: see {@link MappedLmr#tryPost}. */
+    boolean tryPost(boolean write, LmrSlice slice, Consumer<@Nullable RuntimeException> ended) {
+        return rest().tryPost(write, slice, ended);
     }
 
-    private boolean tryBegin(int needed, LmrSlice slice, AsyncOperations async, AsyncOperations.Operation opened) {
-        boolean begun = false;
-        boolean held = false;
-        try {
-            held = tryHold(needed, slice.offset(), slice.segment().byteSize());
-            begun = held && rest().tryPost(needed == WRITE, slice, failure -> async.end(opened, failure));
-            return begun;
-        } catch (RuntimeException e) {
-            async.end(opened, e);
-            return true;
-        } finally {
-            if (held && !begun) {
-                letGo();
-            }
-        }
-    }
-
-    /** All slices before the first is begun; a copy, so that the caller cannot change it meanwhile. */
-    private List<LmrSlice> checkSlices(int needed, List<LmrSlice> slices) {
-        List<LmrSlice> copy = List.copyOf(slices);
-        Deadline deadline = rest().deadline();
-        for (LmrSlice slice : copy) {
-            if (needed == READ && slice.segment().isReadOnly()) {
-                throw new IllegalArgumentException("the destination of a read is a read-only segment");
-            }
-            hold(needed, slice.offset(), slice.segment().byteSize(), deadline);
-            letGo();
-        }
-        return copy;
+    /** When an operation that begins now has to be over. */
+    Deadline deadline() {
+        return rest().deadline();
     }
 
     @Override
@@ -481,7 +441,7 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void unmap() {
-        Deadline deadline = rest().deadline();
+        Deadline deadline = deadline();
         end(new LmrFreedException("the handle was unmapped"));
         if (!awaitEnd(List.of(this), deadline)) {
             throw deadline.exception("unmap of %s: an operation is still under way".formatted(this));

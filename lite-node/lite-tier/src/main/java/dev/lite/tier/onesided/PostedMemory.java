@@ -15,9 +15,6 @@ import dev.lite.tier.peer.PeerListener;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -28,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * leaves its buffers to the driver, and they return when their posts end, so a late transfer never touches a caller's
  * memory.
  *
- * <p>What nobody waits for ({@link #tryWrite}) has no thread: whoever polls takes its end, and somebody looks when its deadline has
+ * <p>What nobody waits for ({@link #tryTransfer}) has no thread: whoever polls takes its end, and somebody looks when its deadline has
  * passed.
  *
  * <p>Bound: {@value #BUFFERS} buffers; whoever finds none waits for one, up to its deadline.
@@ -43,15 +40,10 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     private static final int PIPELINE = 16;
 
     private static final long BUSY_PAUSE_NS = 20_000;
-    private static final long NO_LOOK = Long.MIN_VALUE;
-    /** After a deadline; those of the same time are seen together. */
-    private static final long LOOK_LATER_NS = 1_000_000;
 
     private final PeerLinks links;
     private final BounceBuffers buffers;
-
-    /** When somebody looks for what is late and nobody waits for; of {@link System#nanoTime}. */
-    private final AtomicLong nextLookNs = new AtomicLong(NO_LOOK);
+    private final LateLook late;
 
     /**
      * @param memory the address of {@link #BUFFERS} × {@link #BUFFER_BYTES} bytes of the registered arena, this object's own
@@ -59,6 +51,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     public PostedMemory(PeerLinks links, long memory) {
         this.links = links;
         this.buffers = new BounceBuffers(memory);
+        this.late = new LateLook(buffers, begun -> late(begun.peer, begun.operation, begun.deadline));
         links.addListener(this);
     }
 
@@ -75,56 +68,40 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     }
 
     @Override
-    public boolean tryRead(
+    public boolean tryTransfer(
+            boolean write,
             int node,
             UUID arena,
             long offset,
             MemorySegment local,
-            long localOffset,
-            long length,
             Deadline deadline,
             Consumer<@Nullable RuntimeException> ended) {
-        return tryBegin(node, new Begun(arena, offset, local, localOffset, length, Operation.READ, deadline, ended));
-    }
-
-    @Override
-    public boolean tryWrite(
-            int node,
-            UUID arena,
-            long offset,
-            MemorySegment local,
-            long localOffset,
-            long length,
-            Deadline deadline,
-            Consumer<@Nullable RuntimeException> ended) {
-        return tryBegin(node, new Begun(arena, offset, local, localOffset, length, Operation.WRITE, deadline, ended));
-    }
-
-    private boolean tryBegin(int node, Begun begun) {
         Peer peer = links.peer(node);
+        long length = local.byteSize();
         if (peer == null
-                || begun.length == 0
-                || begun.length > BUFFER_BYTES
-                || !peer.hello().arenaId().equals(begun.arena)) {
+                || length == 0
+                || length > BUFFER_BYTES
+                || !peer.hello().arenaId().equals(arena)) {
             return false;
         }
         BounceBuffer buffer = buffers.takeIfFree();
         if (buffer == null) {
             return false;
         }
-        begun.peer = peer;
+        Operation operation = write ? Operation.WRITE : Operation.READ;
+        Begun begun = new Begun(peer, arena, offset, local, operation, deadline, ended);
         boolean posted = false;
         try {
-            if (begun.operation == Operation.WRITE) {
-                RawMemory.copyFrom(begun.local, begun.localOffset, buffer.address, begun.length);
+            if (write) {
+                RawMemory.copyFrom(local, 0, buffer.address, length);
             }
             buffer.begun = begun;
-            Post post = tryPost(peer, buffer, begun.operation, begun.offset, begun.length, 0, 0);
+            Post post = tryPost(peer, buffer, operation, offset, length, 0, 0);
             posted = post == Post.ACCEPTED || post == Post.DONE;
             if (post == Post.DONE) {
                 finish(buffer, begun);
             } else if (posted) {
-                lookAt(begun.deadline);
+                late.lookAfter(deadline);
             }
             return posted;
         } finally {
@@ -142,7 +119,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         RuntimeException failure = null;
         if (inTime && !broken && begun.operation == Operation.READ) {
             try {
-                RawMemory.copyTo(buffer.address, begun.local, begun.localOffset, begun.length);
+                RawMemory.copyTo(buffer.address, begun.local, 0, begun.local.byteSize());
             } catch (RuntimeException e) { // the caller's memory is gone, or another thread's
                 failure = e;
             }
@@ -160,51 +137,20 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     private void goOn(Begun begun) {
         RuntimeException failure = null;
         try {
-            Peer former = begun.peer();
-            Peer peer = next(former, begun.arena, begun.operation, lost(former, begun.operation), begun.deadline);
+            LmrUnavailableException broken = lost(begun.peer, begun.operation);
             transfer(
-                    peer,
+                    next(begun.peer, begun.arena, begun.operation, broken, begun.deadline),
                     begun.arena,
                     begun.offset,
                     begun.local,
-                    begun.localOffset,
-                    begun.length,
+                    0,
+                    begun.local.byteSize(),
                     begun.operation,
                     begun.deadline);
         } catch (RuntimeException e) {
             failure = e;
         }
         begun.ended.accept(failure);
-    }
-
-    /** Makes sure that somebody looks at what nobody waits for when its deadline has passed. */
-    private void lookAt(Deadline deadline) {
-        long endNs = deadline.endNs();
-        long next = nextLookNs.get();
-        while (next == NO_LOOK || endNs - next < 0) {
-            if (nextLookNs.compareAndSet(next, endNs)) {
-                long inNs = endNs - System.nanoTime() + LOOK_LATER_NS;
-                CompletableFuture.delayedExecutor(Math.max(0, inNs), TimeUnit.NANOSECONDS, Thread.ofVirtual()::start)
-                        .execute(this::endLate);
-                return;
-            }
-            next = nextLookNs.get();
-        }
-    }
-
-    private void endLate() {
-        nextLookNs.set(NO_LOOK);
-        for (BounceBuffer buffer : buffers.all()) {
-            Begun begun = buffer.begun;
-            if (begun == null) {
-                continue;
-            }
-            if (!begun.deadline.passed()) {
-                lookAt(begun.deadline);
-            } else if (begun.claim()) {
-                begun.ended.accept(late(begun.peer(), begun.operation, begun.deadline));
-            }
-        }
     }
 
     @Override

@@ -1,0 +1,92 @@
+package dev.lite.tier.memory;
+
+import dev.lite.api.LmrSlice;
+import dev.lite.api.Permission;
+import dev.lite.client.async.AsyncOperations;
+import dev.lite.tier.Deadline;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/** Operations of a {@link Mapping} on several slices, and those that their callers do not wait for. Any thread. */
+final class SliceOperations {
+    private static final int READ = Permission.READ.bit();
+    private static final int WRITE = Permission.WRITE.bit();
+
+    private SliceOperations() {}
+
+    static void read(Mapping mapping, List<LmrSlice> slices) {
+        readAll(mapping, checked(mapping, READ, slices));
+    }
+
+    static void write(Mapping mapping, List<LmrSlice> slices) {
+        writeAll(mapping, checked(mapping, WRITE, slices));
+    }
+
+    /** Mapped memory needs nobody to wait for it: the transfer is done when this returns. */
+    static CompletableFuture<@Nullable Void> readAsync(Mapping mapping, List<LmrSlice> slices) {
+        List<LmrSlice> checked = checked(mapping, READ, slices);
+        return begin(mapping, READ, checked, () -> readAll(mapping, checked));
+    }
+
+    /** See {@link #readAsync}. */
+    static CompletableFuture<@Nullable Void> writeAsync(Mapping mapping, List<LmrSlice> slices) {
+        List<LmrSlice> checked = checked(mapping, WRITE, slices);
+        return begin(mapping, WRITE, checked, () -> writeAll(mapping, checked));
+    }
+
+    private static void readAll(Mapping mapping, List<LmrSlice> slices) {
+        slices.forEach(slice -> mapping.read(slice.offset(), slice.segment()));
+    }
+
+    private static void writeAll(Mapping mapping, List<LmrSlice> slices) {
+        slices.forEach(slice -> mapping.write(slice.offset(), slice.segment()));
+    }
+
+    /** @param transfer the same operation, which blocks: for what has several pieces, or has to wait before it is posted */
+    private static CompletableFuture<@Nullable Void> begin(
+            Mapping mapping, int needed, List<LmrSlice> checked, Runnable transfer) {
+        if (mapping.placed().isDirect()) {
+            transfer.run();
+            return CompletableFuture.completedFuture(null);
+        }
+        AsyncOperations async = mapping.owner().async();
+        AsyncOperations.Operation opened = async.open(mapping.deadline().remaining());
+        if (checked.size() != 1 || !tryBegin(mapping, needed, checked.getFirst(), async, opened)) {
+            async.carryOut(opened, transfer);
+        }
+        return opened.future();
+    }
+
+    private static boolean tryBegin(
+            Mapping mapping, int needed, LmrSlice slice, AsyncOperations async, AsyncOperations.Operation opened) {
+        boolean begun = false;
+        boolean held = false;
+        try {
+            held = mapping.tryHold(needed, slice.offset(), slice.segment().byteSize());
+            begun = held && mapping.tryPost(needed == WRITE, slice, failure -> async.end(opened, failure));
+            return begun;
+        } catch (RuntimeException e) {
+            async.end(opened, e);
+            return true;
+        } finally {
+            if (held && !begun) {
+                mapping.letGo();
+            }
+        }
+    }
+
+    /** All slices before the first is begun; a copy, so that the caller cannot change it meanwhile. */
+    private static List<LmrSlice> checked(Mapping mapping, int needed, List<LmrSlice> slices) {
+        List<LmrSlice> copy = List.copyOf(slices);
+        Deadline deadline = mapping.deadline();
+        for (LmrSlice slice : copy) {
+            if (needed == READ && slice.segment().isReadOnly()) {
+                throw new IllegalArgumentException("the destination of a read is a read-only segment");
+            }
+            mapping.hold(needed, slice.offset(), slice.segment().byteSize(), deadline);
+            mapping.letGo();
+        }
+        return copy;
+    }
+}
