@@ -472,7 +472,7 @@ class EveryOperationTest {
 
     @Test
     void anLmrThatNobodyMadeAtANodeThatIsNotThereCannotBeMapped() {
-        assertThatThrownBy(() -> memory.map(7L << 53, Set.of(Permission.READ), Waits.seconds(2)))
+        assertThatThrownBy(() -> memory.map(7L << 53, Set.of(Permission.READ), Waits.seconds(0.4)))
                 .isInstanceOf(NodeUnreachableException.class);
     }
 
