@@ -95,7 +95,7 @@ class DemoTest {
     @ParameterizedTest
     @ValueSource(strings = {"missing", "."})
     void aFileThatCannotBeStoredIsSaidInOneLine(String name) throws Exception {
-        started = demo(directory.resolve(name), false, "shm").start();
+        started = command(directory.resolve(name), false, "shm").start();
         assertThat(exitStatus()).isEqualTo(1);
         assertThat(output).singleElement().asString().startsWith("The demo failed: the file " + directory);
     }
@@ -105,13 +105,13 @@ class DemoTest {
     }
 
     private void start(Path file, boolean keep, String fabric) throws IOException {
-        ProcessBuilder builder = demo(file, keep, fabric);
+        ProcessBuilder builder = command(file, keep, fabric);
         // All its processes live for less than the second compiler would need.
         builder.environment().put("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
         started = builder.start();
     }
 
-    private static ProcessBuilder demo(Path file, boolean keep, String fabric) {
+    private static ProcessBuilder command(Path file, boolean keep, String fabric) {
         return new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-Xmx128m",

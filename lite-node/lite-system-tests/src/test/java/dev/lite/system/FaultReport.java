@@ -25,7 +25,7 @@ final class FaultReport {
      * @param recovery from the end of the fault to the first round of every worker after it
      * @param locks from the fault to the locks of the others, or null where nothing has to pass on
      */
-    void add(String fault, Workload.Tally tally, Duration recovery, @Nullable Duration locks) {
+    void add(String fault, WorkloadBooks.Tally tally, Duration recovery, @Nullable Duration locks) {
         String line = LINE.formatted(
                 fault,
                 tally.tried(),
@@ -50,6 +50,6 @@ final class FaultReport {
     }
 
     static void requireRight(Workload workload) {
-        assertThat(workload.wrong()).as("what is lost or wrong").isEmpty();
+        assertThat(workload.books().wrong()).as("what is lost or wrong").isEmpty();
     }
 }

@@ -57,7 +57,7 @@ class FaultsTest {
     private static Applications applications;
     private static Workload workload;
 
-    private Workload.Tally before = Workload.Tally.NONE;
+    private WorkloadBooks.Tally before = WorkloadBooks.Tally.NONE;
     private String fault = "";
 
     @BeforeAll
@@ -132,7 +132,7 @@ class FaultsTest {
         cluster.startNodes();
         awaitWhole();
         var unused = workload.awaitRound(SOON);
-        before = workload.tally();
+        before = workload.books().tally();
     }
 
     @AfterEach
@@ -153,7 +153,7 @@ class FaultsTest {
     /** The fault is over now: waits until all is well, and says how long that took. */
     private void over(@Nullable Duration locks) {
         Duration recovery = workload.awaitRound(SOON);
-        REPORT.add(fault, workload.tally().minus(before), recovery, locks);
+        REPORT.add(fault, workload.books().tally().minus(before), recovery, locks);
     }
 
     @Test
@@ -173,10 +173,10 @@ class FaultsTest {
                 .start();
         try {
             long token = Long.parseLong(awaitLine(holder, LockHolder.HOLDS));
-            assertThat(workload.newestToken()).as("while it is held").isLessThan(token);
+            assertThat(workload.books().newestToken()).as("while it is held").isLessThan(token);
             holder.destroyForcibly();
             Duration locks = workload.awaitLocks(SOON, 1, 2, 3);
-            assertThat(workload.newestToken()).as("the next holders'").isGreaterThan(token);
+            assertThat(workload.books().newestToken()).as("the next holders'").isGreaterThan(token);
             over(locks);
         } finally {
             holder.destroyForcibly();

@@ -50,19 +50,23 @@ class PartitionTest {
                     new Workload(SEED, 3, host -> applications.start(cluster.socket(host), DEADLINE), DEADLINE, true)) {
                 workload.start();
                 var unused = workload.awaitRound(SOON);
-                Workload.Tally before = workload.tally();
+                WorkloadBooks.Tally before = workload.books().tally();
 
                 cluster.hosts().cut(2, 3);
 
                 // The third one, which hears both, has the locks' words: they go on everywhere.
                 Duration locks = workload.awaitLocks(SOON, 1, 2, 3);
                 pause(SESSION_TIMEOUT.multipliedBy(3));
-                assertThat(workload.tally().minus(before).failed())
+                assertThat(workload.books().tally().minus(before).failed())
                         .as("operations across the cut, which cannot succeed")
                         .isPositive();
                 cluster.hosts().heal(2, 3);
                 Duration recovery = workload.awaitRound(SOON);
-                report.add("two nodes do not hear each other", workload.tally().minus(before), recovery, locks);
+                report.add(
+                        "two nodes do not hear each other",
+                        workload.books().tally().minus(before),
+                        recovery,
+                        locks);
                 workload.finish();
                 FaultReport.requireRight(workload);
             }

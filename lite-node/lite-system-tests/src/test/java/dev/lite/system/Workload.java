@@ -21,9 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
-import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -66,7 +64,6 @@ final class Workload implements AutoCloseable {
     /** For the answer to come back to a thread of a machine that is busy. */
     private static final Duration SLACK = Clusters.seconds(3);
 
-    private static final int WRONG_MAX = 50;
     private static final int CALLS_KEPT = 256;
 
     private final long seed;
@@ -75,37 +72,11 @@ final class Workload implements AutoCloseable {
     private final Duration deadline;
     private final boolean reattaches;
     private final List<Worker> workers = new ArrayList<>();
-    private final ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
-    private final Map<String, AtomicLong> failures = new ConcurrentHashMap<>();
     private final AtomicBoolean stop = new AtomicBoolean();
 
-    private final AtomicLong tried = new AtomicLong();
-    private final AtomicLong failed = new AtomicLong();
-    /** Of holders that a larger token had overtaken; what they were to write was refused. */
-    private final AtomicLong fenced = new AtomicLong();
-
-    private final Range[] counters;
+    private final WorkloadBooks books;
     private final long lockedWord;
-    private final Range locked = new Range();
-    private final Object store = new Object();
-    private long newestToken = -1; // guarded by store
     private boolean ended;
-
-    /** How often something happened: for certain, and perhaps. */
-    private static final class Range {
-        final AtomicLong certain = new AtomicLong();
-        final AtomicLong doubtful = new AtomicLong();
-
-        boolean allows(long value) {
-            long least = certain.get(); // first: both only grow
-            return value >= least && value <= least + doubtful.get();
-        }
-
-        @Override
-        public String toString() {
-            return "%d to %d".formatted(certain.get(), certain.get() + doubtful.get());
-        }
-    }
 
     /**
      * Makes the memory and attaches a worker to each node; they do nothing yet.
@@ -124,8 +95,7 @@ final class Workload implements AutoCloseable {
         this.nodes = nodes;
         this.attach = attach;
         this.deadline = deadline;
-        counters = new Range[nodes];
-        Arrays.setAll(counters, chunk -> new Range());
+        books = new WorkloadBooks(nodes, deadline.plus(SLACK));
         try (Lite first = attach.apply(1)) {
             LmrHandle made = first.memory()
                     .malloc(
@@ -151,44 +121,8 @@ final class Workload implements AutoCloseable {
         workers.forEach(worker -> worker.threads.forEach(Thread::start));
     }
 
-    /**
-     * What was counted so far.
-     *
-     * @param failures the exceptions that were allowed, by operation and type, and how often each came
-     */
-    record Tally(long tried, long failed, long fenced, int wrong, Map<String, Long> failures) {
-        static final Tally NONE = new Tally(0, 0, 0, 0, Map.of());
-
-        Tally minus(Tally before) {
-            Map<String, Long> since = new TreeMap<>(failures);
-            before.failures.forEach((what, count) -> since.merge(what, -count, Long::sum));
-            since.values().removeIf(count -> count == 0);
-            return new Tally(
-                    tried - before.tried, failed - before.failed, fenced - before.fenced, wrong - before.wrong, since);
-        }
-    }
-
-    Tally tally() {
-        return new Tally(tried.get(), failed.get(), fenced.get(), wrong.size(), failures());
-    }
-
-    /** What was wrong, in words; the first {@value #WRONG_MAX}. */
-    List<String> wrong() {
-        return List.copyOf(wrong);
-    }
-
-    /** The exceptions that were allowed, and how often each came. */
-    Map<String, Long> failures() {
-        Map<String, Long> counts = new TreeMap<>();
-        failures.forEach((what, count) -> counts.put(what, count.get()));
-        return counts;
-    }
-
-    /** The largest fencing token of the lock so far. */
-    long newestToken() {
-        synchronized (store) {
-            return newestToken;
-        }
+    WorkloadBooks books() {
+        return books;
     }
 
     /** Runs something while a node's worker holds the lock, has read the word under it and is about to write it. Waits for that. */
@@ -202,7 +136,7 @@ final class Workload implements AutoCloseable {
         try {
             if (!done.await(limit.toMillis(), TimeUnit.MILLISECONDS)) {
                 throw new AssertionError("the worker at node-%d got no lock within %s; failures %s; wrong %s"
-                        .formatted(node, limit, failures, wrong));
+                        .formatted(node, limit, books.failures(), books.wrong()));
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -223,7 +157,7 @@ final class Workload implements AutoCloseable {
             if (System.nanoTime() - startNs > limit.toNanos()) {
                 throw new AssertionError(
                         "not every worker went on within %s: rounds and locks were %s and are %s; failures %s; wrong %s"
-                                .formatted(limit, before, now, failures, wrong));
+                                .formatted(limit, before, now, books.failures(), books.wrong()));
             }
             LockSupport.parkNanos(5_000_000);
         }
@@ -244,7 +178,7 @@ final class Workload implements AutoCloseable {
             while (worker.locks.get() < before + 2) {
                 if (System.nanoTime() - startNs > limit.toNanos()) {
                     throw new AssertionError("the worker at node-%d got no lock within %s; failures %s; wrong %s"
-                            .formatted(node, limit, failures, wrong));
+                            .formatted(node, limit, books.failures(), books.wrong()));
                 }
                 LockSupport.parkNanos(2_000_000);
             }
@@ -258,12 +192,12 @@ final class Workload implements AutoCloseable {
         try (Lite lite = attach.apply(1)) {
             LmrHandle memory = mapWhenKnown(lite);
             for (int chunk = 0; chunk < nodes; chunk++) {
-                expect(
-                        counters[chunk],
+                books.expect(
+                        books.counter(chunk),
                         memory.fetchAdd(chunk * CHUNK_BYTES + COUNTER, 0),
                         "the counter of chunk " + chunk);
             }
-            expect(locked, readWord(memory), "the word under the lock");
+            books.expect(books.locked(), readWord(memory), "the word under the lock");
             for (Worker worker : workers) {
                 for (int block = 0; block < BLOCKS; block++) {
                     worker.verify(memory, block);
@@ -285,21 +219,9 @@ final class Workload implements AutoCloseable {
                     throw new AssertionError("interrupted", e);
                 }
                 if (thread.isAlive()) {
-                    report("%s hangs: %s".formatted(thread.getName(), Arrays.toString(thread.getStackTrace())));
+                    books.report("%s hangs: %s".formatted(thread.getName(), Arrays.toString(thread.getStackTrace())));
                 }
             }
-        }
-    }
-
-    private void expect(Range range, long value, String what) {
-        if (!range.allows(value)) {
-            report("%s is %d; it must be %s".formatted(what, value, range));
-        }
-    }
-
-    private void report(String what) {
-        if (wrong.size() < WRONG_MAX) {
-            wrong.add(what);
         }
     }
 
@@ -389,34 +311,15 @@ final class Workload implements AutoCloseable {
 
         /** Whether it succeeded. */
         private boolean attempt(String what, Runnable operations) {
-            tried.incrementAndGet();
-            try {
-                operations.run();
-                return true;
-            } catch (LiteException e) {
-                failed.incrementAndGet();
-                failures.computeIfAbsent(what + ": " + e.getClass().getSimpleName(), any -> new AtomicLong())
-                        .incrementAndGet();
+            boolean succeeded = books.attempt(what, node, operations);
+            if (!succeeded) {
                 LockSupport.parkNanos(PAUSE_AFTER_FAILURE_NS);
-                return false;
-            } catch (RuntimeException | AssertionError e) {
-                report("%s at node-%d: %s".formatted(what, node, e));
-                return false;
             }
+            return succeeded;
         }
 
-        /** Carries out one operation, which has to end within its deadline, however it ends. */
         private void inTime(String what, Runnable operation) {
-            long startNs = System.nanoTime();
-            try {
-                operation.run();
-            } finally {
-                Duration took = Duration.ofNanos(System.nanoTime() - startNs);
-                if (took.compareTo(deadline.plus(SLACK)) > 0) {
-                    report("%s at node-%d took %d ms; the deadline is %s"
-                            .formatted(what, node, took.toMillis(), deadline));
-                }
-            }
+            books.inTime(what, node, operation);
         }
 
         private void attachIfLost() {
@@ -476,7 +379,7 @@ final class Workload implements AutoCloseable {
             handle.read(offset(block), found);
             if (!Arrays.equals(found, content(block, number))) {
                 ByteBuffer begin = ByteBuffer.wrap(found);
-                report("block %d of node-%d has the number %d (%s); it must be %d"
+                books.report("block %d of node-%d has the number %d (%s); it must be %d"
                         .formatted(block, node, begin.getLong(0), isWhole(found) ? "whole" : "torn", number));
             }
         }
@@ -502,14 +405,13 @@ final class Workload implements AutoCloseable {
 
         private void add() {
             int chunk = random.nextInt(nodes);
-            Range range = counters[chunk];
-            long least = range.certain.get();
-            range.doubtful.incrementAndGet();
+            WorkloadBooks.Range range = books.counter(chunk);
+            long least = range.certain();
+            range.begin();
             long before = memory().fetchAdd(chunk * CHUNK_BYTES + COUNTER, 1);
-            range.certain.incrementAndGet();
-            range.doubtful.decrementAndGet();
+            range.end();
             if (before < least) {
-                report("the counter of chunk %d was %d after %d additions".formatted(chunk, before, least));
+                books.report("the counter of chunk %d was %d after %d additions".formatted(chunk, before, least));
             }
         }
 
@@ -530,13 +432,14 @@ final class Workload implements AutoCloseable {
         }
 
         private void countUnder(long token) {
-            if (!isNewest(token)) {
+            if (!books.isNewest(token)) {
                 return;
             }
+            WorkloadBooks.Range locked = books.locked();
             AtomicLong value = new AtomicLong();
             inTime("read under the lock", () -> value.set(readWord(memory())));
             if (!locked.allows(value.get())) {
-                report("the word under the lock is %d for token %d; it must be %s"
+                books.report("the word under the lock is %d for token %d; it must be %s"
                         .formatted(value.get(), token, locked));
             }
             Runnable action = inside.getAndSet(null);
@@ -545,25 +448,10 @@ final class Workload implements AutoCloseable {
             }
             byte[] next =
                     ByteBuffer.allocate(Long.BYTES).putLong(value.get() + 1).array();
-            locked.doubtful.incrementAndGet();
+            locked.begin();
             inTime("write under the lock", () -> memory().write(lockedWord, next));
-            locked.certain.incrementAndGet();
-            locked.doubtful.decrementAndGet();
+            locked.end();
             locks.incrementAndGet();
-        }
-
-        private boolean isNewest(long token) {
-            synchronized (store) {
-                if (token == newestToken) {
-                    report("two holders of the lock have the token %d".formatted(token));
-                }
-                if (token < newestToken) {
-                    fenced.incrementAndGet();
-                    return false;
-                }
-                newestToken = token;
-                return true;
-            }
         }
 
         private void call() {
@@ -578,7 +466,7 @@ final class Workload implements AutoCloseable {
             byte[] reply = now.rpc().call("node-" + other, FUNCTION + other, request, deadline);
             for (int i = 0; i < request.length; i++) {
                 if (reply.length != request.length || reply[i] != (byte) ~request[i]) {
-                    report("the answer to call %d of node-%d is wrong at byte %d".formatted(number, node, i));
+                    books.report("the answer to call %d of node-%d is wrong at byte %d".formatted(number, node, i));
                     return;
                 }
             }
@@ -588,7 +476,7 @@ final class Workload implements AutoCloseable {
             byte[] bytes = call.request().toArray(ValueLayout.JAVA_BYTE);
             long number = ByteBuffer.wrap(bytes).getLong();
             if (answered.put(number, true) != null) {
-                report("call %d to node-%d was carried out twice".formatted(number, node));
+                books.report("call %d to node-%d was carried out twice".formatted(number, node));
             }
             answered.keySet().removeIf(old -> old < number - CALLS_KEPT);
             for (int i = 0; i < bytes.length; i++) {

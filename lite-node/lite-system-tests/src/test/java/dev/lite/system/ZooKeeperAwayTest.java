@@ -84,8 +84,8 @@ class ZooKeeperAwayTest {
     /** The failures are said by name: nothing else than zero of everything is right here. */
     private void requireNoFailure() {
         workload.finish();
-        assertThat(workload.wrong()).isEmpty();
-        assertThat(workload.failures()).isEmpty();
+        assertThat(workload.books().wrong()).isEmpty();
+        assertThat(workload.books().failures()).isEmpty();
     }
 
     @Test
@@ -167,7 +167,7 @@ class ZooKeeperAwayTest {
             pause(SESSION_TIMEOUT.multipliedBy(2).plus(Clusters.seconds(1)));
             assertUnavailable(() -> map(lite, "away/nothing", Clusters.seconds(1)), Clusters.seconds(1));
             var unused = workload.awaitRound(SOON);
-            assertThat(workload.failures()).as("while they stand still").isEmpty();
+            assertThat(workload.books().failures()).as("while they stand still").isEmpty();
 
             zooKeepers.signal("CONT");
 
@@ -177,8 +177,8 @@ class ZooKeeperAwayTest {
         }
         var unused = workload.awaitRound(SOON);
         workload.finish();
-        System.out.println("after they had stood still: " + workload.failures());
-        assertThat(workload.wrong()).isEmpty();
+        System.out.println("after they had stood still: " + workload.books().failures());
+        assertThat(workload.books().wrong()).isEmpty();
     }
 
     private static List<Integer> ids(List<NodeInfo> nodes) {

@@ -1,0 +1,171 @@
+package dev.lite.system;
+
+import dev.lite.api.LiteException;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** What the workers of a {@link Workload} have done, what must be seen of it, and what was wrong. Any thread. */
+final class WorkloadBooks {
+    private static final int WRONG_MAX = 50;
+
+    private final Duration limit;
+    private final ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
+    private final Map<String, AtomicLong> failures = new ConcurrentHashMap<>();
+    private final AtomicLong tried = new AtomicLong();
+    private final AtomicLong failed = new AtomicLong();
+    /** Of holders that a larger token had overtaken; what they were to write was refused. */
+    private final AtomicLong fenced = new AtomicLong();
+
+    private final Range[] counters;
+    private final Range locked = new Range();
+    private long newestToken = -1; // guarded by this
+
+    /**
+     * @param limit for one operation, however it ends
+     */
+    WorkloadBooks(int counters, Duration limit) {
+        this.limit = limit;
+        this.counters = new Range[counters];
+        Arrays.setAll(this.counters, chunk -> new Range());
+    }
+
+    /** How often something happened: for certain, and perhaps. */
+    static final class Range {
+        private final AtomicLong certain = new AtomicLong();
+        private final AtomicLong doubtful = new AtomicLong();
+
+        long certain() {
+            return certain.get();
+        }
+
+        /** It may happen from now on; it stays in doubt when {@link #end} does not follow. */
+        void begin() {
+            doubtful.incrementAndGet();
+        }
+
+        /** It has happened. */
+        void end() {
+            certain.incrementAndGet();
+            doubtful.decrementAndGet();
+        }
+
+        boolean allows(long value) {
+            long least = certain.get(); // first: both only grow
+            return value >= least && value <= least + doubtful.get();
+        }
+
+        @Override
+        public String toString() {
+            return "%d to %d".formatted(certain.get(), certain.get() + doubtful.get());
+        }
+    }
+
+    /**
+     * What was counted so far.
+     *
+     * @param failures the exceptions that were allowed, by operation and type, and how often each came
+     */
+    record Tally(long tried, long failed, long fenced, int wrong, Map<String, Long> failures) {
+        static final Tally NONE = new Tally(0, 0, 0, 0, Map.of());
+
+        Tally minus(Tally before) {
+            Map<String, Long> since = new TreeMap<>(failures);
+            before.failures.forEach((what, count) -> since.merge(what, -count, Long::sum));
+            since.values().removeIf(count -> count == 0);
+            return new Tally(
+                    tried - before.tried, failed - before.failed, fenced - before.fenced, wrong - before.wrong, since);
+        }
+    }
+
+    Tally tally() {
+        return new Tally(tried.get(), failed.get(), fenced.get(), wrong.size(), failures());
+    }
+
+    /** What was wrong, in words; the first {@value #WRONG_MAX}. */
+    List<String> wrong() {
+        return List.copyOf(wrong);
+    }
+
+    /** The exceptions that were allowed, and how often each came. */
+    Map<String, Long> failures() {
+        Map<String, Long> counts = new TreeMap<>();
+        failures.forEach((what, count) -> counts.put(what, count.get()));
+        return counts;
+    }
+
+    /** The additions to the counter of a chunk. */
+    Range counter(int chunk) {
+        return counters[chunk];
+    }
+
+    /** The additions to the word under the lock. */
+    Range locked() {
+        return locked;
+    }
+
+    /** The largest fencing token of the lock so far. */
+    synchronized long newestToken() {
+        return newestToken;
+    }
+
+    /** Whether the holder of the lock with this token may write, and nobody with a larger one came before. */
+    synchronized boolean isNewest(long token) {
+        if (token == newestToken) {
+            report("two holders of the lock have the token %d".formatted(token));
+        }
+        if (token < newestToken) {
+            fenced.incrementAndGet();
+            return false;
+        }
+        newestToken = token;
+        return true;
+    }
+
+    /** Whether it succeeded. */
+    boolean attempt(String what, int node, Runnable operations) {
+        tried.incrementAndGet();
+        try {
+            operations.run();
+            return true;
+        } catch (LiteException e) {
+            failed.incrementAndGet();
+            failures.computeIfAbsent(what + ": " + e.getClass().getSimpleName(), any -> new AtomicLong())
+                    .incrementAndGet();
+            return false;
+        } catch (RuntimeException | AssertionError e) {
+            report("%s at node-%d: %s".formatted(what, node, e));
+            return false;
+        }
+    }
+
+    /** Carries out one operation, which has to end within the limit, however it ends. */
+    void inTime(String what, int node, Runnable operation) {
+        long startNs = System.nanoTime();
+        try {
+            operation.run();
+        } finally {
+            Duration took = Duration.ofNanos(System.nanoTime() - startNs);
+            if (took.compareTo(limit) > 0) {
+                report("%s at node-%d took %d ms; the limit is %s".formatted(what, node, took.toMillis(), limit));
+            }
+        }
+    }
+
+    void expect(Range range, long value, String what) {
+        if (!range.allows(value)) {
+            report("%s is %d; it must be %s".formatted(what, value, range));
+        }
+    }
+
+    void report(String what) {
+        if (wrong.size() < WRONG_MAX) {
+            wrong.add(what);
+        }
+    }
+}
