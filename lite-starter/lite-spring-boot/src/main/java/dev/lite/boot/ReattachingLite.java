@@ -59,7 +59,7 @@ final class ReattachingLite implements Lite {
 
     @Override
     public List<NodeInfo> nodes() {
-        return keeper.open(System.nanoTime()).nodes(); // asks at once or tells at once: people and probes look here
+        return keeper.openAtOnce().nodes(); // people and probes look here
     }
 
     @Override

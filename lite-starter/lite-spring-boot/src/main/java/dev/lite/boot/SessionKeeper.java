@@ -37,6 +37,8 @@ final class SessionKeeper implements AutoCloseable {
     private static final long CALLERS_RETRY_NS_MAX = TimeUnit.MILLISECONDS.toNanos(200);
     /** Between the exception that tells of the loss and the session that says the same. */
     private static final long LOSS_NS = TimeUnit.MILLISECONDS.toNanos(1);
+    /** As long as another thread takes, and more, to attach to a node that is there. */
+    private static final long LOOK_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
     private static final long DEADLINE_NS_MAX = TimeUnit.DAYS.toNanos(36_500);
 
@@ -136,11 +138,24 @@ final class SessionKeeper implements AutoCloseable {
      * @throws SessionLostException after {@link #close}
      */
     Lite open(long deadlineNs) {
+        return open(deadlineNs, deadlineNs);
+    }
+
+    /** {@link #open(long)} for who wants to know at once: one attempt, after that of another thread which is at it just now. */
+    Lite openAtOnce() {
+        long nowNs = System.nanoTime();
+        return open(nowNs + LOOK_NS, nowNs);
+    }
+
+    private Lite open(long othersDeadlineNs, long deadlineNs) {
         Lite now = session;
         if (now.isOpen() && !closed) {
             return now;
         }
-        lockUntil(attaching, deadlineNs, () -> "attaching again to %s by another thread".formatted(options.socket()));
+        lockUntil(
+                attaching,
+                othersDeadlineNs,
+                () -> "attaching again to %s by another thread".formatted(options.socket()));
         try {
             long pauseNs = RETRY_NS_MIN;
             while (true) {
@@ -227,15 +242,16 @@ final class SessionKeeper implements AutoCloseable {
 
     /** @param what in words, for the message of the {@link LiteTimeoutException} */
     void lockUntil(ReentrantLock lock, long deadlineNs, Supplier<String> what) {
+        long waitNs = Math.max(0, deadlineNs - System.nanoTime());
         try {
-            if (lock.tryLock(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS)) {
+            if (lock.tryLock(waitNs, TimeUnit.NANOSECONDS)) {
                 return;
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        throw new LiteTimeoutException(
-                "%s took longer than the deadline of %s".formatted(what.get(), options.deadline()));
+        throw new LiteTimeoutException("%s took longer than the %d ms for which this call may wait"
+                .formatted(what.get(), TimeUnit.NANOSECONDS.toMillis(waitNs)));
     }
 
     /** Ends the session; whoever waits for another one gives up. */

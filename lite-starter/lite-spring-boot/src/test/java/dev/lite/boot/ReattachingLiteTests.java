@@ -33,12 +33,18 @@ class ReattachingLiteTests {
     private final List<FakeLite> sessions = new CopyOnWriteArrayList<>();
     private volatile boolean nodeIsThere = true;
     private volatile long idOfA = 7;
+    private volatile boolean attachesSlowly;
+    private volatile boolean attaches;
     private final ReattachingLite lite = open(LONG);
 
     private ReattachingLite open(Duration deadline) {
         return new ReattachingLite(new AttachOptions(Path.of("/tmp/x.sock"), "test", null, deadline), options -> {
             if (!nodeIsThere) {
                 throw new NodeUnreachableException("nobody listens");
+            }
+            if (attachesSlowly) {
+                attaches = true;
+                LockSupport.parkNanos(20_000_000);
             }
             sessions.add(new FakeLite(options).knowing("a", idOfA));
             return sessions.getLast();
@@ -83,6 +89,20 @@ class ReattachingLiteTests {
         assertThatThrownBy(impatient::nodes).as("asked at once").isInstanceOf(NodeUnreachableException.class);
         nodeIsThere = true;
         assertThat(impatient.nodes()).hasSize(2);
+    }
+
+    @Test
+    void whoLooksWaitsForAnotherThreadThatAttachesJustNow() {
+        LmrHandle handle = lite.memory().map("a", Permission.READ);
+        attachesSlowly = true;
+        sessions.getLast().lose();
+        Thread other = Thread.ofPlatform().start(() -> handle.read(0, BYTES));
+        awaitTrue(() -> attaches);
+
+        assertThat(lite.nodes()).hasSize(2);
+
+        assertThat(sessions).hasSize(2);
+        awaitTrue(() -> !other.isAlive());
     }
 
     @Test
