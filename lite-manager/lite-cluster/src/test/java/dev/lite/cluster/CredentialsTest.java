@@ -33,9 +33,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.slf4j.LoggerFactory;
 
 /** Who may touch a cluster's directory. A real ZooKeeper. */
+@Isolated("it looks at what its process logs")
 class CredentialsTest {
     private static final Duration DEADLINE = ClusterDirectoryContract.DEADLINE;
     private static final String PASSWORD = "a password: with a colon";

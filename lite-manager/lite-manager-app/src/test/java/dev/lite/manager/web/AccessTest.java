@@ -16,12 +16,14 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** Who is let in when the manager listens to everybody. */
+@Isolated("it looks at the output of its process")
 @ExtendWith(OutputCaptureExtension.class)
 class AccessTest {
     private static final String TOKEN = "0123456789abcdef-secret:with/colon";
