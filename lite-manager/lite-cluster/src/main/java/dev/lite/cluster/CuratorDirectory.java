@@ -1,6 +1,7 @@
 package dev.lite.cluster;
 
 import dev.lite.api.ClusterUnavailableException;
+import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -178,7 +179,7 @@ public final class CuratorDirectory implements ClusterDirectory {
     }
 
     private Deadline begin(Duration duration) {
-        Deadline deadline = Deadline.after(duration);
+        Deadline deadline = Deadline.in(duration);
         session.requireUp(deadline);
         if (!layoutMade) {
             makeLayout(deadline);

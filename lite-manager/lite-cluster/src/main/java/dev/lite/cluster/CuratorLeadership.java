@@ -1,5 +1,6 @@
 package dev.lite.cluster;
 
+import dev.lite.os.waiting.Deadline;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -81,7 +82,7 @@ final class CuratorLeadership implements Leadership {
     /** The latch's own word, and its znode still there and of this session: a latch hears of a lost session late. */
     @Override
     public boolean isLeaderNow(Duration deadline) {
-        Deadline until = Deadline.after(deadline);
+        Deadline until = Deadline.in(deadline);
         session.requireUp(until);
         String path = latch.getOurPath();
         if (path == null || !latch.hasLeadership()) {

@@ -1,5 +1,6 @@
 package dev.lite.cluster;
 
+import dev.lite.os.waiting.Deadline;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;

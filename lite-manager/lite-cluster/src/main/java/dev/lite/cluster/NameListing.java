@@ -1,5 +1,6 @@
 package dev.lite.cluster;
 
+import dev.lite.os.waiting.Deadline;
 import java.lang.ref.SoftReference;
 import java.util.ArrayList;
 import java.util.Arrays;

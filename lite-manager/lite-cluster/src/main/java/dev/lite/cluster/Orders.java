@@ -6,6 +6,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.Order.Kind;
 import dev.lite.cluster.Order.State;
+import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -250,7 +251,7 @@ public final class Orders {
 
     /** Repeats a change until nobody else was faster. */
     private Changed change(Duration duration, UnaryOperator<OrderBook> change) {
-        Deadline deadline = Deadline.after(duration);
+        Deadline deadline = Deadline.in(duration);
         while (true) {
             Optional<VersionedRecord> found = directory.read(RECORD, remaining(deadline));
             OrderBook before = found.map(Orders::decode).orElse(OrderBook.EMPTY);
@@ -269,7 +270,7 @@ public final class Orders {
             }
             if (deadline.remainingNs() == 0) {
                 throw new ClusterUnavailableException("the orders change all the time; tried for %d ms"
-                        .formatted(deadline.given().toMillis()));
+                        .formatted(deadline.duration().toMillis()));
             }
         }
     }

@@ -1,6 +1,7 @@
 package dev.lite.cluster;
 
 import dev.lite.api.ClusterUnavailableException;
+import dev.lite.os.waiting.Deadline;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;

@@ -2,6 +2,7 @@ package dev.lite.cluster;
 
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LiteException;
+import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -194,7 +195,7 @@ final class Registrar implements AutoCloseable {
             if (mine == null || before == null || !session.isUp()) {
                 return; // the next connection verifies
             }
-            Deadline deadline = Deadline.after(Duration.ofMillis(2 * session.sessionTimeoutMs()));
+            Deadline deadline = Deadline.in(Duration.ofMillis(2 * session.sessionTimeoutMs()));
             if (!isThere(before, deadline) && !listeners.tellAndWait(DirectoryListener::registrationLost, deadline)) {
                 log.warn("The node {} is not registered anew yet: it has not given up what it had", mine.name());
                 schedule(RETRY);

@@ -1,6 +1,7 @@
 package dev.lite.cluster;
 
 import dev.lite.api.ClusterUnavailableException;
+import dev.lite.os.waiting.Deadline;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -247,7 +248,7 @@ final class ZooKeeperSession implements AutoCloseable {
                 long remainingNs = deadline.remainingNs();
                 if (remainingNs == 0) {
                     throw new ClusterUnavailableException("ZooKeeper at %s cannot be reached; waited %d ms"
-                            .formatted(connectString, deadline.given().toMillis()));
+                            .formatted(connectString, deadline.duration().toMillis()));
                 }
                 long leftNs = changed.awaitNanos(remainingNs);
                 log.trace("woken with {} ns left", leftNs);
@@ -278,7 +279,7 @@ final class ZooKeeperSession implements AutoCloseable {
         } catch (TimeoutException e) {
             throw new ClusterUnavailableException(
                     "ZooKeeper at %s did not answer within %d ms (%s)"
-                            .formatted(connectString, deadline.given().toMillis(), what),
+                            .formatted(connectString, deadline.duration().toMillis(), what),
                     e);
         } catch (InterruptedException e) {
             throw interrupted(what, e);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.os.waiting.Deadline;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -115,7 +116,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         NodeRecord before = one.register(advert("a"), DEADLINE);
         Waits.until("the node is heard of", () -> !one.nodes().isEmpty());
         String path = new ZooKeeperPaths(cluster).live("a");
-        one.session().await(one.session().multi(path, List.of(Op.delete(path, -1))), Deadline.after(DEADLINE), "test");
+        one.session().await(one.session().multi(path, List.of(Op.delete(path, -1))), Deadline.in(DEADLINE), "test");
 
         Waits.until("it is registered again", () -> !told.registeredAgain.isEmpty());
 
@@ -129,7 +130,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         for (String junk :
                 List.of("", "{", "null", "{}", "{\"owner\":\"x\"}", "{\"owner\":\"x\",\"node\":{\"id\":5}}")) {
             String path = new ZooKeeperPaths(cluster).live("junk-" + junk.hashCode());
-            one.session().await(one.session().create(path, bytes(junk)), Deadline.after(DEADLINE), "test");
+            one.session().await(one.session().create(path, bytes(junk)), Deadline.in(DEADLINE), "test");
         }
 
         assertThat(one.nodesNow(DEADLINE)).containsExactly(node);
@@ -144,13 +145,13 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
             assertThat(leadership.isLeaderNow(DEADLINE)).isTrue();
             String latch = new ZooKeeperPaths(cluster).leader;
             ZooKeeperSession session = ((CuratorDirectory) open()).session();
-            session.requireUp(Deadline.after(DEADLINE));
-            String part = session.await(session.children(latch), Deadline.after(DEADLINE), "test")
+            session.requireUp(Deadline.in(DEADLINE));
+            String part = session.await(session.children(latch), Deadline.in(DEADLINE), "test")
                     .get()
                     .getFirst();
 
             session.await(
-                    session.multi(latch, List.of(Op.delete(latch + "/" + part, -1))), Deadline.after(DEADLINE), "test");
+                    session.multi(latch, List.of(Op.delete(latch + "/" + part, -1))), Deadline.in(DEADLINE), "test");
 
             assertThat(leadership.isLeaderNow(DEADLINE)).isFalse();
         }

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.os.waiting.Deadline;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.nio.file.Path;
@@ -171,7 +172,7 @@ class CuratorSessionTest {
                                             paths.live("a"),
                                             new LiveEntry("another process", successor).toBytes(),
                                             CreateMode.EPHEMERAL))),
-                    Deadline.after(DEADLINE),
+                    Deadline.in(DEADLINE),
                     "test");
 
             Waits.until("it is reported", () -> !told.refused.isEmpty());

@@ -1,7 +1,7 @@
 package dev.lite.node;
 
-import dev.lite.client.protocol.SessionArea;
 import dev.lite.cluster.process.HostName;
+import dev.lite.session.protocol.SessionArea;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.PrincipalPolicy;
 import dev.lite.tier.session.SessionServerConfig;

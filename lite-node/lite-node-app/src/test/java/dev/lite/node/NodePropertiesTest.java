@@ -3,8 +3,8 @@ package dev.lite.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.lite.client.protocol.SessionArea;
 import dev.lite.os.PeerCredentials;
+import dev.lite.session.protocol.SessionArea;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.PrincipalPolicy;
 import dev.lite.tier.session.SessionServerConfig;

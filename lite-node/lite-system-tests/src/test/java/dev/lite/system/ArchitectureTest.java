@@ -33,6 +33,7 @@ class ArchitectureTest {
         for (String part : new String[] {
             "api",
             "os",
+            "session",
             "client",
             "boot",
             "cluster",
@@ -68,13 +69,18 @@ class ArchitectureTest {
     }
 
     @Test
-    void clientUsesTheInterfaceAndLinux() {
-        onlyUses("client", "api", "os");
+    void sessionUsesTheInterfaceAndLinux() {
+        onlyUses("session", "api", "os");
     }
 
     @Test
-    void clusterUsesTheInterface() {
-        onlyUses("cluster", "api");
+    void clientUsesTheSession() {
+        onlyUses("client", "api", "os", "session");
+    }
+
+    @Test
+    void clusterUsesTheInterfaceAndLinux() {
+        onlyUses("cluster", "api", "os");
     }
 
     @Test
@@ -97,7 +103,7 @@ class ArchitectureTest {
 
     @Test
     void tierUsesNoDriver() {
-        onlyUses("tier", "api", "os", "client", "cluster", "fabric");
+        onlyUses("tier", "api", "os", "session", "cluster", "fabric");
         noClasses()
                 .that()
                 .resideInAPackage("dev.lite.tier..")

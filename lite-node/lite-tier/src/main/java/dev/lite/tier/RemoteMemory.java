@@ -1,5 +1,6 @@
 package dev.lite.tier;
 
+import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.util.UUID;
 import java.util.function.Consumer;

@@ -1,6 +1,7 @@
 package dev.lite.tier;
 
 import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.os.waiting.Deadline;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;

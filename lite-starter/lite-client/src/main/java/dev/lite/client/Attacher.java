@@ -5,18 +5,18 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
-import dev.lite.client.protocol.ControlChannel;
-import dev.lite.client.protocol.ControlMessage;
-import dev.lite.client.protocol.ControlMessage.Goodbye;
-import dev.lite.client.protocol.ControlMessage.Hello;
-import dev.lite.client.protocol.ControlMessage.Refused;
-import dev.lite.client.protocol.ControlMessage.Welcome;
-import dev.lite.client.protocol.ProtocolException;
-import dev.lite.client.protocol.SessionProtocol;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixSocket;
+import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionChannel;
+import dev.lite.session.protocol.SessionMessage;
+import dev.lite.session.protocol.SessionMessage.Goodbye;
+import dev.lite.session.protocol.SessionMessage.Hello;
+import dev.lite.session.protocol.SessionMessage.Refused;
+import dev.lite.session.protocol.SessionMessage.Welcome;
+import dev.lite.session.protocol.SessionProtocol;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -33,7 +33,7 @@ final class Attacher {
     private Attacher() {}
 
     static Session attach(AttachOptions options, ClientConfig config) {
-        ControlChannel channel = new ControlChannel(connect(options.socket()));
+        SessionChannel channel = new SessionChannel(connect(options.socket()));
         Session session = null;
         try {
             requireTrusted(channel.peerCredentials().uid(), options.socket(), config);
@@ -91,12 +91,12 @@ final class Attacher {
         }
     }
 
-    private static Session greet(ControlChannel channel, AttachOptions options, ClientConfig config) {
+    private static Session greet(SessionChannel channel, AttachOptions options, ClientConfig config) {
         Path socket = options.socket();
         try {
             channel.setTimeout(LiteClient.toNanos(options.deadline()), SEND_TIMEOUT_NS);
             channel.send(new Hello(SessionProtocol.VERSION, options.application(), options.token()));
-            ControlChannel.WithDescriptors answer = channel.receiveWithDescriptors();
+            SessionChannel.WithDescriptors answer = channel.receiveWithDescriptors();
             if (answer == null) {
                 throw new SessionLostException(
                         "the node at %s closed the connection without an answer; its log says why".formatted(socket));
@@ -126,7 +126,7 @@ final class Attacher {
         }
     }
 
-    private static SharedMemory map(Path socket, Welcome welcome, ControlChannel.WithDescriptors answer)
+    private static SharedMemory map(Path socket, Welcome welcome, SessionChannel.WithDescriptors answer)
             throws ProtocolException {
         int[] descriptors = answer.carrier().descriptors();
         if (welcome.version() != SessionProtocol.VERSION || descriptors.length != 1 || welcome.requestsMax() < 1) {
@@ -147,7 +147,7 @@ final class Attacher {
         }
     }
 
-    private static LiteException notWelcome(Path socket, ControlMessage answer) {
+    private static LiteException notWelcome(Path socket, SessionMessage answer) {
         return switch (answer) {
             case Refused refused -> refusal(socket, refused);
             case Goodbye goodbye ->

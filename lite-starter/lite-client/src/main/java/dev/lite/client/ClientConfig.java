@@ -1,6 +1,6 @@
 package dev.lite.client;
 
-import dev.lite.client.protocol.SessionProtocol;
+import dev.lite.session.protocol.SessionProtocol;
 import org.jspecify.annotations.Nullable;
 
 /**

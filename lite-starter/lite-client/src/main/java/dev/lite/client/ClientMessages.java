@@ -2,9 +2,9 @@ package dev.lite.client;
 
 import dev.lite.api.RpcMessages;
 import dev.lite.api.SessionLostException;
-import dev.lite.client.protocol.ControlMessage.RpcOriginIs;
-import dev.lite.client.protocol.SessionProtocol.Op;
 import dev.lite.os.RawMemory;
+import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
+import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;

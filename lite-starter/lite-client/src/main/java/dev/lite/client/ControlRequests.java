@@ -3,17 +3,17 @@ package dev.lite.client;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.SessionLostException;
-import dev.lite.client.protocol.ControlChannel;
-import dev.lite.client.protocol.ControlMessage;
-import dev.lite.client.protocol.ControlMessage.Acquired;
-import dev.lite.client.protocol.ControlMessage.Failed;
-import dev.lite.client.protocol.ControlMessage.Mapped;
-import dev.lite.client.protocol.ControlMessage.Reply;
-import dev.lite.client.protocol.ControlMessage.Request;
-import dev.lite.client.protocol.ProtocolException;
-import dev.lite.client.protocol.SessionProtocol;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
+import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionChannel;
+import dev.lite.session.protocol.SessionMessage;
+import dev.lite.session.protocol.SessionMessage.Acquired;
+import dev.lite.session.protocol.SessionMessage.Failed;
+import dev.lite.session.protocol.SessionMessage.Mapped;
+import dev.lite.session.protocol.SessionMessage.Reply;
+import dev.lite.session.protocol.SessionMessage.Request;
+import dev.lite.session.protocol.SessionProtocol;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CancellationException;
@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  * nobody waits for any more keeps its place until the node has answered; if the late answer is a handle, it is given back.
  */
 final class ControlRequests {
-    private final ControlChannel channel;
+    private final SessionChannel channel;
     private final String node;
     private final Semaphore places;
     /** Of requests that wait for a lock or at a barrier: they must not keep the others from being made. */
@@ -60,7 +60,7 @@ final class ControlRequests {
         Request request(long requestId, long number);
     }
 
-    ControlRequests(ControlChannel channel, String node, int requestsMax) {
+    ControlRequests(SessionChannel channel, String node, int requestsMax) {
         this.channel = channel;
         this.node = node;
         places = new Semaphore(requestsMax);
@@ -256,7 +256,7 @@ final class ControlRequests {
     }
 
     /** What a peer may not send to a client. */
-    static ProtocolException unexpected(ControlMessage message) {
+    static ProtocolException unexpected(SessionMessage message) {
         return new ProtocolException(
                 "an unexpected %s".formatted(message.getClass().getSimpleName()));
     }

@@ -1,11 +1,11 @@
 package dev.lite.client;
 
 import dev.lite.api.LiteException;
-import dev.lite.client.protocol.SessionArea;
-import dev.lite.client.protocol.SpinBudget;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.protocol.SpinBudget;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;

@@ -1,15 +1,15 @@
 package dev.lite.client;
 
 import dev.lite.api.SessionLostException;
-import dev.lite.client.async.AsyncOperations;
-import dev.lite.client.protocol.ControlChannel;
-import dev.lite.client.protocol.ControlMessage;
-import dev.lite.client.protocol.ControlMessage.Goodbye;
-import dev.lite.client.protocol.ControlMessage.Reply;
-import dev.lite.client.protocol.ControlMessage.Welcome;
-import dev.lite.client.protocol.ProtocolException;
 import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
+import dev.lite.session.async.AsyncOperations;
+import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionChannel;
+import dev.lite.session.protocol.SessionMessage;
+import dev.lite.session.protocol.SessionMessage.Goodbye;
+import dev.lite.session.protocol.SessionMessage.Reply;
+import dev.lite.session.protocol.SessionMessage.Welcome;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -31,7 +31,7 @@ final class Session {
     private static final long LAST_USERS_WAIT_NS = TimeUnit.SECONDS.toNanos(60);
     private static final long DETACH_WAIT_MS = 2_000;
 
-    private final ControlChannel channel;
+    private final SessionChannel channel;
     private final Welcome welcome;
     private final Path socket;
     private final Duration deadline;
@@ -49,7 +49,7 @@ final class Session {
 
     /** Takes channel and memory over; they are the reader's from {@link #start} on. */
     Session(
-            ControlChannel channel,
+            SessionChannel channel,
             Welcome welcome,
             SharedMemory memory,
             Path socket,
@@ -122,7 +122,7 @@ final class Session {
     private void read() {
         String reason = "the node closed the connection; it stopped or died";
         try {
-            ControlMessage message;
+            SessionMessage message;
             while ((message = channel.receive()) != null) {
                 if (message instanceof Reply reply) {
                     requests.reply(reply);

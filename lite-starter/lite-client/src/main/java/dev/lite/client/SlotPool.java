@@ -1,6 +1,6 @@
 package dev.lite.client;
 
-import dev.lite.client.protocol.SessionArea;
+import dev.lite.session.protocol.SessionArea;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;

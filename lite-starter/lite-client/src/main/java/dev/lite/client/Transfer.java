@@ -1,8 +1,8 @@
 package dev.lite.client;
 
 import dev.lite.client.DataPath.Outcome;
-import dev.lite.client.protocol.SessionProtocol.Op;
 import dev.lite.os.RawMemory;
+import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 
 /**

@@ -1,10 +1,10 @@
 package dev.lite.os;
 
+import dev.lite.os.waiting.Polling;
 import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -38,8 +38,6 @@ public final class InFlight {
             .allocate((long) (OWNED_SLOTS + SHARED_SLOTS) << SLOT_SHIFT, 1 << SLOT_SHIFT)
             .address();
     private static final @Nullable Thread[] OWNERS = new @Nullable Thread[OWNED_SLOTS];
-    private static final int SPINS = 200;
-    private static final long SLEEP_NS = 50_000;
     private static final int NUMBER_MASK = (1 << 28) - 1;
     private static final AtomicInteger NUMBERS = new AtomicInteger();
 
@@ -127,16 +125,8 @@ public final class InFlight {
                 continue;
             }
             for (int spins = 0; RawMemory.getLongVolatile(slot) == number; spins++) {
-                pause(spins);
+                Polling.pause(spins);
             }
-        }
-    }
-
-    private static void pause(int spins) {
-        if (spins < SPINS) {
-            Thread.onSpinWait();
-        } else {
-            LockSupport.parkNanos(SLEEP_NS);
         }
     }
 }

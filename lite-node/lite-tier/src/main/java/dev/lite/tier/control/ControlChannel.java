@@ -1,11 +1,12 @@
 package dev.lite.tier.control;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
@@ -126,7 +127,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         try {
             return ByteBuffer.wrap(reply.get(deadline.remainingNs(), TimeUnit.NANOSECONDS));
         } catch (TimeoutException e) {
-            throw deadline.exception("a control request to node " + node);
+            throw new LiteTimeoutException(deadline.expired("a control request to node " + node));
         } catch (ExecutionException e) {
             if (e.getCause() instanceof LiteException error) {
                 throw error.code().exception(String.valueOf(error.getMessage()));
@@ -158,8 +159,8 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         if (post != Post.DONE && post != Post.ACCEPTED) {
             ofPeer.giveBack(call);
             throw post == Post.BUSY
-                    ? deadline.exception(
-                            "posting a control request to node " + peer.hello().node())
+                    ? new LiteTimeoutException(deadline.expired(
+                            "posting a control request to node " + peer.hello().node()))
                     : lost(peer);
         }
         return call.reply;
@@ -343,10 +344,11 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                         }
                     }
                     if (freed.awaitNanos(deadline.remainingNs()) <= 0) {
-                        throw deadline.exception("waiting for one of the %d control slots to node %s"
-                                .formatted(
-                                        Integer.bitCount(kind.slots),
-                                        peer.hello().node()));
+                        throw new LiteTimeoutException(
+                                deadline.expired("waiting for one of the %d control slots to node %s"
+                                        .formatted(
+                                                Integer.bitCount(kind.slots),
+                                                peer.hello().node())));
                     }
                 }
                 throw lost(peer);

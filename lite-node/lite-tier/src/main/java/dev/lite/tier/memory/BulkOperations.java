@@ -1,11 +1,12 @@
 package dev.lite.tier.memory;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.os.RawMemory;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.RemoteWork.Part;
 import java.util.ArrayList;
@@ -213,7 +214,7 @@ public final class BulkOperations {
         try {
             work.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
-            throw deadline.exception(what);
+            throw new LiteTimeoutException(deadline.expired(what));
         } catch (ExecutionException e) {
             Throwable cause = e.getCause() instanceof CompletionException inner ? inner.getCause() : e.getCause();
             if (cause instanceof LiteException error) {

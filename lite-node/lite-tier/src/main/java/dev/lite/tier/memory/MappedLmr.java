@@ -1,6 +1,7 @@
 package dev.lite.tier.memory;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSlice;
@@ -9,7 +10,8 @@ import dev.lite.api.Permission;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.RawMemory;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 import java.util.Set;
@@ -146,7 +148,7 @@ final class MappedLmr {
         while ((pause = paused) != null) {
             long remaining = deadline.remainingNs();
             if (remaining == 0) {
-                throw deadline.exception("%s: waiting for the end of its move".formatted(this));
+                throw new LiteTimeoutException(deadline.expired("%s: waiting for the end of its move".formatted(this)));
             }
             try {
                 if (!pause.await(Math.min(lookNs, remaining), TimeUnit.NANOSECONDS)) {
@@ -234,7 +236,7 @@ final class MappedLmr {
             if (deadline.passed()) {
                 return false;
             }
-            Waiting.pause(spins);
+            Polling.pause(spins);
         }
         return true;
     }

@@ -2,16 +2,17 @@ package dev.lite.tier.memory;
 
 import dev.lite.api.Extent;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
-import dev.lite.client.async.AsyncOperations;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.session.async.AsyncOperations;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.TierHandle;
@@ -444,7 +445,8 @@ public final class Mapping implements TierHandle {
         Deadline deadline = deadline();
         end(new LmrFreedException("the handle was unmapped"));
         if (!awaitEnd(List.of(this), deadline)) {
-            throw deadline.exception("unmap of %s: an operation is still under way".formatted(this));
+            throw new LiteTimeoutException(
+                    deadline.expired("unmap of %s: an operation is still under way".formatted(this)));
         }
         release();
     }

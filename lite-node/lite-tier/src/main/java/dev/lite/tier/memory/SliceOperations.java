@@ -2,8 +2,8 @@ package dev.lite.tier.memory;
 
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
-import dev.lite.client.async.AsyncOperations;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.session.async.AsyncOperations;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;

@@ -3,12 +3,13 @@ package dev.lite.tier.node;
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.ArenaAllocator;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -130,8 +131,8 @@ final class Drain {
                 return "no other live node takes memory";
             }
             if (deadline.passed()) {
-                return deadline.exception(
-                                "%d of %d bytes are still at node %s".formatted(found.bytes(), totalBytes, self.name()))
+                return new LiteTimeoutException(deadline.expired("%d of %d bytes are still at node %s"
+                                .formatted(found.bytes(), totalBytes, self.name())))
                         .getMessage();
             }
             long bytes = found.bytes() + found.unknownBytes();

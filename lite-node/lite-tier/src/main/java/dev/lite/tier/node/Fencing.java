@@ -5,7 +5,7 @@ import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.DirectoryListener;
 import dev.lite.cluster.Epoch;
 import dev.lite.cluster.NodeRecord;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import java.time.Duration;

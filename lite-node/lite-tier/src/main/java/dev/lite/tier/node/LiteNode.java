@@ -11,7 +11,7 @@ import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.memory.ArenaAllocator;

@@ -3,7 +3,7 @@ package dev.lite.tier.node;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteWork.Part;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlChannel.Kind;

@@ -1,6 +1,6 @@
 package dev.lite.tier.node;
 
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.peer.PeerLinks;
 import java.util.Collection;
 import java.util.HashSet;

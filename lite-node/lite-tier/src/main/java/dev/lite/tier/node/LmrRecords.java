@@ -7,7 +7,7 @@ import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.cluster.VersionedRecord;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import java.util.BitSet;
 import java.util.Map;
 import java.util.Optional;

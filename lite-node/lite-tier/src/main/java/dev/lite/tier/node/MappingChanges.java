@@ -1,11 +1,12 @@
 package dev.lite.tier.node;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.cluster.LmrRecord;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.Mapping;
@@ -93,7 +94,7 @@ final class MappingChanges implements PeerListener {
             ReentrantLock lock = refreshing[(int) lmrId & (REFRESH_LOCKS - 1)];
             try {
                 if (!lock.tryLock(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
-                    throw deadline.exception("another change of LMR " + lmrId);
+                    throw new LiteTimeoutException(deadline.expired("another change of LMR " + lmrId));
                 }
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
@@ -126,7 +127,8 @@ final class MappingChanges implements PeerListener {
         List<Mapping> all = mappings.changeAll(mapping -> !(mapping.owner() instanceof SyncWords));
         all.forEach(Mapping::pause);
         if (!all.isEmpty() && !Mapping.awaitEnd(all, deadline)) {
-            throw deadline.exception("ending the operations on %d handles of node %s".formatted(all.size(), self));
+            throw new LiteTimeoutException(
+                    deadline.expired("ending the operations on %d handles of node %s".formatted(all.size(), self)));
         }
     }
 
@@ -173,7 +175,8 @@ final class MappingChanges implements PeerListener {
                 .toList();
         disturbed.forEach(Mapping::pause);
         if (!disturbed.isEmpty() && !Mapping.awaitEnd(disturbed, deadline)) {
-            throw deadline.exception("ending the operations on LMR %d at node %s".formatted(lmr.id(), self));
+            throw new LiteTimeoutException(
+                    deadline.expired("ending the operations on LMR %d at node %s".formatted(lmr.id(), self)));
         }
         if (moving) {
             return; // awaitGivenUp() follows
@@ -195,7 +198,7 @@ final class MappingChanges implements PeerListener {
 
     private void awaitGivenUp(Deadline deadline) {
         if (!remoteMemory.awaitGivenUp(deadline)) {
-            throw deadline.exception("ending operations that were given up before");
+            throw new LiteTimeoutException(deadline.expired("ending operations that were given up before"));
         }
     }
 
@@ -209,7 +212,8 @@ final class MappingChanges implements PeerListener {
         Deadline deadline = Deadline.in(GIVEN_UP_PATIENCE);
         ending.forEach(mapping -> mapping.end(why));
         if (!ending.isEmpty() && !Mapping.awaitEnd(ending, deadline)) {
-            throw deadline.exception("ending operations of %d handles".formatted(ending.size()));
+            throw new LiteTimeoutException(
+                    deadline.expired("ending operations of %d handles".formatted(ending.size())));
         }
         ending.forEach(Mapping::release);
         // Also when nothing is mapped any more: a handle may have been unmapped after its write was given up.

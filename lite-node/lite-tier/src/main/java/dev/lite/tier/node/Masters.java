@@ -1,6 +1,7 @@
 package dev.lite.tier.node;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrUnavailableException;
@@ -12,7 +13,7 @@ import dev.lite.cluster.LmrRecord.Move;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.cluster.LmrRecord.State;
 import dev.lite.cluster.NodeRecord;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.memory.Layout;
 import java.time.Duration;
@@ -149,7 +150,7 @@ final class Masters {
                 return found.lmr();
             }
             if (deadline.passed()) {
-                throw deadline.exception("changing the record of LMR " + id);
+                throw new LiteTimeoutException(deadline.expired("changing the record of LMR " + id));
             }
         }
     }
@@ -181,7 +182,7 @@ final class Masters {
             if (isForsaken(id, move, own)) {
                 undo(name, found, null, deadline);
             } else if (deadline.passed()) {
-                throw deadline.exception("waiting for the end of the move of LMR " + id);
+                throw new LiteTimeoutException(deadline.expired("waiting for the end of the move of LMR " + id));
             } else {
                 LockSupport.parkNanos(PAUSE_NS);
             }
@@ -234,7 +235,7 @@ final class Masters {
     void move(@Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
         while (!moving.add(id)) {
             if (deadline.passed()) {
-                throw deadline.exception("waiting for another move of LMR " + id);
+                throw new LiteTimeoutException(deadline.expired("waiting for another move of LMR " + id));
             }
             LockSupport.parkNanos(PAUSE_NS);
         }
@@ -443,7 +444,7 @@ final class Masters {
         try {
             copy.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
-            throw deadline.exception("moving LMR " + id);
+            throw new LiteTimeoutException(deadline.expired("moving LMR " + id));
         } catch (ExecutionException e) {
             if (e.getCause() instanceof LiteException error) {
                 throw error.code().exception(String.valueOf(error.getMessage()));
@@ -465,8 +466,8 @@ final class Masters {
                 return;
             }
             if (deadline.passed()) {
-                throw deadline.exception(
-                        "LMR %d: waiting for the nodes %s to follow the change of its record".formatted(id, left));
+                throw new LiteTimeoutException(deadline.expired(
+                        "LMR %d: waiting for the nodes %s to follow the change of its record".formatted(id, left)));
             }
             LockSupport.parkNanos(PAUSE_NS);
         }

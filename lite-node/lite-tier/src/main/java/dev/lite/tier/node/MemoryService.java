@@ -1,6 +1,7 @@
 package dev.lite.tier.node;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrExistsException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrNotFoundException;
@@ -14,7 +15,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.cluster.NodeRecord;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.RemoteWork.Part;
@@ -287,7 +288,8 @@ final class MemoryService implements NodeCalls.Service {
                 }
             }
             if (deadline.passed()) {
-                throw deadline.exception("map of LMR \"%s\", which changes all the time".formatted(name));
+                throw new LiteTimeoutException(
+                        deadline.expired("map of LMR \"%s\", which changes all the time".formatted(name)));
             }
         }
     }
@@ -315,7 +317,8 @@ final class MemoryService implements NodeCalls.Service {
                 }
             }
             if (deadline.passed()) {
-                throw deadline.exception("map of the LMR of the id %d, which moves".formatted(id));
+                throw new LiteTimeoutException(
+                        deadline.expired("map of the LMR of the id %d, which moves".formatted(id)));
             }
             LockSupport.parkNanos(MOVE_PAUSE_NS);
         }
@@ -368,7 +371,8 @@ final class MemoryService implements NodeCalls.Service {
                 }
             }
             if (deadline.passed()) {
-                throw deadline.exception("mapping of internal LMR %d, which changes all the time".formatted(lmr.id()));
+                throw new LiteTimeoutException(
+                        deadline.expired("mapping of internal LMR %d, which changes all the time".formatted(lmr.id())));
             }
         }
     }

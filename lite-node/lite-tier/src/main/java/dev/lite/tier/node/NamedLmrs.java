@@ -2,7 +2,7 @@ package dev.lite.tier.node;
 
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

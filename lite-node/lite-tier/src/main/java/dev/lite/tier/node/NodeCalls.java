@@ -1,7 +1,7 @@
 package dev.lite.tier.node;
 
 import dev.lite.cluster.LmrRecord.Run;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlHandler;
 import java.nio.BufferUnderflowException;

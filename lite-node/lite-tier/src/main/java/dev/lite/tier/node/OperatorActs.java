@@ -3,7 +3,7 @@ package dev.lite.tier.node;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.sync.SyncWord;

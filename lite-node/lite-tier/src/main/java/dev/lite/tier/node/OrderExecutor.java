@@ -2,6 +2,7 @@ package dev.lite.tier.node;
 
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.cluster.Order;
@@ -9,7 +10,7 @@ import dev.lite.cluster.Order.Kind;
 import dev.lite.cluster.Order.State;
 import dev.lite.cluster.OrderBook;
 import dev.lite.cluster.Orders;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -146,7 +147,7 @@ final class OrderExecutor implements AutoCloseable {
             Thread.currentThread().interrupt();
             return "interrupted";
         } catch (TimeoutException e) {
-            return deadline.exception("draining node " + self.name()).getMessage();
+            return new LiteTimeoutException(deadline.expired("draining node " + self.name())).getMessage();
         } catch (ExecutionException e) {
             throw new AssertionError("the order's end only completes", e);
         }

@@ -2,7 +2,7 @@ package dev.lite.tier.node;
 
 import dev.lite.api.LiteException;
 import dev.lite.cluster.LmrRecord;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.HashMap;

@@ -3,7 +3,7 @@ package dev.lite.tier.node;
 import dev.lite.api.LiteException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Share;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.peer.PeerLinks;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -1,12 +1,13 @@
 package dev.lite.tier.node;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.os.RawMemory;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork.Part;
 import dev.lite.tier.memory.ArenaAllocator;
@@ -154,7 +155,8 @@ final class ServedWork {
             }
             try {
                 if (!entry.ended().await(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
-                    throw deadline.exception("waiting for the end of work that node %d asked for".formatted(caller));
+                    throw new LiteTimeoutException(
+                            deadline.expired("waiting for the end of work that node %d asked for".formatted(caller)));
                 }
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();

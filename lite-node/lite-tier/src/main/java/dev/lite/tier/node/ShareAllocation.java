@@ -8,7 +8,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.cluster.NodeRecord;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.NodeArena;

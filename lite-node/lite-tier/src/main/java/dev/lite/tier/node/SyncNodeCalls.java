@@ -1,6 +1,6 @@
 package dev.lite.tier.node;
 
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.sync.SyncCalls;
 import dev.lite.tier.sync.WordRef;

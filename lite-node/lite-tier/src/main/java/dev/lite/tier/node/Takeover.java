@@ -4,7 +4,7 @@ import dev.lite.api.LiteException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;

@@ -4,7 +4,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord.Run;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteWork;
 import java.time.Duration;
 import java.util.List;

@@ -1,6 +1,6 @@
 package dev.lite.tier.onesided;
 
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.peer.Peer;
 import java.lang.foreign.MemorySegment;
 import java.util.UUID;

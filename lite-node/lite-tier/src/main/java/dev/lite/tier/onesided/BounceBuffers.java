@@ -1,7 +1,8 @@
 package dev.lite.tier.onesided;
 
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
@@ -88,8 +89,9 @@ final class BounceBuffers {
                 }
                 long leftNs = deadline.remainingNs();
                 if (leftNs == 0) {
-                    throw deadline.exception("%s of memory on node %d, waiting for one of %d buffers"
-                            .formatted(operation, node, BUFFERS));
+                    throw new LiteTimeoutException(
+                            deadline.expired("%s of memory on node %d, waiting for one of %d buffers"
+                                    .formatted(operation, node, BUFFERS)));
                 }
                 long unused = freed.awaitNanos(leftNs);
             }

@@ -1,6 +1,6 @@
 package dev.lite.tier.onesided;
 
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;

@@ -7,7 +7,7 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
@@ -415,8 +415,8 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     }
 
     private static LiteTimeoutException late(Peer peer, Operation operation, Deadline deadline) {
-        return deadline.exception(
-                "%s of memory on node %s".formatted(operation, peer.hello().node()));
+        return new LiteTimeoutException(deadline.expired(
+                "%s of memory on node %s".formatted(operation, peer.hello().node())));
     }
 
     private LmrUnavailableException lost(Peer peer, Operation operation) {

@@ -1,5 +1,6 @@
 package dev.lite.tier.peer;
 
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.Epoch;
@@ -11,7 +12,7 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -330,7 +331,8 @@ public final class PeerLinks implements AutoCloseable {
                 throw e;
             }
             if (isLive(node)) {
-                throw deadline.exception("memory on node %d (%s)".formatted(node, e.getMessage()));
+                throw new LiteTimeoutException(
+                        deadline.expired("memory on node %d (%s)".formatted(node, e.getMessage())));
             }
             throw new LmrUnavailableException(
                     "node %d is lost, and what lies there until it comes back; waited for %s (%s)"

@@ -1,7 +1,7 @@
 package dev.lite.tier.peer;
 
-import dev.lite.client.protocol.SpinBudget;
 import dev.lite.fabric.Fabric;
+import dev.lite.session.protocol.SpinBudget;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;

@@ -3,7 +3,7 @@ package dev.lite.tier.rpc;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;

@@ -3,7 +3,7 @@ package dev.lite.tier.rpc;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.SessionLostException;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.Condition;

@@ -3,7 +3,7 @@ package dev.lite.tier.rpc;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcCall;
-import dev.lite.client.protocol.SessionProtocol;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;

@@ -2,42 +2,42 @@ package dev.lite.tier.session;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.LmrHandle;
-import dev.lite.client.protocol.ControlChannel;
-import dev.lite.client.protocol.ControlCodec;
-import dev.lite.client.protocol.ControlMessage.AcquireLock;
-import dev.lite.client.protocol.ControlMessage.Acquired;
-import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
-import dev.lite.client.protocol.ControlMessage.CancelTry;
-import dev.lite.client.protocol.ControlMessage.Copy;
-import dev.lite.client.protocol.ControlMessage.Describe;
-import dev.lite.client.protocol.ControlMessage.Done;
-import dev.lite.client.protocol.ControlMessage.Extents;
-import dev.lite.client.protocol.ControlMessage.Failed;
-import dev.lite.client.protocol.ControlMessage.Free;
-import dev.lite.client.protocol.ControlMessage.Grant;
-import dev.lite.client.protocol.ControlMessage.LockOpened;
-import dev.lite.client.protocol.ControlMessage.Malloc;
-import dev.lite.client.protocol.ControlMessage.Map;
-import dev.lite.client.protocol.ControlMessage.MapId;
-import dev.lite.client.protocol.ControlMessage.Mapped;
-import dev.lite.client.protocol.ControlMessage.Memset;
-import dev.lite.client.protocol.ControlMessage.MoveTo;
-import dev.lite.client.protocol.ControlMessage.Nodes;
-import dev.lite.client.protocol.ControlMessage.OpenLock;
-import dev.lite.client.protocol.ControlMessage.Passed;
-import dev.lite.client.protocol.ControlMessage.Prepare;
-import dev.lite.client.protocol.ControlMessage.Publish;
-import dev.lite.client.protocol.ControlMessage.ReleaseLock;
-import dev.lite.client.protocol.ControlMessage.Reply;
-import dev.lite.client.protocol.ControlMessage.Request;
-import dev.lite.client.protocol.ControlMessage.RpcClose;
-import dev.lite.client.protocol.ControlMessage.RpcOpen;
-import dev.lite.client.protocol.ControlMessage.RpcOpened;
-import dev.lite.client.protocol.ControlMessage.RpcOrigin;
-import dev.lite.client.protocol.ControlMessage.Unmap;
-import dev.lite.client.protocol.SessionProtocol;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
+import dev.lite.session.protocol.SessionChannel;
+import dev.lite.session.protocol.SessionCodec;
+import dev.lite.session.protocol.SessionMessage.AcquireLock;
+import dev.lite.session.protocol.SessionMessage.Acquired;
+import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
+import dev.lite.session.protocol.SessionMessage.CancelTry;
+import dev.lite.session.protocol.SessionMessage.Copy;
+import dev.lite.session.protocol.SessionMessage.Describe;
+import dev.lite.session.protocol.SessionMessage.Done;
+import dev.lite.session.protocol.SessionMessage.Extents;
+import dev.lite.session.protocol.SessionMessage.Failed;
+import dev.lite.session.protocol.SessionMessage.Free;
+import dev.lite.session.protocol.SessionMessage.Grant;
+import dev.lite.session.protocol.SessionMessage.LockOpened;
+import dev.lite.session.protocol.SessionMessage.Malloc;
+import dev.lite.session.protocol.SessionMessage.Map;
+import dev.lite.session.protocol.SessionMessage.MapId;
+import dev.lite.session.protocol.SessionMessage.Mapped;
+import dev.lite.session.protocol.SessionMessage.Memset;
+import dev.lite.session.protocol.SessionMessage.MoveTo;
+import dev.lite.session.protocol.SessionMessage.Nodes;
+import dev.lite.session.protocol.SessionMessage.OpenLock;
+import dev.lite.session.protocol.SessionMessage.Passed;
+import dev.lite.session.protocol.SessionMessage.Prepare;
+import dev.lite.session.protocol.SessionMessage.Publish;
+import dev.lite.session.protocol.SessionMessage.ReleaseLock;
+import dev.lite.session.protocol.SessionMessage.Reply;
+import dev.lite.session.protocol.SessionMessage.Request;
+import dev.lite.session.protocol.SessionMessage.RpcClose;
+import dev.lite.session.protocol.SessionMessage.RpcOpen;
+import dev.lite.session.protocol.SessionMessage.RpcOpened;
+import dev.lite.session.protocol.SessionMessage.RpcOrigin;
+import dev.lite.session.protocol.SessionMessage.Unmap;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierSession;
 import java.time.Duration;
@@ -62,7 +62,7 @@ final class ControlRequestHandler {
     private final HandleTable handles;
     private final RpcCommands rpc;
     private final SessionServerConfig config;
-    private final ControlChannel channel;
+    private final SessionChannel channel;
     private final Consumer<String> end;
     private final Consumer<String> drop;
     private final Semaphore places;
@@ -87,7 +87,7 @@ final class ControlRequestHandler {
             RpcCommands rpc,
             SessionLocks locks,
             SessionServerConfig config,
-            ControlChannel channel,
+            SessionChannel channel,
             Consumer<String> end,
             Consumer<String> drop) {
         this.locks = locks;
@@ -191,7 +191,7 @@ final class ControlRequestHandler {
                     yield new Done(m.requestId());
                 }
                 case Extents m ->
-                    ControlCodec.extentsPage(m.requestId(), handles.get(m.lh()).extents(), m.from());
+                    SessionCodec.extentsPage(m.requestId(), handles.get(m.lh()).extents(), m.from());
                 case RpcOpen m -> new RpcOpened(m.requestId(), rpc.open(m.kind(), m.node(), m.name()));
                 case RpcClose m -> {
                     rpc.close(m.id());
@@ -241,7 +241,7 @@ final class ControlRequestHandler {
                     handles.get(m.lh()).moveTo(m.node());
                     yield new Done(m.requestId());
                 }
-                case Nodes m -> ControlCodec.nodesPage(m.requestId(), tier.nodes(), m.from());
+                case Nodes m -> SessionCodec.nodesPage(m.requestId(), tier.nodes(), m.from());
             };
         } catch (LiteException refused) {
             return new Failed(request.requestId(), refused.code().number(), String.valueOf(refused.getMessage()));

@@ -1,19 +1,19 @@
 package dev.lite.tier.session;
 
 import dev.lite.api.LiteException;
-import dev.lite.client.protocol.ControlChannel;
-import dev.lite.client.protocol.ControlMessage;
-import dev.lite.client.protocol.ControlMessage.Goodbye;
-import dev.lite.client.protocol.ControlMessage.Hello;
-import dev.lite.client.protocol.ControlMessage.Refused;
-import dev.lite.client.protocol.ControlMessage.Request;
-import dev.lite.client.protocol.ControlMessage.Welcome;
-import dev.lite.client.protocol.ProtocolException;
-import dev.lite.client.protocol.SessionProtocol;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.PeerCredentials;
 import dev.lite.os.SharedMemory;
+import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionChannel;
+import dev.lite.session.protocol.SessionMessage;
+import dev.lite.session.protocol.SessionMessage.Goodbye;
+import dev.lite.session.protocol.SessionMessage.Hello;
+import dev.lite.session.protocol.SessionMessage.Refused;
+import dev.lite.session.protocol.SessionMessage.Request;
+import dev.lite.session.protocol.SessionMessage.Welcome;
+import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.tier.TierSession;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -35,7 +35,7 @@ final class NodeSession implements Runnable {
     private static final long DRAIN_NS = TimeUnit.SECONDS.toNanos(10);
 
     private final long id;
-    private final ControlChannel channel;
+    private final SessionChannel channel;
     private final SessionServer server;
     private final SessionServerConfig config;
     private final SessionBackend backend;
@@ -52,7 +52,7 @@ final class NodeSession implements Runnable {
 
     /** Takes the channel over. */
     NodeSession(
-            long id, ControlChannel channel, SessionServer server, SessionServerConfig config, SessionBackend backend) {
+            long id, SessionChannel channel, SessionServer server, SessionServerConfig config, SessionBackend backend) {
         this.id = id;
         this.channel = channel;
         this.server = server;
@@ -118,7 +118,7 @@ final class NodeSession implements Runnable {
         channel.setTimeout(config.helloTimeout().toNanos(), SEND_TIMEOUT_NS);
         Hello hello;
         try {
-            ControlMessage first = channel.receive();
+            SessionMessage first = channel.receive();
             if (first == null) {
                 return false;
             }
@@ -226,7 +226,7 @@ final class NodeSession implements Runnable {
 
     private String serve() throws ProtocolException {
         ControlRequestHandler handler = requests;
-        ControlMessage message;
+        SessionMessage message;
         while (handler != null && endReason.get() == null && (message = channel.receive()) != null) {
             if (message instanceof Request request) {
                 handler.handle(request);

@@ -1,10 +1,10 @@
 package dev.lite.tier.session;
 
-import dev.lite.client.protocol.ControlChannel;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
+import dev.lite.session.protocol.SessionChannel;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
@@ -120,7 +120,7 @@ public final class SessionServer implements AutoCloseable {
             return;
         }
         long id = ++lastId;
-        NodeSession session = new NodeSession(id, new ControlChannel(socket), this, config, backend);
+        NodeSession session = new NodeSession(id, new SessionChannel(socket), this, config, backend);
         Thread thread = Thread.ofPlatform()
                 .daemon()
                 .name("lite-session-%d-control".formatted(id))

@@ -1,7 +1,7 @@
 package dev.lite.tier.session;
 
-import dev.lite.client.protocol.SessionArea;
-import dev.lite.client.protocol.SessionProtocol;
+import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.protocol.SessionProtocol;
 import java.nio.file.Path;
 import java.time.Duration;
 

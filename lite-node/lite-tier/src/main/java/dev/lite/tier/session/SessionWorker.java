@@ -1,13 +1,13 @@
 package dev.lite.tier.session;
 
 import dev.lite.api.LiteException;
-import dev.lite.client.protocol.SessionArea;
-import dev.lite.client.protocol.SessionProtocol;
-import dev.lite.client.protocol.SessionProtocol.Op;
-import dev.lite.client.protocol.SpinBudget;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.protocol.SessionProtocol;
+import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.session.protocol.SpinBudget;
 import dev.lite.tier.TierHandle;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

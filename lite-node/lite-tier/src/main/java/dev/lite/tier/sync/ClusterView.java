@@ -1,6 +1,6 @@
 package dev.lite.tier.sync;
 
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import java.util.Set;
 
 /** Who may still hold or wait for something. Any thread. */

@@ -1,7 +1,7 @@
 package dev.lite.tier.sync;
 
 import dev.lite.api.LiteException;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.sync.SyncCalls.Stage;
 import dev.lite.tier.sync.SyncCalls.Standing;
 import java.time.Duration;

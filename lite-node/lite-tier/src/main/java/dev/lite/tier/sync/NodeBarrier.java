@@ -3,8 +3,9 @@ package dev.lite.tier.sync;
 import dev.lite.api.BarrierBrokenException;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.sync.SyncCalls.Stage;
 import dev.lite.tier.sync.SyncCalls.Standing;
 import java.time.Duration;
@@ -98,7 +99,8 @@ final class NodeBarrier {
             if (outcome == null) {
                 outcome = leave(party, "a party gave up at its deadline of " + patience, deadline);
                 if (outcome == null || outcome.stage() != Stage.PASSED) {
-                    throw deadline.exception("waiting for %d parties at barrier \"%s\"".formatted(parties, name));
+                    throw new LiteTimeoutException(
+                            deadline.expired("waiting for %d parties at barrier \"%s\"".formatted(parties, name)));
                 }
             }
             if (outcome.stage() == Stage.BROKEN) {

@@ -3,9 +3,10 @@ package dev.lite.tier.sync;
 import dev.lite.api.HeldLock;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.sync.SyncCalls.Claim;
 import java.lang.invoke.MethodHandles;
@@ -322,8 +323,8 @@ final class NodeLock {
                     if (trouble instanceof NodeUnreachableException) {
                         long unused = word.fetchAdd(0, deadline); // throws, and says whether its home is lost
                     }
-                    throw deadline.exception("waiting for lock \"%s\"%s"
-                            .formatted(name, trouble == null ? "" : " (" + trouble.getMessage() + ")"));
+                    throw new LiteTimeoutException(deadline.expired("waiting for lock \"%s\"%s"
+                            .formatted(name, trouble == null ? "" : " (" + trouble.getMessage() + ")")));
                 }
                 break;
             }

@@ -6,7 +6,7 @@ import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import dev.lite.api.SessionLostException;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.TierSync;
 import java.time.Duration;
 import java.util.Map;

@@ -1,6 +1,6 @@
 package dev.lite.tier.sync;
 
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 
 /**
  * What nodes say to each other about locks and barriers. Every call may be repeated, and may be carried out late or twice:

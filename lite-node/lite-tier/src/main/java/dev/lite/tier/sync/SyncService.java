@@ -3,7 +3,7 @@ package dev.lite.tier.sync;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.NodeUnreachableException;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Map;

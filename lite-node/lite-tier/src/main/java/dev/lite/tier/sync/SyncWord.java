@@ -3,7 +3,7 @@ package dev.lite.tier.sync;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.Mapping;
 import java.time.Duration;
 

@@ -1,6 +1,6 @@
 package dev.lite.tier.sync;
 
-import dev.lite.tier.Deadline;
+import dev.lite.os.waiting.Deadline;
 
 /** Where words come from: the directory and the arenas. Any thread. */
 public interface WordStore {

@@ -9,21 +9,21 @@ import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
-import dev.lite.client.protocol.ControlMessage;
-import dev.lite.client.protocol.ControlMessage.Extents;
-import dev.lite.client.protocol.ControlMessage.Failed;
-import dev.lite.client.protocol.ControlMessage.Hello;
-import dev.lite.client.protocol.ControlMessage.Malloc;
-import dev.lite.client.protocol.ControlMessage.Mapped;
-import dev.lite.client.protocol.ControlMessage.Refused;
-import dev.lite.client.protocol.ControlMessage.Unmap;
-import dev.lite.client.protocol.ProtocolException;
-import dev.lite.client.protocol.SessionArea;
-import dev.lite.client.protocol.SessionProtocol;
-import dev.lite.client.protocol.SessionProtocol.Op;
 import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.protocol.SessionMessage;
+import dev.lite.session.protocol.SessionMessage.Extents;
+import dev.lite.session.protocol.SessionMessage.Failed;
+import dev.lite.session.protocol.SessionMessage.Hello;
+import dev.lite.session.protocol.SessionMessage.Malloc;
+import dev.lite.session.protocol.SessionMessage.Mapped;
+import dev.lite.session.protocol.SessionMessage.Refused;
+import dev.lite.session.protocol.SessionMessage.Unmap;
+import dev.lite.session.protocol.SessionProtocol;
+import dev.lite.session.protocol.SessionProtocol.Op;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -126,7 +126,7 @@ class BadClientTest {
         try (RawClient bad = new RawClient(socket).attach()) {
             long lh = malloc(bad);
             bad.channel.send(new Unmap(5, lh));
-            assertThat(bad.channel.receive()).isInstanceOf(ControlMessage.Done.class);
+            assertThat(bad.channel.receive()).isInstanceOf(SessionMessage.Done.class);
             long reused = malloc(bad);
             assertThat((int) reused).isEqualTo((int) lh);
             long[] stale = {lh, 0, -1, lh + 1, lh + (2L << 32), lh ^ (1L << 31), Long.MAX_VALUE, Long.MIN_VALUE};
@@ -209,7 +209,7 @@ class BadClientTest {
             int one = input.descriptor();
             for (int i = 0; i < 50; i++) {
                 bad.sendRaw(new byte[] {9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, one, one, one);
-                assertThat(bad.channel.receive()).isInstanceOf(ControlMessage.NodesPage.class);
+                assertThat(bad.channel.receive()).isInstanceOf(SessionMessage.NodesPage.class);
             }
             // The session's own: two sockets, and the memory here, there and to pass.
             assertThat(descriptors()).isLessThan(before + 20);

@@ -1,17 +1,17 @@
 package dev.lite.tier.session;
 
-import dev.lite.client.protocol.ControlChannel;
-import dev.lite.client.protocol.ControlMessage;
-import dev.lite.client.protocol.ControlMessage.Goodbye;
-import dev.lite.client.protocol.ControlMessage.Hello;
-import dev.lite.client.protocol.ControlMessage.Welcome;
-import dev.lite.client.protocol.ProtocolException;
-import dev.lite.client.protocol.SessionArea;
-import dev.lite.client.protocol.SessionProtocol;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixSocket;
+import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.protocol.SessionChannel;
+import dev.lite.session.protocol.SessionMessage;
+import dev.lite.session.protocol.SessionMessage.Goodbye;
+import dev.lite.session.protocol.SessionMessage.Hello;
+import dev.lite.session.protocol.SessionMessage.Welcome;
+import dev.lite.session.protocol.SessionProtocol;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -23,20 +23,20 @@ import org.jspecify.annotations.Nullable;
 /** An application that does not use our client, and may do anything. */
 final class RawClient implements AutoCloseable {
     final UnixSocket socket;
-    final ControlChannel channel;
+    final SessionChannel channel;
     private @Nullable SharedMemory memory;
     private @Nullable SessionArea area;
 
     RawClient(Path path) {
         socket = UnixSocket.connect(path);
-        channel = new ControlChannel(socket);
+        channel = new SessionChannel(socket);
         channel.setTimeout(TestWaits.scaled(Duration.ofSeconds(10)).toNanos(), 0);
     }
 
     /** Attaches as our client would; the answer is a welcome. */
     RawClient attach() throws ProtocolException {
         channel.send(new Hello(SessionProtocol.VERSION, "raw", null));
-        ControlChannel.WithDescriptors answer = channel.receiveWithDescriptors();
+        SessionChannel.WithDescriptors answer = channel.receiveWithDescriptors();
         if (answer == null || !(answer.message() instanceof Welcome welcome)) {
             throw new AssertionError("not welcome: " + answer);
         }
@@ -89,7 +89,7 @@ final class RawClient implements AutoCloseable {
 
     /** The reason with which the node ends the session; whatever it says before is passed over. */
     String awaitGoodbye() throws ProtocolException {
-        ControlMessage message;
+        SessionMessage message;
         while ((message = channel.receive()) != null) {
             if (message instanceof Goodbye goodbye) {
                 return goodbye.reason();

@@ -9,7 +9,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.client.ClientConfig;
 import dev.lite.client.LiteClient;
-import dev.lite.client.protocol.SessionArea;
+import dev.lite.session.protocol.SessionArea;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;

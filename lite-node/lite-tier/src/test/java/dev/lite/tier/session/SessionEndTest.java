@@ -13,9 +13,9 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
-import dev.lite.client.protocol.ControlMessage;
-import dev.lite.client.protocol.SessionArea;
 import dev.lite.os.UnixServerSocket;
+import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.protocol.SessionMessage;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -162,11 +162,11 @@ class SessionEndTest {
             lite.memory().malloc(LmrSpec.of(8).withName("quick"));
             for (int i = 0; i < 3; i++) {
                 raw.channel.send(
-                        new ControlMessage.Map(i, Duration.ofSeconds(5).toNanos(), "slow", Set.of(Permission.READ)));
+                        new SessionMessage.Map(i, Duration.ofSeconds(5).toNanos(), "slow", Set.of(Permission.READ)));
             }
             assertThat(raw.channel.receive())
                     .isInstanceOfSatisfying(
-                            ControlMessage.Failed.class,
+                            SessionMessage.Failed.class,
                             failed -> assertThat(failed.message()).contains("limit is 2"));
             List<CompletableFuture<LmrHandle>> waiting = new ArrayList<>();
             for (int i = 0; i < 6; i++) {

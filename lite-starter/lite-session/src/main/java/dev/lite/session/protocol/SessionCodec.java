@@ -1,4 +1,4 @@
-package dev.lite.client.protocol;
+package dev.lite.session.protocol;
 
 import dev.lite.api.Extent;
 import dev.lite.api.Lifetime;
@@ -8,43 +8,43 @@ import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
-import dev.lite.client.protocol.ControlMessage.AcquireLock;
-import dev.lite.client.protocol.ControlMessage.Acquired;
-import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
-import dev.lite.client.protocol.ControlMessage.CancelTry;
-import dev.lite.client.protocol.ControlMessage.Copy;
-import dev.lite.client.protocol.ControlMessage.Describe;
-import dev.lite.client.protocol.ControlMessage.Done;
-import dev.lite.client.protocol.ControlMessage.Extents;
-import dev.lite.client.protocol.ControlMessage.ExtentsPage;
-import dev.lite.client.protocol.ControlMessage.Failed;
-import dev.lite.client.protocol.ControlMessage.Free;
-import dev.lite.client.protocol.ControlMessage.Goodbye;
-import dev.lite.client.protocol.ControlMessage.Grant;
-import dev.lite.client.protocol.ControlMessage.Hello;
-import dev.lite.client.protocol.ControlMessage.LockOpened;
-import dev.lite.client.protocol.ControlMessage.Malloc;
-import dev.lite.client.protocol.ControlMessage.Map;
-import dev.lite.client.protocol.ControlMessage.MapId;
-import dev.lite.client.protocol.ControlMessage.Mapped;
-import dev.lite.client.protocol.ControlMessage.Memset;
-import dev.lite.client.protocol.ControlMessage.MoveTo;
-import dev.lite.client.protocol.ControlMessage.Nodes;
-import dev.lite.client.protocol.ControlMessage.NodesPage;
-import dev.lite.client.protocol.ControlMessage.OpenLock;
-import dev.lite.client.protocol.ControlMessage.Passed;
-import dev.lite.client.protocol.ControlMessage.Prepare;
-import dev.lite.client.protocol.ControlMessage.Publish;
-import dev.lite.client.protocol.ControlMessage.Refused;
-import dev.lite.client.protocol.ControlMessage.ReleaseLock;
-import dev.lite.client.protocol.ControlMessage.RpcClose;
-import dev.lite.client.protocol.ControlMessage.RpcKind;
-import dev.lite.client.protocol.ControlMessage.RpcOpen;
-import dev.lite.client.protocol.ControlMessage.RpcOpened;
-import dev.lite.client.protocol.ControlMessage.RpcOrigin;
-import dev.lite.client.protocol.ControlMessage.RpcOriginIs;
-import dev.lite.client.protocol.ControlMessage.Unmap;
-import dev.lite.client.protocol.ControlMessage.Welcome;
+import dev.lite.session.protocol.SessionMessage.AcquireLock;
+import dev.lite.session.protocol.SessionMessage.Acquired;
+import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
+import dev.lite.session.protocol.SessionMessage.CancelTry;
+import dev.lite.session.protocol.SessionMessage.Copy;
+import dev.lite.session.protocol.SessionMessage.Describe;
+import dev.lite.session.protocol.SessionMessage.Done;
+import dev.lite.session.protocol.SessionMessage.Extents;
+import dev.lite.session.protocol.SessionMessage.ExtentsPage;
+import dev.lite.session.protocol.SessionMessage.Failed;
+import dev.lite.session.protocol.SessionMessage.Free;
+import dev.lite.session.protocol.SessionMessage.Goodbye;
+import dev.lite.session.protocol.SessionMessage.Grant;
+import dev.lite.session.protocol.SessionMessage.Hello;
+import dev.lite.session.protocol.SessionMessage.LockOpened;
+import dev.lite.session.protocol.SessionMessage.Malloc;
+import dev.lite.session.protocol.SessionMessage.Map;
+import dev.lite.session.protocol.SessionMessage.MapId;
+import dev.lite.session.protocol.SessionMessage.Mapped;
+import dev.lite.session.protocol.SessionMessage.Memset;
+import dev.lite.session.protocol.SessionMessage.MoveTo;
+import dev.lite.session.protocol.SessionMessage.Nodes;
+import dev.lite.session.protocol.SessionMessage.NodesPage;
+import dev.lite.session.protocol.SessionMessage.OpenLock;
+import dev.lite.session.protocol.SessionMessage.Passed;
+import dev.lite.session.protocol.SessionMessage.Prepare;
+import dev.lite.session.protocol.SessionMessage.Publish;
+import dev.lite.session.protocol.SessionMessage.Refused;
+import dev.lite.session.protocol.SessionMessage.ReleaseLock;
+import dev.lite.session.protocol.SessionMessage.RpcClose;
+import dev.lite.session.protocol.SessionMessage.RpcKind;
+import dev.lite.session.protocol.SessionMessage.RpcOpen;
+import dev.lite.session.protocol.SessionMessage.RpcOpened;
+import dev.lite.session.protocol.SessionMessage.RpcOrigin;
+import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
+import dev.lite.session.protocol.SessionMessage.Unmap;
+import dev.lite.session.protocol.SessionMessage.Welcome;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -54,7 +54,7 @@ import java.util.Set;
  * Control messages as bytes and back. The first byte is the type; Hello, Welcome and Refused go on with the magic number
  * and the version, in every version of the protocol, so that two that differ can say so. Stateless.
  */
-public final class ControlCodec {
+public final class SessionCodec {
     private static final int HELLO = 1;
     private static final int WELCOME = 2;
     private static final int REFUSED = 3;
@@ -104,7 +104,7 @@ public final class ControlCodec {
 
     private static final int NAME_MAX = SessionProtocol.NAME_BYTES_MAX;
 
-    private ControlCodec() {}
+    private SessionCodec() {}
 
     /**
      * Writes a message.
@@ -113,7 +113,7 @@ public final class ControlCodec {
      * @return its length in bytes
      * @throws IllegalArgumentException when a field is over its limit
      */
-    public static int encode(ControlMessage message, MemorySegment out) {
+    public static int encode(SessionMessage message, MemorySegment out) {
         WireWriter w = new WireWriter(out);
         switch (message) {
             case Hello m ->
@@ -223,10 +223,10 @@ public final class ControlCodec {
      * @param in holds the message at its start
      * @param length of the message, in bytes
      */
-    public static ControlMessage decode(MemorySegment in, int length) throws ProtocolException {
+    public static SessionMessage decode(MemorySegment in, int length) throws ProtocolException {
         WireReader r = new WireReader(in, length);
         int type = r.getByte();
-        ControlMessage message;
+        SessionMessage message;
         try {
             message = switch (type) {
                 case HELLO -> decodeHello(r);

@@ -1,4 +1,4 @@
-package dev.lite.client.protocol;
+package dev.lite.session.protocol;
 
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
@@ -82,7 +82,7 @@ public final class SessionProtocol {
         public static final int TRY_LOCK = 16;
         /**
          * Release the lock whose number stands in place of the handle and whose fencing token is {@code operand0}. The result
-         * is 0 when somebody waits for it; {@link ControlMessage.ReleaseLock} must follow.
+         * is 0 when somebody waits for it; {@link SessionMessage.ReleaseLock} must follow.
          */
         public static final int UNLOCK = 17;
 

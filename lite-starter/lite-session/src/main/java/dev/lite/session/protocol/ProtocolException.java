@@ -1,4 +1,4 @@
-package dev.lite.client.protocol;
+package dev.lite.session.protocol;
 
 /** The peer sent what the protocol does not allow. The session with it ends; nobody else is touched. */
 public final class ProtocolException extends Exception {

@@ -1,10 +1,9 @@
-package dev.lite.tier;
+package dev.lite.os.waiting;
 
-import dev.lite.api.LiteTimeoutException;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** The instant until which something may wait. Immutable. */
+/** The instant until which something may wait, on the clock of {@link System#nanoTime}. Immutable. */
 public final class Deadline {
     /** Longer ones are cut to this, about 146 years, so that the arithmetic does not overflow. */
     private static final long NS_MAX = Long.MAX_VALUE / 2;
@@ -28,10 +27,10 @@ public final class Deadline {
     }
 
     /**
-     * The same as {@link #in}, or up to a thousandth of the duration less: what was given out for this duration so short a time ago
-     * is given out again. So operations in a row, each with a deadline of its own, make no garbage.
+     * Like {@link #in}, but may return {@code last} when that was made for the same duration less than a thousandth of it ago.
+     * Operations in a row, each with a deadline of its own, allocate nothing that way.
      *
-     * @param last what the caller got last, or null
+     * @param last the deadline that the caller used last, or null
      */
     public static Deadline about(Duration duration, @Nullable Deadline last) {
         if (last != null && last.duration.equals(duration)) {
@@ -44,7 +43,13 @@ public final class Deadline {
         return in(duration);
     }
 
-    /** Nanoseconds until then; 0 when it is over. */
+    /** This one, or {@code duration} from now if that is sooner. */
+    public Deadline atMost(Duration duration) {
+        Deadline other = in(duration);
+        return other.endNs - endNs < 0 ? other : this;
+    }
+
+    /** Nanoseconds left; 0 when it has passed. */
     public long remainingNs() {
         return Math.max(0, endNs - System.nanoTime());
     }
@@ -54,24 +59,29 @@ public final class Deadline {
         return endNs;
     }
 
-    /** The time until then; zero when it is over. */
+    /** The time left; zero when it has passed. */
     public Duration remaining() {
         return Duration.ofNanos(remainingNs());
     }
 
-    /** Whether it is over. */
+    /** Whether it has passed. */
     public boolean passed() {
         return remainingNs() == 0;
     }
 
-    /** How long it was when it began. */
+    /** The duration that it was made with. */
+    public Duration duration() {
+        return duration;
+    }
+
+    /** The message of the exception to throw when {@code what} did not finish in time. */
+    public String expired(String what) {
+        return "%s: not done within its deadline of %s".formatted(what, duration);
+    }
+
+    /** The duration that it was made with. */
     @Override
     public String toString() {
         return duration.toString();
-    }
-
-    /** The exception that says so. */
-    public LiteTimeoutException exception(String what) {
-        return new LiteTimeoutException("%s: not done within its deadline of %s".formatted(what, duration));
     }
 }

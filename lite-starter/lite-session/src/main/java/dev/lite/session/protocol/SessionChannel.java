@@ -1,4 +1,4 @@
-package dev.lite.client.protocol;
+package dev.lite.session.protocol;
 
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * Control messages over a Unix socket that keeps message boundaries. Any thread may send, one thread receives. Owns the
  * socket. Descriptors that come uninvited are closed at once, so that a peer cannot fill this process' table with them.
  */
-public final class ControlChannel implements AutoCloseable {
+public final class SessionChannel implements AutoCloseable {
     private final UnixSocket socket;
     // Left to the garbage collector: a late sender must find them, whoever closed the channel.
     private final MemorySegment outgoing = Arena.ofAuto().allocate(SessionProtocol.MESSAGE_BYTES_MAX);
@@ -22,7 +22,7 @@ public final class ControlChannel implements AutoCloseable {
     private final ReentrantLock sending = new ReentrantLock();
 
     /** Takes the connected socket over. */
-    public ControlChannel(UnixSocket socket) {
+    public SessionChannel(UnixSocket socket) {
         this.socket = socket;
     }
 
@@ -31,7 +31,7 @@ public final class ControlChannel implements AutoCloseable {
      *
      * @param carrier has the descriptors, which are the receiver's to take over or close
      */
-    public record WithDescriptors(ControlMessage message, Received carrier) {}
+    public record WithDescriptors(SessionMessage message, Received carrier) {}
 
     /**
      * Sends a message. Waits at most the send timeout while the peer does not read.
@@ -40,10 +40,10 @@ public final class ControlChannel implements AutoCloseable {
      * @throws OsException EAGAIN after the timeout, EPIPE or ECONNRESET when the peer is gone
      * @throws IllegalArgumentException when a field is over its limit; nothing was sent
      */
-    public void send(ControlMessage message, int... descriptors) {
+    public void send(SessionMessage message, int... descriptors) {
         sending.lock();
         try {
-            int length = ControlCodec.encode(message, outgoing);
+            int length = SessionCodec.encode(message, outgoing);
             socket.send(outgoing, length, descriptors);
         } finally {
             sending.unlock();
@@ -57,7 +57,7 @@ public final class ControlChannel implements AutoCloseable {
      * @throws ProtocolException when it makes no sense
      * @throws OsException EAGAIN after the receive timeout
      */
-    public @Nullable ControlMessage receive() throws ProtocolException {
+    public @Nullable SessionMessage receive() throws ProtocolException {
         WithDescriptors received = receiveWithDescriptors();
         if (received == null) {
             return null;
@@ -84,7 +84,7 @@ public final class ControlChannel implements AutoCloseable {
             return null;
         }
         try {
-            return new WithDescriptors(ControlCodec.decode(incoming, received.length()), received);
+            return new WithDescriptors(SessionCodec.decode(incoming, received.length()), received);
         } catch (ProtocolException senseless) {
             received.closeDescriptors();
             throw senseless;

@@ -1,4 +1,4 @@
-package dev.lite.client.async;
+package dev.lite.session.async;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

@@ -1,5 +1,5 @@
 /** Operations that their callers do not wait for. */
 @NullMarked
-package dev.lite.client.async;
+package dev.lite.session.async;
 
 import org.jspecify.annotations.NullMarked;

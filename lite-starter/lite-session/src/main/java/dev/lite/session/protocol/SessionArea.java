@@ -1,8 +1,8 @@
-package dev.lite.client.protocol;
+package dev.lite.session.protocol;
 
 /**
  * Where everything lies in the memory that a session's two sides share. The node makes it (a memfd, zeroed, sealed
- * against shrinking) and passes its descriptor with {@link ControlMessage.Welcome}. All words are in native byte order.
+ * against shrinking) and passes its descriptor with {@link SessionMessage.Welcome}. All words are in native byte order.
  *
  * <pre>
  *   0        header, one page
@@ -19,7 +19,7 @@ package dev.lite.client.protocol;
  *     +68      status     int   0 or the number of a {@link dev.lite.api.LiteException.Code}
  *     +72      result     long  value before (atomics); bytes of the error's text in the window (status not 0)
  *     +80      call       long  the number of the call that was received
- *     +88      origin     long  who made it; see {@link ControlMessage.RpcOrigin}
+ *     +88      origin     long  who made it; see {@link SessionMessage.RpcOrigin}
  *   windows, page aligned, {@code windowBytes} each: the data of a slot's command
  * </pre>
  *

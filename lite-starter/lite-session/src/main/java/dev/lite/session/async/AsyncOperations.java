@@ -1,4 +1,4 @@
-package dev.lite.client.async;
+package dev.lite.session.async;
 
 import dev.lite.api.LiteTimeoutException;
 import java.time.Duration;

@@ -1,4 +1,4 @@
-package dev.lite.client.protocol;
+package dev.lite.session.protocol;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package dev.lite.client.protocol;
+package dev.lite.session.protocol;
 
 /**
  * How often a thread looks before it sleeps, learnt from whether looking helped. While the two sides of a session run on two

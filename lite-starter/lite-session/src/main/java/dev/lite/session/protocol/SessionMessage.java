@@ -1,4 +1,4 @@
-package dev.lite.client.protocol;
+package dev.lite.session.protocol;
 
 import dev.lite.api.Extent;
 import dev.lite.api.LmrSpec;
@@ -12,13 +12,13 @@ import org.jspecify.annotations.Nullable;
  * What is said on the control channel. Requests carry a number that the client chose; the node answers each with exactly
  * one reply of that number, in any order. Deadlines are nanoseconds from the receipt.
  */
-public sealed interface ControlMessage {
+public sealed interface SessionMessage {
 
     /** What a client may send. */
-    sealed interface FromClient extends ControlMessage {}
+    sealed interface FromClient extends SessionMessage {}
 
     /** What a node may send. */
-    sealed interface FromNode extends ControlMessage {}
+    sealed interface FromNode extends SessionMessage {}
 
     /** A client's request that gets a {@link Reply} of the same number. */
     sealed interface Request extends FromClient {

@@ -1,4 +1,4 @@
-package dev.lite.tier;
+package dev.lite.os.waiting;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package dev.lite.client.protocol;
+package dev.lite.session.protocol;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -1,4 +1,4 @@
-package dev.lite.client.protocol;
+package dev.lite.session.protocol;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -10,43 +10,43 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
-import dev.lite.client.protocol.ControlMessage.AcquireLock;
-import dev.lite.client.protocol.ControlMessage.Acquired;
-import dev.lite.client.protocol.ControlMessage.AwaitBarrier;
-import dev.lite.client.protocol.ControlMessage.CancelTry;
-import dev.lite.client.protocol.ControlMessage.Copy;
-import dev.lite.client.protocol.ControlMessage.Describe;
-import dev.lite.client.protocol.ControlMessage.Done;
-import dev.lite.client.protocol.ControlMessage.Extents;
-import dev.lite.client.protocol.ControlMessage.ExtentsPage;
-import dev.lite.client.protocol.ControlMessage.Failed;
-import dev.lite.client.protocol.ControlMessage.Free;
-import dev.lite.client.protocol.ControlMessage.Goodbye;
-import dev.lite.client.protocol.ControlMessage.Grant;
-import dev.lite.client.protocol.ControlMessage.Hello;
-import dev.lite.client.protocol.ControlMessage.LockOpened;
-import dev.lite.client.protocol.ControlMessage.Malloc;
-import dev.lite.client.protocol.ControlMessage.Map;
-import dev.lite.client.protocol.ControlMessage.MapId;
-import dev.lite.client.protocol.ControlMessage.Mapped;
-import dev.lite.client.protocol.ControlMessage.Memset;
-import dev.lite.client.protocol.ControlMessage.MoveTo;
-import dev.lite.client.protocol.ControlMessage.Nodes;
-import dev.lite.client.protocol.ControlMessage.NodesPage;
-import dev.lite.client.protocol.ControlMessage.OpenLock;
-import dev.lite.client.protocol.ControlMessage.Passed;
-import dev.lite.client.protocol.ControlMessage.Prepare;
-import dev.lite.client.protocol.ControlMessage.Publish;
-import dev.lite.client.protocol.ControlMessage.Refused;
-import dev.lite.client.protocol.ControlMessage.ReleaseLock;
-import dev.lite.client.protocol.ControlMessage.RpcClose;
-import dev.lite.client.protocol.ControlMessage.RpcKind;
-import dev.lite.client.protocol.ControlMessage.RpcOpen;
-import dev.lite.client.protocol.ControlMessage.RpcOpened;
-import dev.lite.client.protocol.ControlMessage.RpcOrigin;
-import dev.lite.client.protocol.ControlMessage.RpcOriginIs;
-import dev.lite.client.protocol.ControlMessage.Unmap;
-import dev.lite.client.protocol.ControlMessage.Welcome;
+import dev.lite.session.protocol.SessionMessage.AcquireLock;
+import dev.lite.session.protocol.SessionMessage.Acquired;
+import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
+import dev.lite.session.protocol.SessionMessage.CancelTry;
+import dev.lite.session.protocol.SessionMessage.Copy;
+import dev.lite.session.protocol.SessionMessage.Describe;
+import dev.lite.session.protocol.SessionMessage.Done;
+import dev.lite.session.protocol.SessionMessage.Extents;
+import dev.lite.session.protocol.SessionMessage.ExtentsPage;
+import dev.lite.session.protocol.SessionMessage.Failed;
+import dev.lite.session.protocol.SessionMessage.Free;
+import dev.lite.session.protocol.SessionMessage.Goodbye;
+import dev.lite.session.protocol.SessionMessage.Grant;
+import dev.lite.session.protocol.SessionMessage.Hello;
+import dev.lite.session.protocol.SessionMessage.LockOpened;
+import dev.lite.session.protocol.SessionMessage.Malloc;
+import dev.lite.session.protocol.SessionMessage.Map;
+import dev.lite.session.protocol.SessionMessage.MapId;
+import dev.lite.session.protocol.SessionMessage.Mapped;
+import dev.lite.session.protocol.SessionMessage.Memset;
+import dev.lite.session.protocol.SessionMessage.MoveTo;
+import dev.lite.session.protocol.SessionMessage.Nodes;
+import dev.lite.session.protocol.SessionMessage.NodesPage;
+import dev.lite.session.protocol.SessionMessage.OpenLock;
+import dev.lite.session.protocol.SessionMessage.Passed;
+import dev.lite.session.protocol.SessionMessage.Prepare;
+import dev.lite.session.protocol.SessionMessage.Publish;
+import dev.lite.session.protocol.SessionMessage.Refused;
+import dev.lite.session.protocol.SessionMessage.ReleaseLock;
+import dev.lite.session.protocol.SessionMessage.RpcClose;
+import dev.lite.session.protocol.SessionMessage.RpcKind;
+import dev.lite.session.protocol.SessionMessage.RpcOpen;
+import dev.lite.session.protocol.SessionMessage.RpcOpened;
+import dev.lite.session.protocol.SessionMessage.RpcOrigin;
+import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
+import dev.lite.session.protocol.SessionMessage.Unmap;
+import dev.lite.session.protocol.SessionMessage.Welcome;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -61,12 +61,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-class ControlCodecTest {
+class SessionCodecTest {
     private static final int VERSION = SessionProtocol.VERSION;
 
     private final MemorySegment message = Arena.ofAuto().allocate(SessionProtocol.MESSAGE_BYTES_MAX);
 
-    static Stream<ControlMessage> everyMessage() {
+    static Stream<SessionMessage> everyMessage() {
         LmrSpec spec = LmrSpec.of(Long.MAX_VALUE);
         return Stream.of(
                 new Hello(VERSION, "orders", null),
@@ -117,31 +117,31 @@ class ControlCodecTest {
 
     @ParameterizedTest
     @MethodSource("everyMessage")
-    void everyMessageComesBackAsItWas(ControlMessage original) throws ProtocolException {
-        int length = ControlCodec.encode(original, message);
-        assertThat(ControlCodec.decode(message, length)).isEqualTo(original);
+    void everyMessageComesBackAsItWas(SessionMessage original) throws ProtocolException {
+        int length = SessionCodec.encode(original, message);
+        assertThat(SessionCodec.decode(message, length)).isEqualTo(original);
     }
 
     @ParameterizedTest
     @MethodSource("everyMessage")
-    void aMessageCutAnywhereIsRefused(ControlMessage original) {
-        int length = ControlCodec.encode(original, message);
+    void aMessageCutAnywhereIsRefused(SessionMessage original) {
+        int length = SessionCodec.encode(original, message);
         for (int cut = 0; cut < length; cut++) {
             int shorter = cut;
-            assertThatExceptionOfType(ProtocolException.class).isThrownBy(() -> ControlCodec.decode(message, shorter));
+            assertThatExceptionOfType(ProtocolException.class).isThrownBy(() -> SessionCodec.decode(message, shorter));
         }
         assertThatExceptionOfType(ProtocolException.class)
-                .isThrownBy(() -> ControlCodec.decode(message, length + 1))
+                .isThrownBy(() -> SessionCodec.decode(message, length + 1))
                 .withMessageContaining("1 bytes after the end");
     }
 
     @ParameterizedTest
     @MethodSource("everyMessage")
-    void aMessageWithAnyByteChangedIsReadOrRefusedButNothingElse(ControlMessage original) {
+    void aMessageWithAnyByteChangedIsReadOrRefusedButNothingElse(SessionMessage original) {
         long seed = System.nanoTime();
         System.out.println("seed " + seed);
         Random random = new Random(seed);
-        int length = ControlCodec.encode(original, message);
+        int length = SessionCodec.encode(original, message);
         byte[] intact = message.asSlice(0, length).toArray(ValueLayout.JAVA_BYTE);
         for (int i = 0; i < 2_000; i++) {
             MemorySegment.copy(intact, 0, message, ValueLayout.JAVA_BYTE, 0, length);
@@ -149,7 +149,7 @@ class ControlCodecTest {
                 message.set(ValueLayout.JAVA_BYTE, random.nextInt(length), (byte) random.nextInt());
             }
             try {
-                assertThat(ControlCodec.decode(message, length)).isNotNull();
+                assertThat(SessionCodec.decode(message, length)).isNotNull();
             } catch (ProtocolException refused) {
                 assertThat(refused.getMessage()).isNotBlank();
             }
@@ -158,35 +158,35 @@ class ControlCodecTest {
 
     @Test
     void countsAndLengthsAreCheckedBeforeAnythingIsMade() {
-        int length = ControlCodec.encode(new ExtentsPage(1, 1, List.of(new Extent("n", 0, 1))), message);
+        int length = SessionCodec.encode(new ExtentsPage(1, 1, List.of(new Extent("n", 0, 1))), message);
         message.set(ValueLayout.JAVA_INT_UNALIGNED, 13, Integer.MAX_VALUE);
         assertThatExceptionOfType(ProtocolException.class)
-                .isThrownBy(() -> ControlCodec.decode(message, length))
+                .isThrownBy(() -> SessionCodec.decode(message, length))
                 .withMessageContaining("extents")
                 .withMessageContaining(Integer.toString(Integer.MAX_VALUE));
-        int goodbye = ControlCodec.encode(new Goodbye("x"), message);
+        int goodbye = SessionCodec.encode(new Goodbye("x"), message);
         for (int bytes : new int[] {-1, Integer.MIN_VALUE, Integer.MAX_VALUE, SessionProtocol.TEXT_BYTES_MAX + 1}) {
             message.set(ValueLayout.JAVA_INT_UNALIGNED, 1, bytes);
             assertThatExceptionOfType(ProtocolException.class)
-                    .isThrownBy(() -> ControlCodec.decode(message, goodbye))
+                    .isThrownBy(() -> SessionCodec.decode(message, goodbye))
                     .withMessageContaining(Integer.toString(bytes));
         }
     }
 
     @Test
     void aHelloOfAnotherVersionStillTellsItsVersion() throws ProtocolException {
-        int length = ControlCodec.encode(new Hello(VERSION + 1, "new", "secret"), message);
-        assertThat(ControlCodec.decode(message, length))
+        int length = SessionCodec.encode(new Hello(VERSION + 1, "new", "secret"), message);
+        assertThat(SessionCodec.decode(message, length))
                 .isInstanceOfSatisfying(
                         Hello.class, hello -> assertThat(hello.version()).isEqualTo(VERSION + 1));
     }
 
     @Test
     void whatIsNoLiteClientIsFoundOut() {
-        ControlCodec.encode(new Hello(VERSION, "x", null), message);
+        SessionCodec.encode(new Hello(VERSION, "x", null), message);
         message.set(ValueLayout.JAVA_INT_UNALIGNED, 1, 0x47455420);
         assertThatExceptionOfType(ProtocolException.class)
-                .isThrownBy(() -> ControlCodec.decode(message, 15))
+                .isThrownBy(() -> SessionCodec.decode(message, 15))
                 .withMessageContaining("0x47455420");
     }
 
@@ -199,17 +199,17 @@ class ControlCodecTest {
     void namesOverTheLimitAreRefusedAndTextsAreCut() throws ProtocolException {
         String tooLong = "n".repeat(SessionProtocol.NAME_BYTES_MAX + 1);
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> ControlCodec.encode(new Hello(VERSION, tooLong, null), message))
+                .isThrownBy(() -> SessionCodec.encode(new Hello(VERSION, tooLong, null), message))
                 .withMessageContaining("application")
                 .withMessageContaining("513")
                 .withMessageContaining("512");
         List<String> many = Collections.nCopies(2000, "node");
         assertThatIllegalArgumentException()
                 .isThrownBy(() ->
-                        ControlCodec.encode(new Malloc(1, 1, LmrSpec.of(1).withPlacement(Placement.on(many))), message))
+                        SessionCodec.encode(new Malloc(1, 1, LmrSpec.of(1).withPlacement(Placement.on(many))), message))
                 .withMessageContaining("2000");
-        int length = ControlCodec.encode(new Failed(1, 1, "ü".repeat(5000)), message);
-        assertThat(ControlCodec.decode(message, length))
+        int length = SessionCodec.encode(new Failed(1, 1, "ü".repeat(5000)), message);
+        assertThat(SessionCodec.decode(message, length))
                 .isEqualTo(new Failed(1, 1, "ü".repeat(SessionProtocol.TEXT_BYTES_MAX / 2)));
     }
 
@@ -230,16 +230,16 @@ class ControlCodecTest {
         }
         List<Extent> together = new ArrayList<>();
         while (together.size() < all.size()) {
-            int length = ControlCodec.encode(ControlCodec.extentsPage(1, all, together.size()), message);
-            ExtentsPage page = (ExtentsPage) ControlCodec.decode(message, length);
+            int length = SessionCodec.encode(SessionCodec.extentsPage(1, all, together.size()), message);
+            ExtentsPage page = (ExtentsPage) SessionCodec.decode(message, length);
             assertThat(page.total()).isEqualTo(10_000);
             assertThat(page.extents()).isNotEmpty();
             together.addAll(page.extents());
         }
         assertThat(together).isEqualTo(all);
         for (int from : new int[] {-1, Integer.MIN_VALUE, 10_000, Integer.MAX_VALUE}) {
-            assertThat(ControlCodec.extentsPage(1, all, from)).isNotNull();
-            assertThat(ControlCodec.nodesPage(1, List.of(), from).nodes()).isEmpty();
+            assertThat(SessionCodec.extentsPage(1, all, from)).isNotNull();
+            assertThat(SessionCodec.nodesPage(1, List.of(), from).nodes()).isEmpty();
         }
     }
 }

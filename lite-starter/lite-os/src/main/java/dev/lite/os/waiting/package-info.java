@@ -1,0 +1,5 @@
+/** Deadlines, and the one place where a thread sleeps between two polls of a condition that nobody signals. */
+@NullMarked
+package dev.lite.os.waiting;
+
+import org.jspecify.annotations.NullMarked;
