@@ -1,5 +1,6 @@
 package dev.lite.fabric.rdma;
 
+import dev.lite.fabric.rdma.verbs.Verbs;
 import dev.lite.os.DuplicateDescriptor;
 
 /**

@@ -1,5 +1,7 @@
 package dev.lite.fabric.rdma;
 
+import dev.lite.fabric.rdma.verbs.Completion;
+import dev.lite.fabric.rdma.verbs.Verbs;
 import dev.lite.os.RawMemory;
 import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandles;
@@ -122,7 +124,7 @@ final class Completions {
                 lane.ended();
             } else if (Completion.isSuccess(Completion.status(completion)) && !Completion.hasImmediate(completion)) {
                 var mailbox = lane.mailbox();
-                if (mailbox != null && Completion.count(id) >= Lane.HANDSHAKE_RECEIVES) {
+                if (mailbox != null && Completion.count(id) >= RdmaLane.HANDSHAKE_RECEIVES) {
                     mailbox.arrived(Completion.count(id));
                 }
             }

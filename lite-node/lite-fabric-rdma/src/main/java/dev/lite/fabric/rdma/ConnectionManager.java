@@ -1,7 +1,9 @@
 package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.FabricError;
-import dev.lite.fabric.handshake.HandshakeException;
+import dev.lite.fabric.driver.HandshakeException;
+import dev.lite.fabric.rdma.verbs.Verbs;
+import dev.lite.fabric.rdma.verbs.VerbsException;
 import dev.lite.os.DuplicateDescriptor;
 import dev.lite.os.Epoll;
 import dev.lite.os.EventFd;
@@ -34,7 +36,7 @@ final class ConnectionManager implements AutoCloseable {
     static final class Id {
         private final long handle;
         private final BlockingQueue<Integer> events = new ArrayBlockingQueue<>(EVENTS_MAX);
-        private volatile @Nullable Lane lane;
+        private volatile @Nullable RdmaLane lane;
 
         private Id(long handle) {
             this.handle = handle;
@@ -45,7 +47,7 @@ final class ConnectionManager implements AutoCloseable {
         }
 
         /** Whom its end concerns. */
-        void carry(Lane carried) {
+        void carry(RdmaLane carried) {
             lane = carried;
         }
 

@@ -1,9 +1,11 @@
 package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.FabricError;
-import dev.lite.fabric.handshake.Handshake;
-import dev.lite.fabric.handshake.HandshakeException;
-import dev.lite.fabric.handshake.LaneAssemblies;
+import dev.lite.fabric.driver.HandshakeException;
+import dev.lite.fabric.driver.LaneAssemblies;
+import dev.lite.fabric.driver.LaneHandshake;
+import dev.lite.fabric.rdma.verbs.Verbs;
+import dev.lite.fabric.rdma.verbs.VerbsException;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -45,7 +47,7 @@ final class Connections {
     private final String node;
     private final RdmaOptions options;
     private final InetAddress source;
-    private final Handshake handshake;
+    private final LaneHandshake handshake;
     private final Resources resources;
     private final ConnectionManager manager;
     private final Lanes lanes;
@@ -53,7 +55,7 @@ final class Connections {
     private final Predicate<Event> events;
 
     private final Consumer<RdmaEndpoint> ended;
-    private final LaneAssemblies<Lane> assemblies = new LaneAssemblies<>();
+    private final LaneAssemblies<RdmaLane> assemblies = new LaneAssemblies<>();
     private final Semaphore strangers = new Semaphore(STRANGERS_MAX);
 
     // Guarded by this object, as what follows.
@@ -65,7 +67,7 @@ final class Connections {
             String node,
             RdmaOptions options,
             InetAddress source,
-            Handshake handshake,
+            LaneHandshake handshake,
             Resources resources,
             Lanes lanes,
             Predicate<Event> events,
@@ -93,7 +95,7 @@ final class Connections {
     }
 
     private void connect(RdmaEndpoint endpoint, String address) {
-        var made = new ArrayList<Lane>();
+        var made = new ArrayList<RdmaLane>();
         boolean handed = false;
         try {
             var target = resolve(address);
@@ -113,7 +115,7 @@ final class Connections {
             // Receives first: once the peer has the keys, it may say anything.
             var mailbox = made.getFirst().openMailbox(resources.memory());
             first.send(mailbox.describe().encode(), deadline);
-            var remote = RemoteMemory.decode(first.receive(RemoteMemory.ENCODED_BYTES, deadline), verdict.bytes());
+            var remote = PeerMemory.decode(first.receive(PeerMemory.ENCODED_BYTES, deadline), verdict.bytes());
             handed = true;
             hand(endpoint, link(endpoint, verdict.hello(), remote, made, mailbox, address));
         } catch (RuntimeException e) {
@@ -132,10 +134,10 @@ final class Connections {
         }
     }
 
-    private Lane open(InetSocketAddress target, long deadlineNs) {
+    private RdmaLane open(InetSocketAddress target, long deadlineNs) {
         var verbs = resources.verbs();
         var id = manager.create();
-        Lane lane = null;
+        RdmaLane lane = null;
         try {
             verbs.resolveAddress(id.handle(), source, target, leftMs(deadlineNs));
             id.await(Verbs.ADDRESS_RESOLVED, deadlineNs);
@@ -157,12 +159,12 @@ final class Connections {
     }
 
     /** A lane with its queue pair; the id stays the caller's when this fails. */
-    private Lane make(ConnectionManager.Id id) {
+    private RdmaLane make(ConnectionManager.Id id) {
         int tag = lanes.take();
         LaneMemory memory = null;
         try {
             memory = new LaneMemory(resources.verbs(), resources.domain());
-            var lane = new Lane(
+            var lane = new RdmaLane(
                     resources.verbs(), manager, id, memory, resources.announcements(), tag, options.queueDepth());
             lane.open(resources.domain(), resources.completionQueue());
             lanes.put(lane);
@@ -177,7 +179,7 @@ final class Connections {
     }
 
     /** Gives a lane up that is no endpoint's, once its last words have reached the peer, within bounds. */
-    private void discard(Lane lane) {
+    private void discard(RdmaLane lane) {
         lane.refuse();
         long deadline = System.nanoTime() + LAST_WORDS_NS;
         while (lane.trouble() == null && !lane.isDrained() && System.nanoTime() - deadline < 0) {
@@ -231,7 +233,7 @@ final class Connections {
     }
 
     private void accepted(ConnectionManager.Id id) {
-        Lane lane = null;
+        RdmaLane lane = null;
         boolean handed = false;
         boolean stranger = true;
         try {
@@ -262,14 +264,15 @@ final class Connections {
         }
     }
 
-    private boolean acceptFirst(Lane first, Handshake.Accepted accepted, Handshake.Claim claim, long deadline) {
+    private boolean acceptFirst(
+            RdmaLane first, LaneHandshake.Accepted accepted, LaneHandshake.Claim claim, long deadline) {
         var endpoint = new RdmaEndpoint(true, ended, resources::keepCompletions);
         if (!add(endpoint)) {
             accepted.refuse(limitReached(), deadline);
             throw new HandshakeException(limitReached());
         }
         int count = Math.min(claim.lanes(), options.lanes());
-        LaneAssemblies<Lane>.@Nullable Assembly assembly = null;
+        LaneAssemblies<RdmaLane>.@Nullable Assembly assembly = null;
         boolean handed = false;
         try {
             assembly = assemblies.begin(claim, count, first);
@@ -281,14 +284,14 @@ final class Connections {
                 throw new HandshakeException(String.valueOf(trouble));
             }
             var messages = new LaneMessages(first);
-            var remote = RemoteMemory.decode(messages.receive(RemoteMemory.ENCODED_BYTES, deadline), claim.bytes());
+            var remote = PeerMemory.decode(messages.receive(PeerMemory.ENCODED_BYTES, deadline), claim.bytes());
             var mailbox = first.openMailbox(resources.memory());
             messages.send(mailbox.describe().encode(), deadline);
             handed = true;
             hand(endpoint, link(endpoint, claim.hello(), remote, made, mailbox, "accepted"));
             return true;
         } finally {
-            var others = assembly == null ? List.<Lane>of() : assembly.end();
+            var others = assembly == null ? List.<RdmaLane>of() : assembly.end();
             if (!handed) {
                 others.forEach(this::discard);
                 remove(endpoint);
@@ -296,15 +299,15 @@ final class Connections {
         }
     }
 
-    private Link link(
-            RdmaEndpoint endpoint, byte[] hello, RemoteMemory remote, List<Lane> made, Mailbox mailbox, String peer) {
+    private RdmaLink link(
+            RdmaEndpoint endpoint, byte[] hello, PeerMemory remote, List<RdmaLane> made, Mailbox mailbox, String peer) {
         for (var lane : made) {
             lane.own(endpoint);
         }
-        return new Link(hello, resources.memory(), remote, made.toArray(Lane[]::new), mailbox, peer);
+        return new RdmaLink(hello, resources.memory(), remote, made.toArray(RdmaLane[]::new), mailbox, peer);
     }
 
-    private void hand(RdmaEndpoint endpoint, Link link) {
+    private void hand(RdmaEndpoint endpoint, RdmaLink link) {
         if (!events.test(new Event.Connected(endpoint, link))) {
             for (var lane : link.lanes()) {
                 lane.destroy();

@@ -1,6 +1,8 @@
 package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.rdma.verbs.Completion;
+import dev.lite.fabric.rdma.verbs.VerbsException;
 import java.lang.foreign.Arena;
 import java.util.ArrayDeque;
 import java.util.List;
@@ -34,7 +36,7 @@ final class Delivery {
     private volatile boolean stopped;
 
     /** An arrival on a lane whose endpoint the handler does not know yet. */
-    private record Early(Lane lane, int count, boolean isImmediate, int immediate) {}
+    private record Early(RdmaLane lane, int count, boolean isImmediate, int immediate) {}
 
     /** @param deviceFailed told why, when the device has no completions any more */
     Delivery(
@@ -157,7 +159,7 @@ final class Delivery {
         if (!success) {
             return 0;
         }
-        if (count < Lane.HANDSHAKE_RECEIVES) {
+        if (count < RdmaLane.HANDSHAKE_RECEIVES) {
             lane.heard(count, Completion.byteLength(completion));
             return 0;
         }
@@ -170,7 +172,7 @@ final class Delivery {
         return endpoint == null ? 0 : arrived(lane, endpoint, count, isImmediate, immediate);
     }
 
-    private int sent(Lane lane, @Nullable RdmaEndpoint endpoint, int count, int status) {
+    private int sent(RdmaLane lane, @Nullable RdmaEndpoint endpoint, int count, int status) {
         long context = lane.context(count);
         if (!lane.end(count) || endpoint == null) {
             return 0;
@@ -183,7 +185,7 @@ final class Delivery {
         return 1;
     }
 
-    private int arrived(Lane lane, RdmaEndpoint endpoint, int count, boolean isImmediate, int immediate) {
+    private int arrived(RdmaLane lane, RdmaEndpoint endpoint, int count, boolean isImmediate, int immediate) {
         var mailbox = lane.mailbox();
         if (mailbox == null || !endpoint.isHeard()) {
             return 0;
@@ -202,7 +204,7 @@ final class Delivery {
     }
 
     /** Whether the handler is still to be told of the connection. */
-    private static boolean isEarly(Lane lane) {
+    private static boolean isEarly(RdmaLane lane) {
         var endpoint = lane.owner();
         return endpoint == null || (endpoint.link() == null && endpoint.end() == null);
     }

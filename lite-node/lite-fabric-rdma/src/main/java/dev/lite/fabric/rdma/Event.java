@@ -4,7 +4,7 @@ package dev.lite.fabric.rdma;
 sealed interface Event {
 
     /** All lanes are there. */
-    record Connected(RdmaEndpoint endpoint, Link link) implements Event {}
+    record Connected(RdmaEndpoint endpoint, RdmaLink link) implements Event {}
 
     /** It ended, or was never made. */
     record Ended(RdmaEndpoint endpoint) implements Event {}
@@ -13,5 +13,5 @@ sealed interface Event {
     record TornDown(RdmaEndpoint endpoint) implements Event {}
 
     /** A lane that never was an endpoint's is destroyed. */
-    record Discarded(Lane lane) implements Event {}
+    record Discarded(RdmaLane lane) implements Event {}
 }

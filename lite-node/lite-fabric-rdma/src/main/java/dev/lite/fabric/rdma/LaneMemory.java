@@ -1,6 +1,9 @@
 package dev.lite.fabric.rdma;
 
-import dev.lite.fabric.handshake.Handshake;
+import dev.lite.fabric.driver.LaneHandshake;
+import dev.lite.fabric.rdma.verbs.Verbs;
+import dev.lite.fabric.rdma.verbs.VerbsException;
+import dev.lite.fabric.rdma.verbs.WorkRequest;
 import java.lang.foreign.Arena;
 
 /**
@@ -10,11 +13,11 @@ import java.lang.foreign.Arena;
 final class LaneMemory {
     /** The longest message of a handshake. */
     static final int MESSAGE_BYTES =
-            (Math.max(Handshake.MESSAGE_BYTES_MAX, RemoteMemory.ENCODED_BYTES) + LaneMemory.LINE_BYTES - 1)
+            (Math.max(LaneHandshake.MESSAGE_BYTES_MAX, PeerMemory.ENCODED_BYTES) + LaneMemory.LINE_BYTES - 1)
                     & -LaneMemory.LINE_BYTES;
 
     private static final int LINE_BYTES = 64;
-    private static final int MESSAGES = Lane.HANDSHAKE_RECEIVES;
+    private static final int MESSAGES = RdmaLane.HANDSHAKE_RECEIVES;
     private static final long PAGE_BYTES = 4096;
 
     private static final long REQUEST = 0;

@@ -1,14 +1,14 @@
 package dev.lite.fabric.rdma;
 
-import dev.lite.fabric.handshake.HandshakeException;
-import dev.lite.fabric.handshake.MessageChannel;
+import dev.lite.fabric.driver.HandshakeException;
+import dev.lite.fabric.driver.MessageChannel;
 
 /**
  * The messages of a handshake, each one a send of its lane. What comes in is taken by the poll role.
  *
  * @param lane in its handshake
  */
-record LaneMessages(Lane lane) implements MessageChannel {
+record LaneMessages(RdmaLane lane) implements MessageChannel {
     private static final long LAST_WORDS_NS = 100_000_000;
 
     @Override

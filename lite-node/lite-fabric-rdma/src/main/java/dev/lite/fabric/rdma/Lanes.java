@@ -1,6 +1,7 @@
 package dev.lite.fabric.rdma;
 
-import dev.lite.fabric.handshake.HandshakeException;
+import dev.lite.fabric.driver.HandshakeException;
+import dev.lite.fabric.rdma.verbs.Completion;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -13,9 +14,9 @@ import org.jspecify.annotations.Nullable;
  * tells the two apart nevertheless. Thread-safe; looking up takes no lock.
  */
 final class Lanes {
-    private final AtomicReferenceArray<@Nullable Lane> lanes;
+    private final AtomicReferenceArray<@Nullable RdmaLane> lanes;
     /** The same without gaps. Replaced, never changed. */
-    private volatile Lane[] present = {};
+    private volatile RdmaLane[] present = {};
 
     // Guarded by this object.
     private final int[] generations;
@@ -47,14 +48,14 @@ final class Lanes {
     }
 
     /** Puts the lane where {@link #of} finds it. */
-    synchronized void put(Lane lane) {
+    synchronized void put(RdmaLane lane) {
         lanes.setRelease(Completion.index(lane.tag), lane);
         present = collect();
     }
 
     /** The lane of a tag; null when it is gone. */
     @Nullable
-    Lane of(int tag) {
+    RdmaLane of(int tag) {
         int index = Completion.index(tag);
         var lane = index < lanes.length() ? lanes.getAcquire(index) : null;
         return lane != null && lane.tag == tag ? lane : null;
@@ -68,19 +69,19 @@ final class Lanes {
         present = collect();
     }
 
-    private Lane[] collect() {
-        var all = new ArrayList<Lane>();
+    private RdmaLane[] collect() {
+        var all = new ArrayList<RdmaLane>();
         for (int i = 0; i < lanes.length(); i++) {
             var lane = lanes.getAcquire(i);
             if (lane != null) {
                 all.add(lane);
             }
         }
-        return all.toArray(Lane[]::new);
+        return all.toArray(RdmaLane[]::new);
     }
 
     /** Those there are now. */
-    List<Lane> all() {
+    List<RdmaLane> all() {
         return List.of(present);
     }
 

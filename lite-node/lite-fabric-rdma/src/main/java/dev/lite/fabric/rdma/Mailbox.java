@@ -4,6 +4,8 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.Post;
+import dev.lite.fabric.rdma.verbs.Completion;
+import dev.lite.fabric.rdma.verbs.WorkRequest;
 import dev.lite.os.RawMemory;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -40,7 +42,7 @@ final class Mailbox {
     private static final int FIRST = 16;
     private static final int SECOND = 24;
 
-    private final Lane lane;
+    private final RdmaLane lane;
     private final OwnMemory own;
     private final Credits credits;
 
@@ -70,7 +72,7 @@ final class Mailbox {
     private long creditAddress;
     private int creditKey;
 
-    Mailbox(Lane lane, OwnMemory own) {
+    Mailbox(RdmaLane lane, OwnMemory own) {
         this.lane = lane;
         this.own = own;
         credits = new Credits(IMMEDIATES, lane.memory().credit());
@@ -97,12 +99,12 @@ final class Mailbox {
     }
 
     /** What peers need to reach this node's memory and this mailbox. */
-    RemoteMemory describe() {
+    PeerMemory describe() {
         return own.describe(lane.memory().credit(), lane.memory().creditKey());
     }
 
     /** Where credits are given back; before anything arrives. */
-    void connect(RemoteMemory peer) {
+    void connect(PeerMemory peer) {
         creditAddress = peer.creditAddress();
         creditKey = peer.creditKey();
     }
@@ -153,7 +155,7 @@ final class Mailbox {
     }
 
     private long buffer(int count) {
-        return lane.memory().buffer((count - Lane.HANDSHAKE_RECEIVES) & RECEIVE_MASK);
+        return lane.memory().buffer((count - RdmaLane.HANDSHAKE_RECEIVES) & RECEIVE_MASK);
     }
 
     /** Poll role: an immediate was taken. */
@@ -271,7 +273,7 @@ final class Mailbox {
                 long request = memory.receive(start + i);
                 WorkRequest.receiveAgain(
                         request,
-                        Completion.receiveId(lane.tag, Lane.HANDSHAKE_RECEIVES + from + i),
+                        Completion.receiveId(lane.tag, RdmaLane.HANDSHAKE_RECEIVES + from + i),
                         i + 1 < chain ? memory.receive(start + i + 1) : 0);
             }
             lane.postReceives(lane.memory().receive(start));

@@ -1,6 +1,9 @@
 package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.FabricException;
+import dev.lite.fabric.rdma.verbs.MemoryLock;
+import dev.lite.fabric.rdma.verbs.Verbs;
+import dev.lite.fabric.rdma.verbs.VerbsException;
 import java.lang.foreign.MemorySegment;
 
 /** This node's registered memory. As many registrations as {@link Windows}, whatever lies in them. */
@@ -61,12 +64,12 @@ final class OwnMemory implements AutoCloseable {
     }
 
     /** What peers need, each of them with a credit word of its own. */
-    RemoteMemory describe(long creditAddress, int creditKey) {
+    PeerMemory describe(long creditAddress, int creditKey) {
         int[] keys = new int[regions.length];
         for (int i = 0; i < keys.length; i++) {
             keys[i] = regions[i].remoteKey();
         }
-        return new RemoteMemory(address, bytes, windows, keys, creditAddress, creditKey);
+        return new PeerMemory(address, bytes, windows, keys, creditAddress, creditKey);
     }
 
     /** Whether an aligned 64-bit word lies in it. */
@@ -90,7 +93,7 @@ final class OwnMemory implements AutoCloseable {
     }
 
     /** How much of a transfer lies in one window of this memory and in one of the peer's, in bytes. */
-    long piece(RemoteMemory peer, long offset, long local, long length) {
+    long piece(PeerMemory peer, long offset, long local, long length) {
         return pieceOf(windows, local - address, peer.windows(), offset, length);
     }
 

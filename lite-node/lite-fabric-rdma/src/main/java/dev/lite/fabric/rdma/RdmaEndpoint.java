@@ -4,6 +4,7 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.Post;
+import dev.lite.fabric.rdma.verbs.WorkRequest;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -39,7 +40,7 @@ final class RdmaEndpoint implements FabricEndpoint {
     private final Runnable lookForEnds;
 
     private final AtomicReference<@Nullable End> end = new AtomicReference<>();
-    private volatile @Nullable Link link;
+    private volatile @Nullable RdmaLink link;
     private volatile @Nullable Object attachment;
     private volatile boolean closedHere;
 
@@ -147,7 +148,7 @@ final class RdmaEndpoint implements FabricEndpoint {
         return current.mailbox().ask(kind, offset, first, second, result, context);
     }
 
-    private static Lane lane(Link link, long length) {
+    private static RdmaLane lane(RdmaLink link, long length) {
         var lanes = link.lanes();
         if (length <= LARGE_BYTES || lanes.length == 1) {
             return lanes[0];
@@ -182,7 +183,7 @@ final class RdmaEndpoint implements FabricEndpoint {
      * Refuses posts, then waits, bounded, until the peer's device acknowledged what is under way: so nothing is left that could still change
      * the peer's memory. What has no end by then is stopped here.
      */
-    void cut(Link current, long deadlineNs) {
+    void cut(RdmaLink current, long deadlineNs) {
         boolean broken = false;
         for (var lane : current.lanes()) {
             lane.refuse();
@@ -197,7 +198,7 @@ final class RdmaEndpoint implements FabricEndpoint {
         }
     }
 
-    private static boolean isDrained(Link link) {
+    private static boolean isDrained(RdmaLink link) {
         for (var lane : link.lanes()) {
             if (!lane.isDrained()) {
                 return false;
@@ -230,7 +231,7 @@ final class RdmaEndpoint implements FabricEndpoint {
     }
 
     /** Poll role: takes the link; whether the handler is to be told. */
-    boolean connected(Link connected) {
+    boolean connected(RdmaLink connected) {
         connected.mailbox().connect(connected.remote());
         link = connected;
         announced = !closedHere;
@@ -243,7 +244,7 @@ final class RdmaEndpoint implements FabricEndpoint {
 
     /** The link; null before it is connected. */
     @Nullable
-    Link link() {
+    RdmaLink link() {
         return link;
     }
 

@@ -8,8 +8,12 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricException;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
-import dev.lite.fabric.handshake.Handshake;
-import dev.lite.fabric.waiting.Waiting;
+import dev.lite.fabric.driver.LaneHandshake;
+import dev.lite.fabric.driver.Waiting;
+import dev.lite.fabric.rdma.verbs.Device;
+import dev.lite.fabric.rdma.verbs.MemoryLock;
+import dev.lite.fabric.rdma.verbs.Verbs;
+import dev.lite.fabric.rdma.verbs.VerbsException;
 import dev.lite.os.OsException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -74,7 +78,7 @@ final class RdmaFabric implements Fabric {
 
     /** What waits until no completion of it can come any more: the queue was seen empty, or as many passed as it holds. */
     private record Gone(
-            @Nullable RdmaEndpoint endpoint, @Nullable Lane lane, long since) {}
+            @Nullable RdmaEndpoint endpoint, @Nullable RdmaLane lane, long since) {}
 
     RdmaFabric(FabricConfig config, RdmaOptions options, FabricHandler handler) {
         this(config, options, handler, PROTOCOL);
@@ -137,7 +141,7 @@ final class RdmaFabric implements Fabric {
                 lanes,
                 this::requested);
         try {
-            var handshake = new Handshake(
+            var handshake = new LaneHandshake(
                     protocol, RdmaOptions.LANES_MAX, options.secret(), config.hello(), segment.byteSize());
             resources = opened;
             delivery = new Delivery(opened.completions(), opened.announcements(), lanes, handler, this::deviceFailed);
@@ -235,7 +239,7 @@ final class RdmaFabric implements Fabric {
         return 0;
     }
 
-    private int connected(RdmaEndpoint endpoint, Link link) {
+    private int connected(RdmaEndpoint endpoint, RdmaLink link) {
         if (endpoint.isEnding()) {
             // Closed here, or broken, while the handshake was still under way.
             execute(() -> {

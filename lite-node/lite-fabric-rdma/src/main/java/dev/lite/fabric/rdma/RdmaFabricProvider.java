@@ -5,6 +5,9 @@ import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricException;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.fabric.rdma.verbs.Device;
+import dev.lite.fabric.rdma.verbs.MemoryLock;
+import dev.lite.fabric.rdma.verbs.NativeLibrary;
 import dev.lite.os.Linux;
 import java.util.Optional;
 

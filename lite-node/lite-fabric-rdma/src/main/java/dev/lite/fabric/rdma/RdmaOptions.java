@@ -130,9 +130,9 @@ public record RdmaOptions(
      * what each first lane may hear.
      */
     int completionEntries() {
-        int perLane = queueDepth + Lane.HANDSHAKE_RECEIVES;
+        int perLane = queueDepth + RdmaLane.HANDSHAKE_RECEIVES;
         int perConnection = lanes * perLane + Mailbox.RECEIVES;
-        return connectionsMax * perConnection + Connections.STRANGERS_MAX * 2 * Lane.HANDSHAKE_RECEIVES;
+        return connectionsMax * perConnection + Connections.STRANGERS_MAX * 2 * RdmaLane.HANDSHAKE_RECEIVES;
     }
 
     @Override

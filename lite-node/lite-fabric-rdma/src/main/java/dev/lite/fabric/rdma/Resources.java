@@ -1,6 +1,9 @@
 package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.FabricException;
+import dev.lite.fabric.rdma.verbs.MemoryLock;
+import dev.lite.fabric.rdma.verbs.Verbs;
+import dev.lite.fabric.rdma.verbs.VerbsException;
 import dev.lite.os.OsException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;

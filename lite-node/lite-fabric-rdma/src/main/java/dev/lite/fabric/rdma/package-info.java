@@ -25,7 +25,7 @@
  * of this node's own is under way it is asked for messages of peers only, so that who polls for the end of its own write makes no system
  * call for it; see {@link dev.lite.fabric.rdma.Announcements}.
  *
- * <p><b>Trust.</b> See {@link dev.lite.fabric.handshake.Handshake} and {@link dev.lite.fabric.rdma.Connections}. The keys of the registered memory go over the
+ * <p><b>Trust.</b> See {@link dev.lite.fabric.driver.LaneHandshake} and {@link dev.lite.fabric.rdma.Connections}. The keys of the registered memory go over the
  * connection after both sides proved to know the secret. As with TCP without TLS, the beginning of a connection is
  * authenticated, not every byte: who can put frames into the network can put them into a connection. RDMA has no more to
  * offer; keep strangers off the network.

@@ -3,6 +3,8 @@ package dev.lite.fabric.rdma;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import dev.lite.fabric.rdma.verbs.Device;
+import dev.lite.fabric.rdma.verbs.MemoryLock;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;

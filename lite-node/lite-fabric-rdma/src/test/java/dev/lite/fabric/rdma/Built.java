@@ -3,6 +3,7 @@ package dev.lite.fabric.rdma;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.lite.fabric.rdma.verbs.NativeLibrary;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URISyntaxException;

@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.lite.fabric.FabricError;
-import dev.lite.fabric.handshake.HandshakeException;
+import dev.lite.fabric.driver.HandshakeException;
+import dev.lite.fabric.rdma.verbs.Completion;
+import dev.lite.fabric.rdma.verbs.WorkRequest;
 import dev.lite.os.RawMemory;
 import java.lang.foreign.Arena;
 import org.junit.jupiter.api.Test;
@@ -108,12 +110,12 @@ class CodecTest {
 
     @Test
     void keysComeBackAsTheyWereSaid() {
-        var memory = new RemoteMemory(0x7F00_0000_0000L, LARGE.bytes() + 1, LARGE, new int[] {1, -2}, 0x1000, 3);
+        var memory = new PeerMemory(0x7F00_0000_0000L, LARGE.bytes() + 1, LARGE, new int[] {1, -2}, 0x1000, 3);
 
         byte[] message = memory.encode();
-        var decoded = RemoteMemory.decode(message, memory.bytes());
+        var decoded = PeerMemory.decode(message, memory.bytes());
 
-        assertThat(message).hasSize(RemoteMemory.ENCODED_BYTES);
+        assertThat(message).hasSize(PeerMemory.ENCODED_BYTES);
         assertThat(decoded.address()).isEqualTo(memory.address());
         assertThat(decoded.windows()).isEqualTo(LARGE);
         assertThat(decoded.keys()).containsExactly(1, -2);
@@ -125,18 +127,18 @@ class CodecTest {
 
     @Test
     void keysOfAnotherMemoryThanWasClaimedAreRefused() {
-        byte[] message = new RemoteMemory(0, 4096, LARGE, new int[] {1}, 0, 0).encode();
+        byte[] message = new PeerMemory(0, 4096, LARGE, new int[] {1}, 0, 0).encode();
 
         assertThatExceptionOfType(HandshakeException.class)
-                .isThrownBy(() -> RemoteMemory.decode(message, LARGE.bytes() + 1))
+                .isThrownBy(() -> PeerMemory.decode(message, LARGE.bytes() + 1))
                 .withMessageContaining("4096")
                 .withMessageContaining("said were 1073741825 bytes");
-        byte[] twoKeys = new RemoteMemory(0, 4096, SMALL, new int[] {1, 2}, 0, 0).encode();
+        byte[] twoKeys = new PeerMemory(0, 4096, SMALL, new int[] {1, 2}, 0, 0).encode();
         assertThatExceptionOfType(HandshakeException.class)
-                .isThrownBy(() -> RemoteMemory.decode(twoKeys, 4096))
+                .isThrownBy(() -> PeerMemory.decode(twoKeys, 4096))
                 .withMessage("it names 2 windows for 4096 bytes of memory; they are 1, and at most 1024");
         assertThatExceptionOfType(HandshakeException.class)
-                .isThrownBy(() -> RemoteMemory.decode(new byte[RemoteMemory.ENCODED_BYTES], 0));
+                .isThrownBy(() -> PeerMemory.decode(new byte[PeerMemory.ENCODED_BYTES], 0));
     }
 
     @Test

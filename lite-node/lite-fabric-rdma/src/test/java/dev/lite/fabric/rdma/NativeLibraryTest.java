@@ -8,6 +8,7 @@ import com.ibm.disni.verbs.impl.NatIbvRecvWR;
 import com.ibm.disni.verbs.impl.NatIbvSendWR;
 import com.ibm.disni.verbs.impl.NatIbvSge;
 import com.ibm.disni.verbs.impl.NativeDispatcher;
+import dev.lite.fabric.rdma.verbs.NativeLibrary;
 import java.io.IOException;
 import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;

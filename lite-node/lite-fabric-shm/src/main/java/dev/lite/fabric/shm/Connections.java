@@ -26,7 +26,7 @@ final class Connections implements AutoCloseable {
 
     private final String node;
     private final int connectionsMax;
-    private final Handshake handshake;
+    private final ShmHandshake handshake;
     /** Takes an event; false when the fabric is closed, and the event then stays the caller's. */
     private final Predicate<Event> events;
 
@@ -39,7 +39,7 @@ final class Connections implements AutoCloseable {
     private boolean closed;
 
     Connections(
-            String node, ShmOptions options, Handshake handshake, UnixServerSocket server, Predicate<Event> events) {
+            String node, ShmOptions options, ShmHandshake handshake, UnixServerSocket server, Predicate<Event> events) {
         this.node = node;
         this.connectionsMax = options.connectionsMax();
         this.handshake = handshake;
@@ -119,7 +119,7 @@ final class Connections implements AutoCloseable {
     }
 
     /** Tells of the new connection, and then waits for its end. */
-    private void watch(ShmEndpoint endpoint, Link link, UnixSocket socket, String address) {
+    private void watch(ShmEndpoint endpoint, ShmLink link, UnixSocket socket, String address) {
         int pid;
         try {
             pid = socket.peerCredentials().pid();
@@ -137,7 +137,7 @@ final class Connections implements AutoCloseable {
 
     private static String awaitEnd(UnixSocket socket, String peer) {
         try (var arena = Arena.ofConfined()) {
-            var received = socket.receive(arena.allocate(Handshake.HEADER_BYTES));
+            var received = socket.receive(arena.allocate(ShmHandshake.HEADER_BYTES));
             received.closeDescriptors();
             return received.isEnd()
                     ? peer + " closed the connection or ended"

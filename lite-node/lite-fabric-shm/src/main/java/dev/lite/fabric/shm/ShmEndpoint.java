@@ -22,7 +22,7 @@ final class ShmEndpoint implements FabricEndpoint {
     /** Told the reason, once. */
     private final BiConsumer<ShmEndpoint, String> ended;
 
-    private volatile @Nullable Link link;
+    private volatile @Nullable ShmLink link;
     private volatile @Nullable Object attachment;
     private volatile boolean closedHere;
 
@@ -134,7 +134,7 @@ final class ShmEndpoint implements FabricEndpoint {
         }
     }
 
-    private static boolean placeShort(Link link, long remoteOffset, long localAddress, long length, int immediate) {
+    private static boolean placeShort(ShmLink link, long remoteOffset, long localAddress, long length, int immediate) {
         SendRing ring = link.send();
         long position = ring.tryTake();
         if (position == SendRing.NONE) {
@@ -149,7 +149,7 @@ final class ShmEndpoint implements FabricEndpoint {
         return true;
     }
 
-    private static boolean placeLong(Link link, long remoteOffset, long localAddress, long length, int immediate) {
+    private static boolean placeLong(ShmLink link, long remoteOffset, long localAddress, long length, int immediate) {
         SendRing ring = link.send();
         if (!ring.tryHold()) {
             return false;
@@ -263,7 +263,7 @@ final class ShmEndpoint implements FabricEndpoint {
 
     /** What it consists of once connected. */
     @Nullable
-    Link link() {
+    ShmLink link() {
         return link;
     }
 
@@ -273,7 +273,7 @@ final class ShmEndpoint implements FabricEndpoint {
     }
 
     /** Poll role: takes the link; whether the handler is to be told. */
-    boolean connected(Link connected) {
+    boolean connected(ShmLink connected) {
         link = connected;
         // Refused when the peer is gone already; what it sent before that still counts.
         boolean unused = gate.open();

@@ -43,7 +43,7 @@ final class ShmFabric implements Fabric {
 
     private volatile boolean closed;
     private volatile @Nullable Connections connections;
-    private @Nullable Handshake handshake;
+    private @Nullable ShmHandshake handshake;
 
     /** Poll role: the connected endpoints; replaced, never changed, so that a handler may close what is being polled. */
     private ShmEndpoint[] active = NONE;
@@ -96,7 +96,7 @@ final class ShmFabric implements Fabric {
             throw new FabricException(
                     "node %s cannot listen for peers: %s".formatted(config.node(), e.getMessage()), e);
         }
-        var offered = new Handshake(memory, config.hello(), doorbell, peers, options);
+        var offered = new ShmHandshake(memory, config.hello(), doorbell, peers, options);
         handshake = offered;
         var started = new Connections(config.node(), options, offered, server, this::offer);
         connections = started;

@@ -1,8 +1,8 @@
 package dev.lite.fabric.tcp;
 
 import dev.lite.fabric.FabricError;
-import dev.lite.fabric.handshake.Handshake;
-import dev.lite.fabric.handshake.LaneAssemblies;
+import dev.lite.fabric.driver.LaneAssemblies;
+import dev.lite.fabric.driver.LaneHandshake;
 import dev.lite.os.Epoll;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
@@ -45,7 +45,7 @@ final class Connections implements AutoCloseable {
     private final String node;
     private final TcpOptions options;
     private final @Nullable SSLContext tls;
-    private final Handshake handshake;
+    private final LaneHandshake handshake;
     private final Memory memory;
     private final Epoll sockets;
     /** Takes an event; false when the fabric is closed, and the event then stays the caller's. */
@@ -81,7 +81,7 @@ final class Connections implements AutoCloseable {
             String node,
             TcpOptions options,
             @Nullable SSLContext tls,
-            Handshake handshake,
+            LaneHandshake handshake,
             Memory memory,
             Epoll sockets,
             Predicate<Event> events,
@@ -139,7 +139,7 @@ final class Connections implements AutoCloseable {
                 var unused =
                         handshake.connect(made[count - 1].messages(), count - 1, verdict.lanes(), high, low, deadline);
             }
-            Handshake.awaitReady(made[0].messages(), deadline);
+            LaneHandshake.awaitReady(made[0].messages(), deadline);
             var link = link(
                     endpoint,
                     verdict.hello(),
@@ -291,7 +291,7 @@ final class Connections implements AutoCloseable {
     }
 
     private boolean acceptFirst(
-            Made first, Handshake.Accepted accepted, Handshake.Claim claim, String peer, long deadline) {
+            Made first, LaneHandshake.Accepted accepted, LaneHandshake.Claim claim, String peer, long deadline) {
         var endpoint = new TcpEndpoint(true, ended);
         if (!add(endpoint)) {
             accepted.refuse(limitReached(), deadline);
@@ -307,7 +307,7 @@ final class Connections implements AutoCloseable {
             if (made == null) {
                 throw new WireException("it was given up");
             }
-            Handshake.sayReady(first.messages(), deadline);
+            LaneHandshake.sayReady(first.messages(), deadline);
             var link = link(endpoint, claim.hello(), claim.bytes(), made, peer);
             handed = true;
             hand(endpoint, link);
@@ -322,21 +322,21 @@ final class Connections implements AutoCloseable {
         }
     }
 
-    private Link link(TcpEndpoint endpoint, byte[] hello, long bytes, List<Made> made, String peer) {
-        var lanes = new Lane[made.size()];
+    private TcpLink link(TcpEndpoint endpoint, byte[] hello, long bytes, List<Made> made, String peer) {
+        var lanes = new TcpLane[made.size()];
         for (int i = 0; i < lanes.length; i++) {
             var lane = made.get(i);
-            lanes[i] = new Lane(
+            lanes[i] = new TcpLane(
                     lane.wire(),
                     lane.socket(),
                     memory,
                     sockets,
                     reason -> endpoint.lost("peer %s: %s".formatted(peer, reason), FabricError.FLUSHED));
         }
-        return new Link(hello, new Memory(0, bytes), lanes, peer);
+        return new TcpLink(hello, new Memory(0, bytes), lanes, peer);
     }
 
-    private void hand(TcpEndpoint endpoint, Link link) {
+    private void hand(TcpEndpoint endpoint, TcpLink link) {
         if (!events.test(new Event.Connected(endpoint, link))) {
             for (var lane : link.lanes()) {
                 lane.cut();

@@ -5,7 +5,7 @@ sealed interface Event {
     TcpEndpoint endpoint();
 
     /** All lanes are there. */
-    record Connected(TcpEndpoint endpoint, Link link) implements Event {}
+    record Connected(TcpEndpoint endpoint, TcpLink link) implements Event {}
 
     /** It ended, or was never made. */
     record Ended(TcpEndpoint endpoint) implements Event {}

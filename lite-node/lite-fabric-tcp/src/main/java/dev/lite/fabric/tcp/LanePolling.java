@@ -38,7 +38,7 @@ final class LanePolling {
     private Watched[] watched = {};
 
     /** The same lanes. Written by the poll role. */
-    private volatile Lane[] lanes = {};
+    private volatile TcpLane[] lanes = {};
 
     /** By key. */
     private final List<@Nullable Watched> byKey = new ArrayList<>();
@@ -55,7 +55,7 @@ final class LanePolling {
     private long ridingSinceNs;
 
     /** A lane and whose it is. */
-    private record Watched(TcpEndpoint endpoint, Lane lane, String peer) {}
+    private record Watched(TcpEndpoint endpoint, TcpLane lane, String peer) {}
 
     /** @param sockets stays the caller's; every lane is watched there */
     LanePolling(FabricHandler handler, Epoll sockets, int peerTimeoutMs) {
@@ -65,7 +65,7 @@ final class LanePolling {
     }
 
     /** Begins to poll the lanes of an endpoint. */
-    void watch(TcpEndpoint endpoint, Link link) {
+    void watch(TcpEndpoint endpoint, TcpLink link) {
         var added = link.lanes();
         var now = Arrays.copyOf(watched, watched.length + added.length);
         for (int i = 0; i < added.length; i++) {
@@ -85,8 +85,8 @@ final class LanePolling {
         lanes = lanes(now);
     }
 
-    private static Lane[] lanes(Watched[] watched) {
-        return Arrays.stream(watched).map(Watched::lane).toArray(Lane[]::new);
+    private static TcpLane[] lanes(Watched[] watched) {
+        return Arrays.stream(watched).map(Watched::lane).toArray(TcpLane[]::new);
     }
 
     /** Ends that. */
@@ -136,7 +136,7 @@ final class LanePolling {
     }
 
     /** Every lane that is polled; not to be changed. Any thread. */
-    Lane[] all() {
+    TcpLane[] all() {
         return lanes;
     }
 

@@ -35,7 +35,7 @@ final class LateAcknowledgements {
     }
 
     /** Acknowledges what was owed at the look before, too, and no frame said since. The thread that stands by. */
-    void look(Lane[] lanes, long nowNs) {
+    void look(TcpLane[] lanes, long nowNs) {
         if (!watched || nowNs - lastLookNs < EVERY_NS) {
             return;
         }
@@ -50,7 +50,7 @@ final class LateAcknowledgements {
         }
     }
 
-    private static boolean acknowledge(Lane[] lanes) {
+    private static boolean acknowledge(TcpLane[] lanes) {
         boolean some = false;
         for (var lane : lanes) {
             if (lane.outbound.owesAcknowledgement()) {
@@ -65,7 +65,7 @@ final class LateAcknowledgements {
         return some;
     }
 
-    private static boolean owes(Lane[] lanes) {
+    private static boolean owes(TcpLane[] lanes) {
         for (var lane : lanes) {
             if (lane.outbound.owesAcknowledgement()) {
                 return true;

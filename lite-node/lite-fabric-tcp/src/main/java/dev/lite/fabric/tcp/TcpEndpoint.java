@@ -33,7 +33,7 @@ final class TcpEndpoint implements FabricEndpoint {
     private final Consumer<TcpEndpoint> ended;
 
     private final AtomicReference<@Nullable End> end = new AtomicReference<>();
-    private volatile @Nullable Link link;
+    private volatile @Nullable TcpLink link;
     private volatile @Nullable Object attachment;
     private volatile boolean closedHere;
 
@@ -128,7 +128,7 @@ final class TcpEndpoint implements FabricEndpoint {
                 Frame.COMPARE_AND_SWAP, remoteOffset, resultAddress, 0, 0, expected, value, context);
     }
 
-    private static Lane lane(Link link, long length) {
+    private static TcpLane lane(TcpLink link, long length) {
         var lanes = link.lanes();
         if (length <= LARGE_BYTES || lanes.length == 1) {
             return lanes[0];
@@ -170,7 +170,7 @@ final class TcpEndpoint implements FabricEndpoint {
      * Cuts the lanes. When something that changes the peer's memory is under way, it may lie in a socket of the peer: then this
      * waits, bounded, until the peer answers the end of the lanes by its own end, which it does when it is through.
      */
-    private static void cut(Link link) {
+    private static void cut(TcpLink link) {
         boolean changes = false;
         for (var lane : link.lanes()) {
             lane.cut();
@@ -189,7 +189,7 @@ final class TcpEndpoint implements FabricEndpoint {
     }
 
     /** The link, which is not released before {@link #letGo}; null when there is none, or it is released. */
-    private synchronized @Nullable Link hold() {
+    private synchronized @Nullable TcpLink hold() {
         if (finished || link == null) {
             return null;
         }
@@ -221,7 +221,7 @@ final class TcpEndpoint implements FabricEndpoint {
     }
 
     /** Poll role: takes the link; whether the handler is to be told. */
-    boolean connected(Link connected) {
+    boolean connected(TcpLink connected) {
         synchronized (this) {
             link = connected;
         }
@@ -231,7 +231,7 @@ final class TcpEndpoint implements FabricEndpoint {
 
     /** The link; null before it is connected. */
     @Nullable
-    Link link() {
+    TcpLink link() {
         return link;
     }
 
@@ -242,7 +242,7 @@ final class TcpEndpoint implements FabricEndpoint {
 
     /** Poll role: releases everything; whether the handler is to be told of the end. */
     boolean finish() {
-        Link current;
+        TcpLink current;
         synchronized (this) {
             if (finished) {
                 return false;

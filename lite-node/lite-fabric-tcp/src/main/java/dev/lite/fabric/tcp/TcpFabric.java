@@ -8,8 +8,8 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricException;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
-import dev.lite.fabric.handshake.Handshake;
-import dev.lite.fabric.waiting.Waiting;
+import dev.lite.fabric.driver.LaneHandshake;
+import dev.lite.fabric.driver.Waiting;
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
 import java.util.ArrayDeque;
@@ -106,7 +106,8 @@ final class TcpFabric implements Fabric {
             throw new IllegalStateException("memory is registered once, with an open fabric");
         }
         var own = new Memory(memory.segment().address(), memory.segment().byteSize());
-        var handshake = new Handshake(PROTOCOL, TcpOptions.LANES_MAX, options.secret(), config.hello(), own.bytes());
+        var handshake =
+                new LaneHandshake(PROTOCOL, TcpOptions.LANES_MAX, options.secret(), config.hello(), own.bytes());
         Connections started;
         try {
             started = new Connections(
@@ -199,7 +200,7 @@ final class TcpFabric implements Fabric {
         }
     }
 
-    private static void release(Link link) {
+    private static void release(TcpLink link) {
         for (var lane : link.lanes()) {
             lane.cut();
             lane.release();

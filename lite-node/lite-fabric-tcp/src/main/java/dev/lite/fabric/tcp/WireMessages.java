@@ -2,8 +2,8 @@ package dev.lite.fabric.tcp;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
-import dev.lite.fabric.handshake.HandshakeException;
-import dev.lite.fabric.handshake.MessageChannel;
+import dev.lite.fabric.driver.HandshakeException;
+import dev.lite.fabric.driver.MessageChannel;
 import java.lang.foreign.Arena;
 
 /**

@@ -15,7 +15,7 @@
  * by the caller 8.4 µs, the system's calls 8.2 µs, Netty 4.2.17 with its event loop 31 µs (epoll) and 84 µs (NIO), at best
  * 20 µs with a busy loop or 2,000 looks. The hop to the event loop and back costs more than the whole round trip.
  *
- * <p><b>Trust.</b> See {@link dev.lite.fabric.handshake.Handshake}. After it, frames are checked before anything is allocated or
+ * <p><b>Trust.</b> See {@link dev.lite.fabric.driver.LaneHandshake}. After it, frames are checked before anything is allocated or
  * touched, and one that makes no sense ends its connection with a reason.
  */
 @NullMarked

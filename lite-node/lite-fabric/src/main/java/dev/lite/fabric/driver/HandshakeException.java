@@ -1,4 +1,4 @@
-package dev.lite.fabric.handshake;
+package dev.lite.fabric.driver;
 
 /** A peer's words make no sense, it is not to be trusted, or it is too slow. The message is for people, and holds no secret. */
 public final class HandshakeException extends RuntimeException {

@@ -1,4 +1,4 @@
-package dev.lite.fabric.rdma;
+package dev.lite.fabric.rdma.verbs;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Optional;
 
 /** How much memory this process may pin: registered memory must not be moved or swapped out. */
-final class MemoryLock {
+public final class MemoryLock {
     /** Less than this does not even suffice for queues. */
     private static final long BYTES_MIN = 1 << 20;
 
@@ -19,16 +19,16 @@ final class MemoryLock {
     private MemoryLock() {}
 
     /** Why this process may not pin what any RDMA needs, in words. */
-    static Optional<String> tooLow() {
+    public static Optional<String> tooLow() {
         return missing(BYTES_MIN);
     }
 
     /** Why this process may not pin so many bytes, in words that say what to do. */
-    static Optional<String> missing(long bytes) {
+    public static Optional<String> missing(long bytes) {
         return missing(bytes, lines("/proc/self/limits"), lines("/proc/self/status"));
     }
 
-    static Optional<String> missing(long bytes, List<String> limits, List<String> status) {
+    public static Optional<String> missing(long bytes, List<String> limits, List<String> status) {
         if (isPrivileged(status)) {
             return Optional.empty();
         }
@@ -42,7 +42,7 @@ final class MemoryLock {
     }
 
     /** The limit in words, for messages. */
-    static String describe() {
+    public static String describe() {
         long limit = limit(lines("/proc/self/limits"));
         return limit < 0
                 ? "the limit of locked memory is not the cause"

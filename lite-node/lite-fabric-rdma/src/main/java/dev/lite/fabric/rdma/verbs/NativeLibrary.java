@@ -1,4 +1,4 @@
-package dev.lite.fabric.rdma;
+package dev.lite.fabric.rdma.verbs;
 
 import com.ibm.disni.verbs.impl.NativeDispatcher;
 import dev.lite.os.SharedObject;
@@ -22,14 +22,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Threads.</b> Any; the first that asks loads, once per process, and the others wait for it.
  */
-final class NativeLibrary {
+public final class NativeLibrary {
     /** What the dynamic loader names when a package is missing, and what Debian and its kin call the packages. */
     private static final String PACKAGES = "libibverbs1 librdmacm1 ibverbs-providers";
 
     private NativeLibrary() {}
 
     /** Why DiSNI cannot be used here, in words; empty when it can. */
-    static Optional<String> problem() {
+    public static Optional<String> problem() {
         return Optional.ofNullable(Loaded.PROBLEM);
     }
 
@@ -39,7 +39,7 @@ final class NativeLibrary {
      *
      * @throws UnsupportedOperationException with the words of {@link #problem} when it cannot be used here
      */
-    static NativeDispatcher dispatcher() {
+    public static NativeDispatcher dispatcher() {
         var dispatcher = Loaded.DISPATCHER;
         if (dispatcher == null) {
             throw new UnsupportedOperationException(Loaded.PROBLEM);
@@ -48,7 +48,7 @@ final class NativeLibrary {
     }
 
     /** Where the jar has the library for an architecture, as {@code os.arch} names it. */
-    static String resource(String architecture) {
+    public static String resource(String architecture) {
         return "/native/linux-%s/libdisni.so".formatted(architecture);
     }
 
@@ -57,7 +57,7 @@ final class NativeLibrary {
      *
      * @throws UnsatisfiedLinkError in words for whoever operates this: what is missing, and how to get it
      */
-    static void load(String architecture) {
+    public static void load(String architecture) {
         var resource = resource(architecture);
         try (var library = NativeLibrary.class.getResourceAsStream(resource)) {
             if (library == null) {
@@ -85,7 +85,7 @@ final class NativeLibrary {
     }
 
     /** Loads the library of a file; the file is not needed afterwards. */
-    static void open(Path file) {
+    public static void open(Path file) {
         try {
             SharedObject.loadGlobally(file);
         } catch (UnsatisfiedLinkError e) {
@@ -94,7 +94,7 @@ final class NativeLibrary {
     }
 
     /** The loader's words, and what to do about them when that is known. */
-    static String explain(String words) {
+    public static String explain(String words) {
         if (words.contains("libibverbs") || words.contains("librdmacm")) {
             return "RDMA needs the libraries libibverbs.so.1 and librdmacm.so.1 of rdma-core (on Debian or Ubuntu: apt-get install %s): %s"
                     .formatted(PACKAGES, words);

@@ -1,4 +1,4 @@
-package dev.lite.fabric.rdma;
+package dev.lite.fabric.rdma.verbs;
 
 import com.ibm.disni.verbs.impl.NativeDispatcher;
 import dev.lite.os.RawMemory;
@@ -15,15 +15,15 @@ import java.nio.ByteOrder;
  * classes above it are passed by: they make garbage for every call, keep every connection for ever, and speak of the wrong queue
  * pair when a request fails. Thread-safe as far as the verbs are; nothing is allocated where nothing goes wrong.
  */
-final class Verbs {
+public final class Verbs {
     // enum rdma_cm_event_type
-    static final int ADDRESS_RESOLVED = 0;
-    static final int ROUTE_RESOLVED = 2;
-    static final int CONNECT_REQUEST = 4;
-    static final int ESTABLISHED = 9;
-    static final int DISCONNECTED = 10;
-    static final int DEVICE_REMOVAL = 11;
-    static final int TIME_WAIT_EXIT = 15;
+    public static final int ADDRESS_RESOLVED = 0;
+    public static final int ROUTE_RESOLVED = 2;
+    public static final int CONNECT_REQUEST = 4;
+    public static final int ESTABLISHED = 9;
+    public static final int DISCONNECTED = 10;
+    public static final int DEVICE_REMOVAL = 11;
+    public static final int TIME_WAIT_EXIT = 15;
 
     private static final String[] EVENTS = {
         "address resolved",
@@ -62,7 +62,7 @@ final class Verbs {
     private final NativeDispatcher calls;
 
     /** A registration: what the device calls it, and the keys. */
-    record Region(long handle, int localKey, int remoteKey) {}
+    public record Region(long handle, int localKey, int remoteKey) {}
 
     private Verbs(NativeDispatcher calls) {
         this.calls = calls;
@@ -73,12 +73,12 @@ final class Verbs {
      *
      * @throws RuntimeException with the reason of {@link NativeLibrary#problem} in words
      */
-    static Verbs load() {
+    public static Verbs load() {
         return new Verbs(NativeLibrary.dispatcher());
     }
 
     /** What a connection manager's event means, in words. */
-    static String describe(int event) {
+    public static String describe(int event) {
         return event >= 0 && event < EVENTS.length ? EVENTS[event] : "event " + event;
     }
 
@@ -95,7 +95,7 @@ final class Verbs {
 
     // The connection manager.
 
-    long createEventChannel() {
+    public long createEventChannel() {
         try {
             return require("rdma_create_event_channel", calls._createEventChannel());
         } catch (IOException e) {
@@ -104,15 +104,15 @@ final class Verbs {
     }
 
     /** The descriptor of an event channel; the channel's own. */
-    static int eventChannelDescriptor(long channel) {
+    public static int eventChannelDescriptor(long channel) {
         return RawMemory.getInt(channel);
     }
 
-    void destroyEventChannel(long channel) {
+    public void destroyEventChannel(long channel) {
         calls._destroyEventChannel(channel);
     }
 
-    long createId(long channel) {
+    public long createId(long channel) {
         try {
             return require("rdma_create_id", calls._createId(channel, PORT_SPACE_TCP));
         } catch (IOException e) {
@@ -121,11 +121,11 @@ final class Verbs {
     }
 
     /** Neither id may have a queue pair any more. */
-    void destroyId(long id) {
+    public void destroyId(long id) {
         calls._destroyCmId(id);
     }
 
-    void bind(long id, InetSocketAddress address) {
+    public void bind(long id, InetSocketAddress address) {
         try (var arena = Arena.ofConfined()) {
             calls._bindAddr(id, socketAddress(arena, address));
         } catch (IOException e) {
@@ -133,7 +133,7 @@ final class Verbs {
         }
     }
 
-    void listen(long id, int backlog) {
+    public void listen(long id, int backlog) {
         try {
             calls._listen(id, backlog);
         } catch (IOException e) {
@@ -142,7 +142,7 @@ final class Verbs {
     }
 
     /** Where an id is bound. */
-    InetSocketAddress localAddress(long id) {
+    public InetSocketAddress localAddress(long id) {
         try (var arena = Arena.ofConfined()) {
             long address = arena.allocate(SOCKET_ADDRESS_BYTES, Long.BYTES).address();
             if (calls._getSrcAddr(id, address) != 0) {
@@ -160,7 +160,7 @@ final class Verbs {
         }
     }
 
-    void resolveAddress(long id, InetAddress from, InetSocketAddress to, int timeoutMs) {
+    public void resolveAddress(long id, InetAddress from, InetSocketAddress to, int timeoutMs) {
         try (var arena = Arena.ofConfined()) {
             long source = socketAddress(arena, new InetSocketAddress(from, 0));
             calls._resolveAddr(id, source, socketAddress(arena, to), timeoutMs);
@@ -169,7 +169,7 @@ final class Verbs {
         }
     }
 
-    void resolveRoute(long id, int timeoutMs) {
+    public void resolveRoute(long id, int timeoutMs) {
         try {
             calls._resolveRoute(id, timeoutMs);
         } catch (IOException e) {
@@ -177,7 +177,7 @@ final class Verbs {
         }
     }
 
-    void connect(long id) {
+    public void connect(long id) {
         try {
             calls._connect(id, RETRIES, RETRIES, 0, (byte) 0);
         } catch (IOException e) {
@@ -185,7 +185,7 @@ final class Verbs {
         }
     }
 
-    void accept(long id) {
+    public void accept(long id) {
         try {
             calls._accept(id, RETRIES, RETRIES);
         } catch (IOException e) {
@@ -194,7 +194,7 @@ final class Verbs {
     }
 
     /** Moves the queue pair to its error state, so that nothing more of it goes out, and tells the peer. */
-    void disconnect(long id) {
+    public void disconnect(long id) {
         calls._disconnect(id);
     }
 
@@ -204,12 +204,12 @@ final class Verbs {
      * @param ids where the listening id and the event's own go, 8 bytes each
      * @return its type, or a negative number for none
      */
-    int takeEvent(long channel, long ids) {
+    public int takeEvent(long channel, long ids) {
         return calls._getCmEvent(channel, ids, ids + Long.BYTES, 0);
     }
 
     /** The device's context that an id belongs to. */
-    long context(long id) {
+    public long context(long id) {
         try {
             return require("the device of a connection manager's id", calls._getContext(id));
         } catch (IOException e) {
@@ -231,7 +231,7 @@ final class Verbs {
 
     // What a device has.
 
-    long allocateProtectionDomain(long context) {
+    public long allocateProtectionDomain(long context) {
         try {
             return require("ibv_alloc_pd", calls._allocPd(context));
         } catch (IOException e) {
@@ -239,11 +239,11 @@ final class Verbs {
         }
     }
 
-    void freeProtectionDomain(long domain) {
+    public void freeProtectionDomain(long domain) {
         calls._deallocPd(domain);
     }
 
-    long createCompletionChannel(long context) {
+    public long createCompletionChannel(long context) {
         try {
             return require("ibv_create_comp_channel", calls._createCompChannel(context));
         } catch (IOException e) {
@@ -252,15 +252,15 @@ final class Verbs {
     }
 
     /** The descriptor of a completion channel; the channel's own. */
-    static int completionChannelDescriptor(long channel) {
+    public static int completionChannelDescriptor(long channel) {
         return RawMemory.getInt(channel + COMPLETION_CHANNEL_DESCRIPTOR);
     }
 
-    void destroyCompletionChannel(long channel) {
+    public void destroyCompletionChannel(long channel) {
         calls._destroyCompChannel(channel);
     }
 
-    long createCompletionQueue(long context, long channel, int entries) {
+    public long createCompletionQueue(long context, long channel, int entries) {
         try {
             return require("ibv_create_cq", calls._createCQ(context, channel, entries, 0));
         } catch (IOException e) {
@@ -269,12 +269,12 @@ final class Verbs {
     }
 
     /** All of its events must be acknowledged. */
-    void destroyCompletionQueue(long queue) {
+    public void destroyCompletionQueue(long queue) {
         calls._destroyCQ(queue);
     }
 
     /** One reliable connected queue pair, at its id. */
-    long createQueuePair(long id, long domain, long completions, int sends, int receives, int inlineBytes) {
+    public long createQueuePair(long id, long domain, long completions, int sends, int receives, int inlineBytes) {
         try {
             return require(
                     "rdma_create_qp",
@@ -286,7 +286,7 @@ final class Verbs {
     }
 
     /** From its return on, the device touches no memory for the queue pair of this id. */
-    void destroyQueuePair(long id) {
+    public void destroyQueuePair(long id) {
         calls._destroyQP(id);
     }
 
@@ -295,7 +295,7 @@ final class Verbs {
      *
      * @param remote whether peers that have the key may read and write
      */
-    Region register(long domain, long address, int bytes, boolean remote) {
+    public Region register(long domain, long address, int bytes, boolean remote) {
         try (var arena = Arena.ofConfined()) {
             long keys = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
             int access = remote ? ACCESS_LOCAL_WRITE | ACCESS_REMOTE : ACCESS_LOCAL_WRITE;
@@ -307,7 +307,7 @@ final class Verbs {
         }
     }
 
-    void deregister(Region region) {
+    public void deregister(Region region) {
         try {
             calls._deregMr(region.handle());
         } catch (IOException e) {
@@ -318,7 +318,7 @@ final class Verbs {
     // The data path.
 
     /** Posts a chain of requests; see {@link WorkRequest}. */
-    void postSend(long queuePair, long request) {
+    public void postSend(long queuePair, long request) {
         try {
             calls._postSend(queuePair, request);
         } catch (IOException e) {
@@ -327,7 +327,7 @@ final class Verbs {
     }
 
     /** Posts a chain of receives; see {@link WorkRequest}. */
-    void postReceive(long queuePair, long request) {
+    public void postReceive(long queuePair, long request) {
         try {
             calls._postRecv(queuePair, request);
         } catch (IOException e) {
@@ -336,7 +336,7 @@ final class Verbs {
     }
 
     /** Takes at most so many completions; how many it took. See {@link Completion}. */
-    int poll(long queue, int count, long completions) {
+    public int poll(long queue, int count, long completions) {
         int taken;
         try {
             taken = calls._pollCQ(queue, count, completions);
@@ -354,7 +354,7 @@ final class Verbs {
      *
      * @param solicited whether only that of a receive whose sender wanted so, or an error
      */
-    void requestNotification(long queue, boolean solicited) {
+    public void requestNotification(long queue, boolean solicited) {
         try {
             calls._reqNotifyCQ(queue, solicited ? 1 : 0);
         } catch (IOException e) {
@@ -363,7 +363,7 @@ final class Verbs {
     }
 
     /** Takes an event of a completion channel, if there is one. Never blocks. */
-    boolean takeNotification(long channel) {
+    public boolean takeNotification(long channel) {
         try {
             return calls._getCqEvent(channel, 0) >= 0;
         } catch (IOException e) {
@@ -372,7 +372,7 @@ final class Verbs {
     }
 
     /** Says that so many events were taken. */
-    void acknowledge(long queue, int notifications) {
+    public void acknowledge(long queue, int notifications) {
         calls._ackCqEvent(queue, notifications);
     }
 }

@@ -4,6 +4,10 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.Post;
+import dev.lite.fabric.rdma.verbs.Completion;
+import dev.lite.fabric.rdma.verbs.Verbs;
+import dev.lite.fabric.rdma.verbs.VerbsException;
+import dev.lite.fabric.rdma.verbs.WorkRequest;
 import dev.lite.os.RawMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.ArrayBlockingQueue;
@@ -23,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Of the places, {@value #RESERVED} are the driver's own: answers, credits and signs of life go out also when posts are refused as busy.
  */
-final class Lane {
+final class RdmaLane {
     /** Payloads up to here are copied when they are posted: the device need not fetch them. */
     static final int INLINE_BYTES = 128;
     /** Receives that wait for messages of the handshake; each side says at most three. */
@@ -76,7 +80,7 @@ final class Lane {
     /** On the first lane of a connection only. */
     private volatile @Nullable Mailbox mailbox;
 
-    Lane(
+    RdmaLane(
             Verbs verbs,
             ConnectionManager manager,
             ConnectionManager.Id id,
@@ -142,7 +146,7 @@ final class Lane {
     Post transfer(
             int opcode,
             OwnMemory own,
-            RemoteMemory peer,
+            PeerMemory peer,
             long offset,
             long local,
             int length,
@@ -180,7 +184,7 @@ final class Lane {
         }
     }
 
-    private static int pieces(OwnMemory own, RemoteMemory peer, long offset, long local, long length) {
+    private static int pieces(OwnMemory own, PeerMemory peer, long offset, long local, long length) {
         int pieces = 0;
         for (long done = 0; done < length; pieces++) {
             done += own.piece(peer, offset + done, local + done, length - done);
@@ -192,7 +196,7 @@ final class Lane {
             boolean post,
             int opcode,
             OwnMemory own,
-            RemoteMemory peer,
+            PeerMemory peer,
             long offset,
             long local,
             int length,

@@ -1,4 +1,4 @@
-package dev.lite.fabric.rdma;
+package dev.lite.fabric.rdma.verbs;
 
 import dev.lite.fabric.FabricError;
 import dev.lite.os.RawMemory;
@@ -11,14 +11,14 @@ import dev.lite.os.RawMemory;
  *  63 whether a receive   62..48 generation of the lane   47..32 index of the lane   31..0 count of the request
  * </pre>
  */
-final class Completion {
+public final class Completion {
     /** What one takes, in bytes. */
-    static final int BYTES = 48;
+    public static final int BYTES = 48;
 
     /** The most lanes there are at a time. */
-    static final int LANES_MAX = 1 << 16;
+    public static final int LANES_MAX = 1 << 16;
 
-    static final int GENERATION_MASK = 0x7FFF;
+    public static final int GENERATION_MASK = 0x7FFF;
     private static final int GENERATION_SHIFT = 16;
     private static final long RECEIVE = 1L << 63;
     private static final int TAG_MASK = 0x7FFF_FFFF;
@@ -65,65 +65,65 @@ final class Completion {
     private Completion() {}
 
     /** The tag of a lane's requests. */
-    static int tag(int index, int generation) {
+    public static int tag(int index, int generation) {
         return ((generation & GENERATION_MASK) << GENERATION_SHIFT) | index;
     }
 
-    static int index(int tag) {
+    public static int index(int tag) {
         return tag & (LANES_MAX - 1);
     }
 
-    static long sendId(int tag, int count) {
+    public static long sendId(int tag, int count) {
         return ((long) tag << Integer.SIZE) | Integer.toUnsignedLong(count);
     }
 
-    static long receiveId(int tag, int count) {
+    public static long receiveId(int tag, int count) {
         return RECEIVE | sendId(tag, count);
     }
 
-    static boolean isReceive(long id) {
+    public static boolean isReceive(long id) {
         return id < 0;
     }
 
-    static int tag(long id) {
+    public static int tag(long id) {
         return (int) (id >>> Integer.SIZE) & TAG_MASK;
     }
 
-    static int count(long id) {
+    public static int count(long id) {
         return (int) id;
     }
 
-    static long id(long completion) {
+    public static long id(long completion) {
         return RawMemory.getLong(completion + ID);
     }
 
-    static int status(long completion) {
+    public static int status(long completion) {
         return RawMemory.getInt(completion + STATUS);
     }
 
-    static boolean isSuccess(int status) {
+    public static boolean isSuccess(int status) {
         return status == SUCCESS;
     }
 
     /** Whether it only says that its queue pair was in its error state already. */
-    static boolean isFlushed(int status) {
+    public static boolean isFlushed(int status) {
         return status == FLUSHED;
     }
 
-    static int byteLength(long completion) {
+    public static int byteLength(long completion) {
         return RawMemory.getInt(completion + BYTE_LENGTH);
     }
 
-    static boolean hasImmediate(long completion) {
+    public static boolean hasImmediate(long completion) {
         return (RawMemory.getInt(completion + FLAGS) & WITH_IMMEDIATE) != 0;
     }
 
-    static int immediate(long completion) {
+    public static int immediate(long completion) {
         return RawMemory.getInt(completion + IMMEDIATE);
     }
 
     /** What a failed operation is told. */
-    static FabricError error(int status) {
+    public static FabricError error(int status) {
         return switch (status) {
             case REMOTE_ACCESS -> FabricError.REFUSED;
             case RETRIES_EXCEEDED, RECEIVER_RETRIES_EXCEEDED -> FabricError.TIMED_OUT;
@@ -131,7 +131,7 @@ final class Completion {
         };
     }
 
-    static String describe(int status) {
+    public static String describe(int status) {
         return status >= 0 && status < STATUSES.length ? STATUSES[status] : "status " + status;
     }
 }

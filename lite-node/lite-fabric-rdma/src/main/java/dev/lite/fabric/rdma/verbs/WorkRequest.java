@@ -1,4 +1,4 @@
-package dev.lite.fabric.rdma;
+package dev.lite.fabric.rdma.verbs;
 
 import dev.lite.os.RawMemory;
 
@@ -6,17 +6,17 @@ import dev.lite.os.RawMemory;
  * The requests that the verbs take, written by address: {@code struct ibv_send_wr} and {@code struct ibv_recv_wr}, each followed
  * by its one {@code struct ibv_sge}. The layouts are the ABI of libibverbs; a test holds them against the compiler's.
  */
-final class WorkRequest {
+public final class WorkRequest {
     // enum ibv_wr_opcode
-    static final int WRITE = 0;
-    static final int WRITE_WITH_IMMEDIATE = 1;
-    static final int SEND = 2;
-    static final int READ = 4;
+    public static final int WRITE = 0;
+    public static final int WRITE_WITH_IMMEDIATE = 1;
+    public static final int SEND = 2;
+    public static final int READ = 4;
 
     /** What a send request takes with its scatter entry, in bytes. */
-    static final int SEND_BYTES = 144;
+    public static final int SEND_BYTES = 144;
     /** What a receive takes with its scatter entry, in bytes. */
-    static final int RECEIVE_BYTES = 48;
+    public static final int RECEIVE_BYTES = 48;
 
     // struct ibv_send_wr
     private static final int ID = 0;
@@ -43,7 +43,7 @@ final class WorkRequest {
     private WorkRequest() {}
 
     /** Writes what never changes; the memory holds zeroes. */
-    static void prepareSend(long request) {
+    public static void prepareSend(long request) {
         RawMemory.putLong(request + SCATTER, request + SEND_SCATTER);
     }
 
@@ -54,7 +54,7 @@ final class WorkRequest {
      * @param length bytes
      * @param copied whether the bytes are copied when it is posted; then the key is not looked at
      */
-    static void send(
+    public static void send(
             long request,
             int opcode,
             long id,
@@ -84,7 +84,7 @@ final class WorkRequest {
     }
 
     /** Writes a receive of one buffer. */
-    static void receive(long request, long id, long local, int length, int localKey, long next) {
+    public static void receive(long request, long id, long local, int length, int localKey, long next) {
         RawMemory.putLong(request + ID, id);
         RawMemory.putLong(request + NEXT, next);
         RawMemory.putLong(request + SCATTER, request + RECEIVE_SCATTER);
@@ -95,7 +95,7 @@ final class WorkRequest {
     }
 
     /** Changes what is new when a receive is posted again. */
-    static void receiveAgain(long request, long id, long next) {
+    public static void receiveAgain(long request, long id, long next) {
         RawMemory.putLong(request + ID, id);
         RawMemory.putLong(request + NEXT, next);
     }

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 
 /** Peers that are of another version, broken, or no node at all, on either side of a connection. */
 @Isolated("it looks at the descriptors of its process")
-class HandshakeTest {
+class ShmHandshakeTest {
     private static final int RING_ENTRIES = 64;
     private static final long MEMORY_BYTES = 8192;
 
@@ -45,13 +45,13 @@ class HandshakeTest {
 
     @BeforeEach
     void makeOffer() {
-        message.set(JAVA_LONG, 0, Handshake.MAGIC);
-        message.set(JAVA_INT, 8, Handshake.VERSION);
-        message.set(JAVA_INT, 12, Handshake.OFFER);
+        message.set(JAVA_LONG, 0, ShmHandshake.MAGIC);
+        message.set(JAVA_INT, 8, ShmHandshake.VERSION);
+        message.set(JAVA_INT, 12, ShmHandshake.OFFER);
         message.set(JAVA_LONG, 16, MEMORY_BYTES);
         message.set(JAVA_INT, 24, RING_ENTRIES);
         message.set(JAVA_INT, 28, 2);
-        messageBytes = Handshake.HEADER_BYTES + 2;
+        messageBytes = ShmHandshake.HEADER_BYTES + 2;
     }
 
     @AfterEach
@@ -72,7 +72,7 @@ class HandshakeTest {
                 var stranger = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
             stranger.send(message, messageBytes, descriptors());
             var answer = stranger.receive(message);
-            assertThat(message.get(JAVA_INT, 12)).isEqualTo(Handshake.WELCOME);
+            assertThat(message.get(JAVA_INT, 12)).isEqualTo(ShmHandshake.WELCOME);
             assertThat(message.get(JAVA_LONG, 16)).isEqualTo(TestNode.MEMORY_BYTES);
             assertThat(text(answer.length())).isEqualTo("hello of a");
             assertThat(answer.descriptors()).hasSize(2);
@@ -86,7 +86,7 @@ class HandshakeTest {
     void aWrongOfferIsRefusedInWords() throws IOException {
         refused("not those of a LITE node", offer -> offer.set(JAVA_LONG, 0, 0x0a0d_2f20_5445_47L));
         refused("version 2 of the handshake; this node speaks 1", offer -> offer.set(JAVA_INT, 8, 2));
-        refused("kind 2, not an offer", offer -> offer.set(JAVA_INT, 12, Handshake.WELCOME));
+        refused("kind 2, not an offer", offer -> offer.set(JAVA_INT, 12, ShmHandshake.WELCOME));
         refused("at least 1 byte", offer -> offer.set(JAVA_LONG, 16, 0));
         refused("at least 1 byte", offer -> offer.set(JAVA_LONG, 16, -1));
         refused("has 8192 bytes; 8193 were announced", offer -> offer.set(JAVA_LONG, 16, MEMORY_BYTES + 1));
@@ -133,7 +133,7 @@ class HandshakeTest {
             try (var stranger = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
                 stranger.send(message, bytes, descriptors);
                 var answer = stranger.receive(message);
-                assertThat(message.get(JAVA_INT, 12)).isEqualTo(Handshake.REFUSED);
+                assertThat(message.get(JAVA_INT, 12)).isEqualTo(ShmHandshake.REFUSED);
                 assertThat(text(answer.length())).contains(words);
                 assertThat(stranger.receive(message).isEnd()).isTrue();
             }
@@ -175,7 +175,7 @@ class HandshakeTest {
             long start = System.nanoTime();
             node.connectTo(node);
             assertThat(silent.receive(message).isEnd()).isFalse();
-            assertThat(text(Handshake.HEADER_BYTES + message.get(JAVA_INT, 28)))
+            assertThat(text(ShmHandshake.HEADER_BYTES + message.get(JAVA_INT, 28)))
                     .isEqualTo("the peer was silent for 200 ms");
             assertThat(System.nanoTime() - start).isLessThan(TestNode.nanos(10));
         }
@@ -246,17 +246,17 @@ class HandshakeTest {
             socket.send(message, messageBytes);
         });
         connectFails("refused: ab", socket -> {
-            message.set(JAVA_INT, 12, Handshake.REFUSED);
-            message.set(JAVA_BYTE, Handshake.HEADER_BYTES, (byte) 'a');
-            message.set(JAVA_BYTE, Handshake.HEADER_BYTES + 1, (byte) 'b');
+            message.set(JAVA_INT, 12, ShmHandshake.REFUSED);
+            message.set(JAVA_BYTE, ShmHandshake.HEADER_BYTES, (byte) 'a');
+            message.set(JAVA_BYTE, ShmHandshake.HEADER_BYTES + 1, (byte) 'b');
             socket.send(message, messageBytes);
         });
         connectFails("1 descriptors instead of 2", socket -> {
-            message.set(JAVA_INT, 12, Handshake.WELCOME);
+            message.set(JAVA_INT, 12, ShmHandshake.WELCOME);
             socket.send(message, messageBytes, memory.descriptor());
         });
         connectFails("were announced", socket -> {
-            message.set(JAVA_INT, 12, Handshake.WELCOME);
+            message.set(JAVA_INT, 12, ShmHandshake.WELCOME);
             message.set(JAVA_LONG, 16, 2 * MEMORY_BYTES);
             socket.send(message, messageBytes, page.descriptor(), memory.descriptor());
         });
@@ -289,7 +289,7 @@ class HandshakeTest {
     }
 
     private String text(int length) {
-        byte[] text = message.asSlice(Handshake.HEADER_BYTES, length - Handshake.HEADER_BYTES)
+        byte[] text = message.asSlice(ShmHandshake.HEADER_BYTES, length - ShmHandshake.HEADER_BYTES)
                 .toArray(JAVA_BYTE);
         return new String(text, StandardCharsets.UTF_8);
     }

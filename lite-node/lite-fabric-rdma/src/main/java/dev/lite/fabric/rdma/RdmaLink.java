@@ -10,4 +10,4 @@ package dev.lite.fabric.rdma;
  * @param mailbox of the first lane
  * @param peer the peer's address
  */
-record Link(byte[] hello, OwnMemory own, RemoteMemory remote, Lane[] lanes, Mailbox mailbox, String peer) {}
+record RdmaLink(byte[] hello, OwnMemory own, PeerMemory remote, RdmaLane[] lanes, Mailbox mailbox, String peer) {}

@@ -1,4 +1,4 @@
-package dev.lite.fabric.handshake;
+package dev.lite.fabric.driver;
 
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -22,7 +22,7 @@ public final class LaneAssemblies<L> {
 
     /** The connection's number. */
     private record Identity(long high, long low) {
-        static Identity of(Handshake.Claim claim) {
+        static Identity of(LaneHandshake.Claim claim) {
             return new Identity(claim.high(), claim.low());
         }
     }
@@ -97,7 +97,7 @@ public final class LaneAssemblies<L> {
      * @param lanes how many it will have
      * @throws HandshakeException when another connection under way has this number
      */
-    public Assembly begin(Handshake.Claim claim, int lanes, L first) {
+    public Assembly begin(LaneHandshake.Claim claim, int lanes, L first) {
         Assembly assembly = new Assembly(Identity.of(claim), lanes, first);
         synchronized (this) {
             if (assemblies.putIfAbsent(assembly.number, assembly) != null) {
@@ -113,8 +113,8 @@ public final class LaneAssemblies<L> {
      * @return false when its assembly ended meanwhile: it is still the caller's
      * @throws HandshakeException when nobody waits for it
      */
-    public boolean add(L lane, Handshake.Accepted accepted, long deadlineNs) {
-        Handshake.Claim claim = accepted.claim();
+    public boolean add(L lane, LaneHandshake.Accepted accepted, long deadlineNs) {
+        LaneHandshake.Claim claim = accepted.claim();
         Assembly assembly = waitingFor(claim);
         if (assembly == null) {
             accepted.refuse("nobody waits for this lane", deadlineNs);
@@ -132,7 +132,7 @@ public final class LaneAssemblies<L> {
         return true;
     }
 
-    private synchronized @Nullable Assembly waitingFor(Handshake.Claim claim) {
+    private synchronized @Nullable Assembly waitingFor(LaneHandshake.Claim claim) {
         Assembly assembly = assemblies.get(Identity.of(claim));
         boolean waits =
                 assembly != null && claim.lane() < assembly.lanes.length && assembly.lanes[claim.lane()] == null;

@@ -1,4 +1,4 @@
-package dev.lite.fabric.handshake;
+package dev.lite.fabric.driver;
 
 /**
  * Carries messages of known lengths to and from a peer, in order. One thread at a time uses it. Besides what its methods say, a

@@ -1,4 +1,4 @@
-package dev.lite.fabric.rdma;
+package dev.lite.fabric.rdma.verbs;
 
 import java.io.IOException;
 import java.net.Inet4Address;
@@ -21,16 +21,16 @@ import org.jspecify.annotations.Nullable;
  * @param name as in {@code /sys/class/infiniband}
  * @param addresses the IPv4 addresses of its network interfaces, by which peers find it; without one it cannot be used
  */
-record Device(String name, List<InetAddress> addresses) {
+public record Device(String name, List<InetAddress> addresses) {
     private static final Path DEVICES = Path.of("/sys/class/infiniband");
     private static final Path NODES = Path.of("/dev/infiniband");
 
     /** Every device, ordered by name. */
-    static List<Device> all() {
+    public static List<Device> all() {
         return all(DEVICES, Device::addressesOf);
     }
 
-    static List<Device> all(Path devices, Function<String, List<InetAddress>> addressesOf) {
+    public static List<Device> all(Path devices, Function<String, List<InetAddress>> addressesOf) {
         var found = new ArrayList<Device>();
         for (String name : names(devices)) {
             var addresses = new ArrayList<InetAddress>();
@@ -43,7 +43,7 @@ record Device(String name, List<InetAddress> addresses) {
     }
 
     /** Why there is no device to use, in words that say what to do. */
-    static Optional<String> missing(List<Device> devices) {
+    public static Optional<String> missing(List<Device> devices) {
         if (devices.isEmpty()) {
             return Optional.of(
                     "this host has no RDMA device (%s is empty): load the card's driver, or rdma_rxe for emulation"
@@ -69,7 +69,8 @@ record Device(String name, List<InetAddress> addresses) {
      * @param wantedHost an address of the device, or null for its first
      * @throws IllegalArgumentException when there is none such, naming those there are
      */
-    static InetAddress address(List<Device> devices, @Nullable String wantedDevice, @Nullable String wantedHost) {
+    public static InetAddress address(
+            List<Device> devices, @Nullable String wantedDevice, @Nullable String wantedHost) {
         for (var device : devices) {
             if (wantedDevice != null && !wantedDevice.equals(device.name())) {
                 continue;
@@ -80,13 +81,9 @@ record Device(String name, List<InetAddress> addresses) {
                 }
             }
         }
-        throw new IllegalArgumentException("no RDMA device has %s=%s and %s=%s; there are %s"
+        throw new IllegalArgumentException("no RDMA device has device=%s and host=%s; there are %s"
                 .formatted(
-                        RdmaOptions.DEVICE,
-                        wantedDevice == null ? "any" : wantedDevice,
-                        RdmaOptions.HOST,
-                        wantedHost == null ? "any" : wantedHost,
-                        devices));
+                        wantedDevice == null ? "any" : wantedDevice, wantedHost == null ? "any" : wantedHost, devices));
     }
 
     private static TreeSet<String> names(Path directory) {

@@ -7,7 +7,7 @@ import java.lang.foreign.Arena;
 import java.util.function.Consumer;
 
 /** One of the connections of an endpoint. */
-final class Lane implements Outbound.Trouble {
+final class TcpLane implements Outbound.Trouble {
     /** The key of a lane that is not watched. */
     static final int UNWATCHED = -1;
 
@@ -42,7 +42,7 @@ final class Lane implements Outbound.Trouble {
      * @param sockets the set that watches it
      * @param broken told once or more often that it cannot be used any more, by any thread
      */
-    Lane(Wire wire, TcpSocket socket, Memory memory, Epoll sockets, Consumer<String> broken) {
+    TcpLane(Wire wire, TcpSocket socket, Memory memory, Epoll sockets, Consumer<String> broken) {
         this.wire = wire;
         this.socket = socket;
         this.sockets = sockets;

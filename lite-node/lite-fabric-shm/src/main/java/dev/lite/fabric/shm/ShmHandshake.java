@@ -27,7 +27,7 @@ import java.util.Arrays;
  *
  * <p>Thread-safe; {@link #close} ends its use of the registered memory's descriptor.
  */
-final class Handshake implements AutoCloseable {
+final class ShmHandshake implements AutoCloseable {
     static final long MAGIC = 0x4c495445_73686d00L; // "LITEshm"
     static final int VERSION = 1;
     static final int OFFER = 1;
@@ -47,7 +47,7 @@ final class Handshake implements AutoCloseable {
     private final ShmOptions options;
     private boolean closed;
 
-    Handshake(FabricMemory memory, byte[] hello, Doorbell doorbell, PeerMemories peers, ShmOptions options) {
+    ShmHandshake(FabricMemory memory, byte[] hello, Doorbell doorbell, PeerMemories peers, ShmOptions options) {
         this.memory = memory;
         this.hello = hello;
         this.doorbell = doorbell;
@@ -56,7 +56,7 @@ final class Handshake implements AutoCloseable {
     }
 
     /** The connecting side. Takes at most the handshake's time; the socket stays the caller's. */
-    Link connect(UnixSocket socket) throws HandshakeException {
+    ShmLink connect(UnixSocket socket) throws HandshakeException {
         setTimeout(socket);
         int entries = options.ringEntries();
         var rings = SharedMemory.createMemfd("lite-rings", RingLayout.bytes(entries));
@@ -106,9 +106,9 @@ final class Handshake implements AutoCloseable {
     }
 
     /** The accepting side. Takes at most the handshake's time; the socket stays the caller's. */
-    Link accept(UnixSocket socket) throws HandshakeException {
+    ShmLink accept(UnixSocket socket) throws HandshakeException {
         setTimeout(socket);
-        Link link;
+        ShmLink link;
         try (var arena = Arena.ofConfined()) {
             var buffer = arena.allocate(MESSAGE_BYTES_MAX, Long.BYTES);
             try (var passed = receive(socket, buffer)) {
@@ -132,7 +132,7 @@ final class Handshake implements AutoCloseable {
         }
     }
 
-    private Link accept(PeerProcess process, Message offer, Passed passed) throws HandshakeException {
+    private ShmLink accept(PeerProcess process, Message offer, Passed passed) throws HandshakeException {
         int entries = offer.ringEntries();
         require(offer.kind() == OFFER, "the first message is of kind %d, not an offer".formatted(offer.kind()));
         require(passed.count() == 3, "%d descriptors instead of 3".formatted(passed.count()));
@@ -156,13 +156,13 @@ final class Handshake implements AutoCloseable {
     }
 
     /** Takes the peer's doorbell and, since that stays mapped, its memory last. */
-    private Link link(
+    private ShmLink link(
             PeerProcess process, Message message, Passed passed, SharedMemory rings, SendRing send, ReceiveRing receive)
             throws HandshakeException {
         var peerDoorbell = Doorbell.fromDescriptor(passed.take());
         try {
             long address = peers.map(passed.take(), message.memoryBytes());
-            return new Link(
+            return new ShmLink(
                     message.text(), address, message.memoryBytes(), rings, peerDoorbell, send, receive, process);
         } catch (HandshakeException | OsException | IllegalArgumentException e) {
             peerDoorbell.close();

@@ -1,4 +1,4 @@
-package dev.lite.fabric.handshake;
+package dev.lite.fabric.driver;
 
 import dev.lite.fabric.FabricConfig;
 import java.nio.ByteBuffer;
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * before it has seen a proof. After its lane 0, the connecting side opens the others with the connection's random number;
  * {@link #sayReady} ends the whole.
  */
-public final class Handshake {
+public final class LaneHandshake {
     private static final int VERSION_MASK = 0xFF;
     private static final long READY = 0x5245414459210A0AL;
     private static final int NONCE_BYTES = 32;
@@ -85,7 +85,7 @@ public final class Handshake {
      * @param hello {@link FabricConfig#hello}
      * @param memoryBytes the size of this node's registered memory
      */
-    public Handshake(long version, int lanesMax, @Nullable String secret, byte[] hello, long memoryBytes) {
+    public LaneHandshake(long version, int lanesMax, @Nullable String secret, byte[] hello, long memoryBytes) {
         this.version = version;
         this.lanesMax = lanesMax;
         this.key = secret == null ? null : new SecretKeySpec(secret.getBytes(StandardCharsets.UTF_8), MAC);

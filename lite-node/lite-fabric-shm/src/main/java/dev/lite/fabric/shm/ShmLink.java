@@ -3,7 +3,7 @@ package dev.lite.fabric.shm;
 import dev.lite.os.SharedMemory;
 
 /**
- * What a connection consists of, made by the {@link Handshake}.
+ * What a connection consists of, made by the {@link ShmHandshake}.
  *
  * @param hello the peer's
  * @param address where the peer's memory is mapped; outlives the link
@@ -14,7 +14,7 @@ import dev.lite.os.SharedMemory;
  * @param receive from the peer
  * @param process the peer's; outlives the link
  */
-record Link(
+record ShmLink(
         byte[] hello,
         long address,
         long bytes,

@@ -1,12 +1,12 @@
-package dev.lite.fabric.rdma;
+package dev.lite.fabric.rdma.verbs;
 
 import org.jspecify.annotations.Nullable;
 
 /** A call of the verbs or of the connection manager failed. The message names the call and what it was about. */
-final class VerbsException extends RuntimeException {
+public final class VerbsException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    VerbsException(String message, @Nullable Throwable cause) {
+    public VerbsException(String message, @Nullable Throwable cause) {
         super(message, cause);
     }
 }

@@ -1,6 +1,6 @@
 package dev.lite.fabric.rdma;
 
-import dev.lite.fabric.handshake.HandshakeException;
+import dev.lite.fabric.driver.HandshakeException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
@@ -14,7 +14,7 @@ import java.nio.ByteOrder;
  * @param creditAddress where the peer reads how many of its immediates were taken; 8 bytes
  * @param creditKey for that
  */
-record RemoteMemory(long address, long bytes, Windows windows, int[] keys, long creditAddress, int creditKey) {
+record PeerMemory(long address, long bytes, Windows windows, int[] keys, long creditAddress, int creditKey) {
     private static final long MAGIC = 0x4C495445_4B455953L;
     private static final int FIXED_BYTES = 4 * Long.BYTES + 3 * Integer.BYTES;
 
@@ -39,7 +39,7 @@ record RemoteMemory(long address, long bytes, Windows windows, int[] keys, long 
      * @param claimedBytes the size that the peer named in its handshake
      * @throws HandshakeException when it makes no sense
      */
-    static RemoteMemory decode(byte[] message, long claimedBytes) {
+    static PeerMemory decode(byte[] message, long claimedBytes) {
         var fields = ByteBuffer.wrap(message).order(ByteOrder.LITTLE_ENDIAN);
         long magic = fields.getLong();
         long address = fields.getLong();
@@ -61,7 +61,7 @@ record RemoteMemory(long address, long bytes, Windows windows, int[] keys, long 
         for (int i = 0; i < count; i++) {
             keys[i] = fields.getInt();
         }
-        return new RemoteMemory(address, bytes, windows, keys, creditAddress, creditKey);
+        return new PeerMemory(address, bytes, windows, keys, creditAddress, creditKey);
     }
 
     /** Whether a range lies in it, safe against overflow. */

@@ -1,4 +1,4 @@
-package dev.lite.fabric.waiting;
+package dev.lite.fabric.driver;
 
 import dev.lite.os.Epoll;
 import dev.lite.os.EventFd;

@@ -8,7 +8,7 @@ package dev.lite.fabric.tcp;
  * @param lanes 1 to {@value TcpOptions#LANES_MAX}; the first one carries what is small, and every immediate
  * @param peer the peer's address
  */
-record Link(byte[] hello, Memory remote, Lane[] lanes, String peer) {
+record TcpLink(byte[] hello, Memory remote, TcpLane[] lanes, String peer) {
 
     /** Checks a range of the peer's memory, safe against overflow. */
     void checkRange(long offset, long length) {
