@@ -8,6 +8,7 @@ import dev.lite.os.DuplicateDescriptor;
 import dev.lite.os.Epoll;
 import dev.lite.os.EventFd;
 import dev.lite.os.OsException;
+import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
 import java.util.HashMap;
@@ -54,12 +55,11 @@ final class ConnectionManager implements AutoCloseable {
         /**
          * Waits for an event.
          *
-         * @param deadlineNs of {@link System#nanoTime}
          * @throws HandshakeException when another one comes, or none in time
          */
-        void await(int wanted, long deadlineNs) {
+        void await(int wanted, Deadline deadline) {
             try {
-                var event = events.poll(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+                var event = events.poll(deadline.remainingNs(), TimeUnit.NANOSECONDS);
                 if (event == null) {
                     throw new HandshakeException("it did not answer in time; waited for: " + Verbs.describe(wanted));
                 }

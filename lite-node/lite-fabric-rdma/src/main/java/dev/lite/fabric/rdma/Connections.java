@@ -6,6 +6,7 @@ import dev.lite.fabric.driver.LaneAssemblies;
 import dev.lite.fabric.driver.LaneHandshake;
 import dev.lite.fabric.rdma.verbs.Verbs;
 import dev.lite.fabric.rdma.verbs.VerbsException;
+import dev.lite.os.waiting.Deadline;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -99,7 +100,7 @@ final class Connections {
         boolean handed = false;
         try {
             var target = resolve(address);
-            long deadline = deadline();
+            Deadline deadline = deadline();
             long high = handshake.randomNumber();
             long low = handshake.randomNumber();
             made.add(open(target, deadline));
@@ -134,7 +135,7 @@ final class Connections {
         }
     }
 
-    private RdmaLane open(InetSocketAddress target, long deadlineNs) {
+    private RdmaLane open(InetSocketAddress target, Deadline deadlineNs) {
         var verbs = resources.verbs();
         var id = manager.create();
         RdmaLane lane = null;
@@ -190,12 +191,12 @@ final class Connections {
         boolean unused = events.test(new Event.Discarded(lane));
     }
 
-    private static int leftMs(long deadlineNs) {
-        return (int) Math.max(1, (deadlineNs - System.nanoTime()) / NS_PER_MS);
+    private static int leftMs(Deadline deadlineNs) {
+        return (int) Math.max(1, deadlineNs.remainingNs() / NS_PER_MS);
     }
 
-    private long deadline() {
-        return System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(options.handshakeTimeoutMs());
+    private Deadline deadline() {
+        return Deadline.in(java.time.Duration.ofMillis(options.handshakeTimeoutMs()));
     }
 
     private static InetSocketAddress resolve(String address) {
@@ -237,7 +238,7 @@ final class Connections {
         boolean handed = false;
         boolean stranger = true;
         try {
-            long deadline = deadline();
+            Deadline deadline = deadline();
             lane = make(id);
             resources.verbs().accept(id.handle());
             id.await(Verbs.ESTABLISHED, deadline);
@@ -265,7 +266,7 @@ final class Connections {
     }
 
     private boolean acceptFirst(
-            RdmaLane first, LaneHandshake.Accepted accepted, LaneHandshake.Claim claim, long deadline) {
+            RdmaLane first, LaneHandshake.Accepted accepted, LaneHandshake.Claim claim, Deadline deadline) {
         var endpoint = new RdmaEndpoint(true, ended, resources::keepCompletions);
         if (!add(endpoint)) {
             accepted.refuse(limitReached(), deadline);

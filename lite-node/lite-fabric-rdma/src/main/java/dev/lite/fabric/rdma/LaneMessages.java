@@ -2,6 +2,7 @@ package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.driver.HandshakeException;
 import dev.lite.fabric.driver.MessageChannel;
+import dev.lite.os.waiting.Deadline;
 
 /**
  * The messages of a handshake, each one a send of its lane. What comes in is taken by the poll role.
@@ -12,17 +13,17 @@ record LaneMessages(RdmaLane lane) implements MessageChannel {
     private static final long LAST_WORDS_NS = 100_000_000;
 
     @Override
-    public void send(byte[] message, long deadlineNs) {
+    public void send(byte[] message, Deadline deadline) {
         if (!lane.sendMessage(message)) {
             throw new HandshakeException(String.valueOf(lane.trouble()));
         }
     }
 
     @Override
-    public byte[] receive(int length, long deadlineNs) {
+    public byte[] receive(int length, Deadline deadline) {
         byte[] message;
         try {
-            message = lane.nextMessage(Math.max(0, deadlineNs - System.nanoTime()));
+            message = lane.nextMessage(deadline.remainingNs());
             if (message != null && message.length == 0) {
                 // The end overtakes the peer's last words, which may be the reason.
                 var last = lane.nextMessage(LAST_WORDS_NS);

@@ -1,5 +1,6 @@
 package dev.lite.fabric.shm;
 
+import dev.lite.fabric.driver.HandshakeException;
 import dev.lite.os.Linux;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixSocket;
@@ -27,7 +28,7 @@ final class PeerMemories implements AutoCloseable {
     private boolean closed;
 
     /** The process at the other end of a socket, watched from now on until it ends or the fabric is closed. */
-    synchronized PeerProcess process(UnixSocket socket) throws HandshakeException {
+    synchronized PeerProcess process(UnixSocket socket) {
         if (closed) {
             throw new HandshakeException("the fabric is closed");
         }
@@ -56,7 +57,7 @@ final class PeerMemories implements AutoCloseable {
      *
      * @throws HandshakeException when it cannot be mapped, or the fabric is closed
      */
-    synchronized long map(int descriptor, long bytes) throws HandshakeException {
+    synchronized long map(int descriptor, long bytes) {
         Key key;
         try {
             if (closed) {
@@ -73,7 +74,7 @@ final class PeerMemories implements AutoCloseable {
             }
         } catch (IOException e) {
             Linux.closeDescriptor(descriptor);
-            throw new HandshakeException("the peer's memory cannot be looked at: " + e.getMessage());
+            throw new HandshakeException("the peer's memory cannot be identified: " + e.getMessage(), e);
         } catch (HandshakeException e) {
             Linux.closeDescriptor(descriptor);
             throw e;

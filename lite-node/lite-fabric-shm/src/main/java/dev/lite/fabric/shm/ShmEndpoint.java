@@ -1,78 +1,41 @@
 package dev.lite.fabric.shm;
 
-import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.Post;
+import dev.lite.fabric.driver.DriverEndpoint;
 import dev.lite.os.RawMemory;
 import dev.lite.os.UnixSocket;
-import java.util.function.BiConsumer;
+import dev.lite.os.waiting.Deadline;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A connection to one peer.
- *
- * <p>It ends once: by {@link #close} or by {@link #lost}, whichever comes first, which shuts the {@link #gate} of the posts, and
- * tells the fabric. What the poll role does with it is marked so.
- */
-final class ShmEndpoint implements FabricEndpoint {
+/** A connection to one peer. Its end shuts the {@link #gate} of the posts. */
+final class ShmEndpoint extends DriverEndpoint<ShmLink> {
     /** So much is copied about as fast as an entry of the ring is published: those behind it do not notice. */
     private static final long SHORT_BYTES_MAX = 4096;
 
     private final PostGate gate = new PostGate();
-    private final boolean accepted;
-    /** Told the reason, once. */
-    private final BiConsumer<ShmEndpoint, String> ended;
+    /** The socket whose end is the end of the connection; null before there is one. */
+    private volatile @Nullable UnixSocket socket;
 
-    private volatile @Nullable ShmLink link;
-    private volatile @Nullable Object attachment;
-    private volatile boolean closedHere;
-
-    /** Guarded by this object. */
-    private @Nullable UnixSocket socket;
-
-    /** Guarded by this object. */
-    private boolean over;
-
-    /** Poll role: whether the handler knows it. */
-    private boolean announced;
-
-    /** Poll role: why it ended; what the peer sent before is still delivered. */
-    private @Nullable String endReason;
-
-    /** Poll role: whether everything has been said and released. */
-    private boolean finished;
-
-    ShmEndpoint(boolean accepted, BiConsumer<ShmEndpoint, String> ended) {
-        this.accepted = accepted;
-        this.ended = ended;
-    }
-
-    @Override
-    public byte[] hello() {
-        var current = link;
-        return current == null ? new byte[0] : current.hello().clone();
-    }
-
-    @Override
-    public long remoteSize() {
-        var current = link;
-        return current == null ? 0 : current.bytes();
+    ShmEndpoint(boolean accepted) {
+        super(accepted);
     }
 
     @Override
     public long mappedAddress() {
-        var current = link;
+        var current = link();
         return current == null ? 0 : current.address();
     }
 
     @Override
     public boolean isMappedByPeer() {
-        var current = link;
+        var current = link();
         return current != null && current.process().isAlive();
     }
 
     @Override
     public Post read(long remoteOffset, long localAddress, long length, long context) {
-        var current = link;
+        var current = link();
         if (current == null) {
             return Post.CLOSED;
         }
@@ -91,7 +54,7 @@ final class ShmEndpoint implements FabricEndpoint {
 
     @Override
     public Post write(long remoteOffset, long localAddress, long length, long context) {
-        var current = link;
+        var current = link();
         if (current == null) {
             return Post.CLOSED;
         }
@@ -110,7 +73,7 @@ final class ShmEndpoint implements FabricEndpoint {
 
     @Override
     public Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context) {
-        var current = link;
+        var current = link();
         if (current == null) {
             return Post.CLOSED;
         }
@@ -169,7 +132,7 @@ final class ShmEndpoint implements FabricEndpoint {
 
     @Override
     public Post fetchAdd(long remoteOffset, long delta, long resultAddress, long context) {
-        var current = link;
+        var current = link();
         if (current == null) {
             return Post.CLOSED;
         }
@@ -188,7 +151,7 @@ final class ShmEndpoint implements FabricEndpoint {
 
     @Override
     public Post compareAndSwap(long remoteOffset, long expected, long value, long resultAddress, long context) {
-        var current = link;
+        var current = link();
         if (current == null) {
             return Post.CLOSED;
         }
@@ -206,136 +169,62 @@ final class ShmEndpoint implements FabricEndpoint {
         }
     }
 
-    @Override
-    public @Nullable Object attachment() {
-        return attachment;
-    }
-
-    @Override
-    public void attach(@Nullable Object attachment) {
-        this.attachment = attachment;
-    }
-
-    @Override
-    public void close() {
-        closedHere = true;
-        end("closed by this node");
-    }
-
-    /** Poll role: the peer does what no peer does; nothing of it is delivered any more. */
-    void cut(String reason) {
-        closedHere = true;
-        end(reason);
-    }
-
-    /** The peer is gone, or could not be reached. The connection's thread. */
-    void lost(String reason) {
-        end(reason);
-    }
-
-    private void end(String reason) {
-        gate.close();
-        UnixSocket current;
-        synchronized (this) {
-            if (over) {
-                return;
-            }
-            over = true;
-            current = socket;
-        }
-        if (current != null) {
-            current.shutdown();
-        }
-        ended.accept(this, reason);
-    }
-
-    /** Gives it the socket whose end is its end; shut down at once when it is over already. The connection's thread. */
+    /** Gives it its socket, which is shut down when the endpoint ends. The connection's thread. */
     void use(UnixSocket connected) {
-        boolean late;
-        synchronized (this) {
-            socket = connected;
-            late = over;
-        }
-        if (late) {
+        socket = connected;
+        if (end() != null) {
             connected.shutdown();
         }
     }
 
-    /** What it consists of once connected. */
-    @Nullable
-    ShmLink link() {
-        return link;
+    @Override
+    protected void cut(Deadline deadline) {
+        gate.close();
     }
 
-    /** Whether a peer made it. */
-    boolean accepted() {
-        return accepted;
-    }
-
-    /** Poll role: takes the link; whether the handler is to be told. */
-    boolean connected(ShmLink connected) {
-        link = connected;
-        // Refused when the peer is gone already; what it sent before that still counts.
-        boolean unused = gate.open();
-        announced = !closedHere;
-        return announced;
-    }
-
-    /** Poll role: remembers why it ended. */
-    void endedFor(String reason) {
-        if (endReason == null) {
-            endReason = reason;
+    @Override
+    protected void onEnd() {
+        gate.close();
+        var current = socket;
+        if (current != null) {
+            current.shutdown();
         }
+    }
+
+    /** Poll role: lets posts in, unless it has ended meanwhile. */
+    void openGate() {
+        boolean unused = gate.open();
+    }
+
+    /** Poll role: what the peer sent before it closed or ended still counts. */
+    @Override
+    protected int flush(FabricHandler handler, int limit) {
+        return deliver(handler, limit);
+    }
+
+    /** Poll role: hands over at most {@code limit} immediates; how many. */
+    int deliver(FabricHandler handler, int limit) {
+        var current = link();
+        if (current == null) {
+            return 0;
+        }
+        var receive = current.receive();
+        int handed = 0;
+        // Asked anew each time, since the handler may close the endpoint.
+        while (handed < limit && !isClosedHere() && receive.hasNext()) {
+            if (!receive.placeData()) {
+                close("the peer sent data for a place outside of this node's memory");
+                break;
+            }
+            handed++;
+            handler.immediate(this, receive.next());
+        }
+        return handed;
     }
 
     /** Poll role: whether an immediate is there to be delivered. */
     boolean hasImmediate() {
-        var current = link;
-        return !closedHere && !finished && current != null && current.receive().hasNext();
-    }
-
-    /** Poll role: places the data that came with the immediate that is there; false when it has no place here. */
-    boolean placeData() {
-        var current = link;
-        return current != null && current.receive().placeData();
-    }
-
-    /** Poll role: takes the immediate that is there. */
-    int nextImmediate() {
-        var current = link;
-        if (current == null) {
-            throw new IllegalStateException("not connected");
-        }
-        return current.receive().next();
-    }
-
-    /** Poll role: why it ended, when it did and nothing is left to be delivered. */
-    @Nullable
-    String reasonToFinish() {
-        return endReason != null && !finished && !hasImmediate() ? endReason : null;
-    }
-
-    /** Poll role: whether {@link #finish} was called. */
-    boolean isFinished() {
-        return finished;
-    }
-
-    /** Poll role: releases what only a living connection needs; whether the handler is to be told of the end. */
-    boolean finish() {
-        if (finished) {
-            return false;
-        }
-        finished = true;
-        gate.close();
-        var current = link;
-        if (current != null) {
-            current.release();
-        }
-        return announced || !accepted;
-    }
-
-    /** Poll role: why it ended, or else this. */
-    String reasonOr(String otherwise) {
-        return endReason == null ? otherwise : endReason;
+        var current = link();
+        return current != null && !isClosedHere() && current.receive().hasNext();
     }
 }

@@ -7,6 +7,7 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricException;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.driver.Connections;
 import dev.lite.os.OsException;
 import dev.lite.os.UnixServerSocket;
 import java.io.IOException;
@@ -14,12 +15,10 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
 
 /** The shared-memory fabric of one node; see the package for how it works. */
-final class ShmFabric implements Fabric {
+final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink> {
     private static final String SOCKET = "shm.sock";
     private static final int OWNER_ONLY = 0600;
     private static final int BACKLOG = 64;
@@ -35,14 +34,7 @@ final class ShmFabric implements Fabric {
     private final Gate doorbellGate = new Gate();
 
     private final PeerMemories peers = new PeerMemories();
-    /** At most two for each connection, and one for each connect over the limit. */
-    private final Queue<Event> events = new ConcurrentLinkedQueue<>();
-
-    /** Guarded by {@link #events}: nothing is added any more. */
-    private boolean eventsClosed;
-
-    private volatile boolean closed;
-    private volatile @Nullable Connections connections;
+    private final Connections<ShmEndpoint, ShmLink> connections;
     private @Nullable ShmHandshake handshake;
 
     /** Poll role: the connected endpoints; replaced, never changed, so that a handler may close what is being polled. */
@@ -62,6 +54,7 @@ final class ShmFabric implements Fabric {
             throw new FabricException("the shared-memory fabric cannot be opened: " + e.getMessage(), e);
         }
         boolean unused = doorbellGate.open();
+        connections = new Connections<>(ShmFabricProvider.NAME, config.node(), options.limits(), handler, this);
     }
 
     @Override
@@ -81,9 +74,7 @@ final class ShmFabric implements Fabric {
 
     @Override
     public synchronized void register(FabricMemory memory) {
-        if (connections != null || closed) {
-            throw new IllegalStateException("memory is registered once, with an open fabric");
-        }
+        connections.requireNew();
         requireMapped(memory);
         UnixServerSocket server;
         try {
@@ -96,11 +87,9 @@ final class ShmFabric implements Fabric {
             throw new FabricException(
                     "node %s cannot listen for peers: %s".formatted(config.node(), e.getMessage()), e);
         }
-        var offered = new ShmHandshake(memory, config.hello(), doorbell, peers, options);
+        var offered = new ShmHandshake(memory, config.hello(), doorbell, peers, options.ringEntries());
         handshake = offered;
-        var started = new Connections(config.node(), options, offered, server, this::offer);
-        connections = started;
-        started.start();
+        connections.start(new ShmConnector(connections, offered, server));
     }
 
     private static void requireMapped(FabricMemory memory) {
@@ -125,86 +114,52 @@ final class ShmFabric implements Fabric {
 
     @Override
     public FabricEndpoint connect(String peerAddress) {
-        var current = connections;
-        if (current == null || closed) {
-            throw new IllegalStateException("to connect, the fabric must be open and have memory registered");
-        }
-        return current.connect(peerAddress);
+        return connections.connect(peerAddress);
     }
 
     @Override
     public int poll(int limit) {
-        int handed = 0;
-        while (handed < limit && !closed) {
-            var event = events.poll();
-            if (event == null) {
-                break;
-            }
-            handed += handle(event);
-        }
+        int handed = connections.poll(limit);
         // Not the field: a handler may change it.
         var endpoints = active;
         first = first + 1 < endpoints.length ? first + 1 : 0;
         for (int i = 0; i < endpoints.length && handed < limit; i++) {
             int turn = first + i;
-            handed += poll(endpoints[turn < endpoints.length ? turn : turn - endpoints.length], limit - handed);
+            handed += endpoints[turn < endpoints.length ? turn : turn - endpoints.length].deliver(
+                    handler, limit - handed);
         }
         return handed;
     }
 
-    private int handle(Event event) {
-        var endpoint = event.endpoint();
-        switch (event) {
-            case Event.Connected connected -> {
-                if (endpoint.isFinished()) {
-                    // Closed here while the handshake was still under way.
-                    connected.link().release();
-                    return 0;
-                }
-                active = Arrays.copyOf(active, active.length + 1);
-                active[active.length - 1] = endpoint;
-                if (endpoint.connected(connected.link())) {
-                    handler.connected(endpoint, endpoint.accepted());
-                    return 1;
-                }
-                return 0;
-            }
-            case Event.Ended ended -> {
-                endpoint.endedFor(ended.reason());
-                return finishIfDrained(endpoint);
-            }
-        }
+    @Override
+    public void opened(ShmEndpoint endpoint, ShmLink link) {
+        endpoint.openGate();
+        active = Arrays.copyOf(active, active.length + 1);
+        active[active.length - 1] = endpoint;
     }
 
-    private int poll(ShmEndpoint endpoint, int limit) {
-        int handed = 0;
-        while (handed < limit && endpoint.hasImmediate()) {
-            if (!endpoint.placeData()) {
-                endpoint.cut("the peer sent data for a place outside of this node's memory");
-                break;
-            }
-            handed++;
-            handler.immediate(endpoint, endpoint.nextImmediate());
-        }
-        return handed < limit ? handed + finishIfDrained(endpoint) : handed;
-    }
-
-    private int finishIfDrained(ShmEndpoint endpoint) {
-        var reason = endpoint.reasonToFinish();
-        return reason == null ? 0 : finish(endpoint, reason);
-    }
-
-    private int finish(ShmEndpoint endpoint, String reason) {
+    @Override
+    public boolean ended(ShmEndpoint endpoint) {
         active = Arrays.stream(active).filter(other -> other != endpoint).toArray(ShmEndpoint[]::new);
-        var current = connections;
-        if (current != null) {
-            current.remove(endpoint);
+        return true;
+    }
+
+    @Override
+    public void finished(ShmEndpoint endpoint) {
+        var link = endpoint.link();
+        if (link != null) {
+            link.release();
         }
-        if (!endpoint.finish()) {
-            return 0;
-        }
-        handler.disconnected(endpoint, reason);
-        return 1;
+    }
+
+    @Override
+    public void discard(ShmLink link) {
+        link.release();
+    }
+
+    @Override
+    public void wake() {
+        ringBoth(); // rare, and it also stands in for a peer that died before it rang
     }
 
     @Override
@@ -212,7 +167,7 @@ final class ShmFabric implements Fabric {
         if (timeoutNs < 0) {
             throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
         }
-        if (closed) {
+        if (connections.isClosed()) {
             return;
         }
         doorbell.announceSleep();
@@ -228,7 +183,7 @@ final class ShmFabric implements Fabric {
 
     @Override
     public boolean arm() {
-        if (closed) {
+        if (connections.isClosed()) {
             return true;
         }
         doorbell.arm();
@@ -237,7 +192,7 @@ final class ShmFabric implements Fabric {
 
     @Override
     public void disarm() {
-        if (!closed) {
+        if (!connections.isClosed()) {
             doorbell.disarm();
         }
     }
@@ -251,7 +206,7 @@ final class ShmFabric implements Fabric {
         if (stamp != Gate.REFUSED) {
             try {
                 // Set before close rings: who comes after that ring does not sleep.
-                if (closed) {
+                if (connections.isClosed()) {
                     return;
                 }
                 doorbell.standBy(timeoutNs);
@@ -262,11 +217,11 @@ final class ShmFabric implements Fabric {
     }
 
     private boolean hasWork() {
-        if (!events.isEmpty()) {
+        if (connections.hasWork()) {
             return true;
         }
         for (var endpoint : active) {
-            if (endpoint.hasImmediate() || endpoint.reasonToFinish() != null) {
+            if (endpoint.hasImmediate()) {
                 return true;
             }
         }
@@ -289,30 +244,13 @@ final class ShmFabric implements Fabric {
         }
     }
 
-    private boolean offer(Event event) {
-        synchronized (events) {
-            if (eventsClosed) {
-                return false;
-            }
-            events.add(event);
-        }
-        ringBoth(); // rare, and it also stands in for a peer that died before it rang
-        return true;
-    }
-
     @Override
     public synchronized void close() {
-        if (closed) {
+        if (connections.isClosed()) {
             return;
         }
-        closed = true;
-        synchronized (events) {
-            eventsClosed = true;
-        }
-        var current = connections;
-        if (current != null) {
-            close(current);
-        }
+        boolean unused = connections.close();
+        active = NONE;
         if (handshake != null) {
             handshake.close();
         }
@@ -320,22 +258,5 @@ final class ShmFabric implements Fabric {
         ringBoth(); // who stands by is inside the gate
         doorbellGate.close();
         doorbell.close();
-    }
-
-    private void close(Connections current) {
-        var left = current.stop();
-        left.forEach(ShmEndpoint::close);
-        // What was queued is not announced any more, but its memory is released, and known reasons are kept.
-        for (var event = events.poll(); event != null; event = events.poll()) {
-            var endpoint = event.endpoint();
-            switch (event) {
-                case Event.Connected connected -> connected.link().release();
-                case Event.Ended ended -> finish(endpoint, ended.reason());
-            }
-        }
-        for (var endpoint : left) {
-            finish(endpoint, endpoint.reasonOr("this node closed the fabric"));
-        }
-        current.close();
     }
 }

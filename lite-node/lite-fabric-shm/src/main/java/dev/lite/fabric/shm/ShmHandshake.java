@@ -6,12 +6,14 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.driver.HandshakeException;
 import dev.lite.os.Errno;
 import dev.lite.os.Linux;
 import dev.lite.os.OsException;
 import dev.lite.os.Received;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixSocket;
+import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -44,26 +46,26 @@ final class ShmHandshake implements AutoCloseable {
     private final byte[] hello;
     private final Doorbell doorbell;
     private final PeerMemories peers;
-    private final ShmOptions options;
+    private final int ringEntries;
     private boolean closed;
 
-    ShmHandshake(FabricMemory memory, byte[] hello, Doorbell doorbell, PeerMemories peers, ShmOptions options) {
+    ShmHandshake(FabricMemory memory, byte[] hello, Doorbell doorbell, PeerMemories peers, int ringEntries) {
         this.memory = memory;
         this.hello = hello;
         this.doorbell = doorbell;
         this.peers = peers;
-        this.options = options;
+        this.ringEntries = ringEntries;
     }
 
     /** The connecting side. Takes at most the handshake's time; the socket stays the caller's. */
-    ShmLink connect(UnixSocket socket) throws HandshakeException {
-        setTimeout(socket);
-        int entries = options.ringEntries();
+    ShmLink connect(UnixSocket socket, Deadline deadline) {
+        limit(socket, deadline);
+        int entries = ringEntries;
         var rings = SharedMemory.createMemfd("lite-rings", RingLayout.bytes(entries));
         try (var arena = Arena.ofConfined()) {
             offer(socket, rings);
             var buffer = arena.allocate(MESSAGE_BYTES_MAX, Long.BYTES);
-            try (var passed = receive(socket, buffer)) {
+            try (var passed = receive(socket, buffer, deadline)) {
                 var answer = parse(buffer, passed.length());
                 if (answer.kind() == REFUSED) {
                     throw new HandshakeException("refused: " + new String(answer.text(), StandardCharsets.UTF_8));
@@ -78,9 +80,9 @@ final class ShmHandshake implements AutoCloseable {
                         new SendRing(RingLayout.fromConnecting(rings.address()), entries),
                         receiveRing(RingLayout.fromAccepting(rings.address(), entries), entries));
             }
-        } catch (HandshakeException | OsException | IllegalArgumentException e) {
+        } catch (RuntimeException e) {
             rings.close();
-            throw failure(e);
+            throw e;
         }
     }
 
@@ -89,11 +91,11 @@ final class ShmHandshake implements AutoCloseable {
                 ring, entries, memory.segment().address(), memory.segment().byteSize());
     }
 
-    private void offer(UnixSocket socket, SharedMemory rings) throws HandshakeException {
+    private void offer(UnixSocket socket, SharedMemory rings) {
         try {
             send(
                     socket,
-                    new Message(OFFER, memory.segment().byteSize(), options.ringEntries(), hello),
+                    new Message(OFFER, memory.segment().byteSize(), ringEntries, hello),
                     rings.descriptor(),
                     doorbell.descriptor(),
                     memory.descriptor());
@@ -106,18 +108,17 @@ final class ShmHandshake implements AutoCloseable {
     }
 
     /** The accepting side. Takes at most the handshake's time; the socket stays the caller's. */
-    ShmLink accept(UnixSocket socket) throws HandshakeException {
-        setTimeout(socket);
+    ShmLink accept(UnixSocket socket, Deadline deadline) {
+        limit(socket, deadline);
         ShmLink link;
         try (var arena = Arena.ofConfined()) {
             var buffer = arena.allocate(MESSAGE_BYTES_MAX, Long.BYTES);
-            try (var passed = receive(socket, buffer)) {
+            try (var passed = receive(socket, buffer, deadline)) {
                 link = accept(peers.process(socket), parse(buffer, passed.length()), passed);
             }
-        } catch (HandshakeException | OsException | IllegalArgumentException e) {
-            var failure = failure(e);
-            refuse(socket, String.valueOf(failure.getMessage()));
-            throw failure;
+        } catch (RuntimeException e) {
+            refuse(socket, String.valueOf(e.getMessage()));
+            throw e;
         }
         try {
             send(
@@ -126,13 +127,13 @@ final class ShmHandshake implements AutoCloseable {
                     doorbell.descriptor(),
                     memory.descriptor());
             return link;
-        } catch (HandshakeException | OsException e) {
+        } catch (RuntimeException e) {
             link.release();
-            throw failure(e);
+            throw e;
         }
     }
 
-    private ShmLink accept(PeerProcess process, Message offer, Passed passed) throws HandshakeException {
+    private ShmLink accept(PeerProcess process, Message offer, Passed passed) {
         int entries = offer.ringEntries();
         require(offer.kind() == OFFER, "the first message is of kind %d, not an offer".formatted(offer.kind()));
         require(passed.count() == 3, "%d descriptors instead of 3".formatted(passed.count()));
@@ -149,7 +150,7 @@ final class ShmHandshake implements AutoCloseable {
                     rings,
                     new SendRing(RingLayout.fromAccepting(rings.address(), entries), entries),
                     receiveRing(RingLayout.fromConnecting(rings.address()), entries));
-        } catch (HandshakeException | OsException | IllegalArgumentException e) {
+        } catch (RuntimeException e) {
             rings.close();
             throw e;
         }
@@ -157,14 +158,18 @@ final class ShmHandshake implements AutoCloseable {
 
     /** Takes the peer's doorbell and, since that stays mapped, its memory last. */
     private ShmLink link(
-            PeerProcess process, Message message, Passed passed, SharedMemory rings, SendRing send, ReceiveRing receive)
-            throws HandshakeException {
+            PeerProcess process,
+            Message message,
+            Passed passed,
+            SharedMemory rings,
+            SendRing send,
+            ReceiveRing receive) {
         var peerDoorbell = Doorbell.fromDescriptor(passed.take());
         try {
             long address = peers.map(passed.take(), message.memoryBytes());
             return new ShmLink(
                     message.text(), address, message.memoryBytes(), rings, peerDoorbell, send, receive, process);
-        } catch (HandshakeException | OsException | IllegalArgumentException e) {
+        } catch (RuntimeException e) {
             peerDoorbell.close();
             throw e;
         }
@@ -175,23 +180,20 @@ final class ShmHandshake implements AutoCloseable {
         byte[] text = reason.getBytes(StandardCharsets.UTF_8);
         try {
             send(socket, new Message(REFUSED, 0, 0, Arrays.copyOf(text, Math.min(text.length, TEXT_BYTES_MAX))));
-        } catch (HandshakeException | OsException e) {
+        } catch (RuntimeException e) {
             // Nobody there to be told; the caller reports the reason itself.
             return;
         }
     }
 
-    private void setTimeout(UnixSocket socket) throws HandshakeException {
-        long timeoutNs = options.handshakeTimeoutMs() * 1_000_000L;
-        try {
-            socket.setTimeout(timeoutNs, timeoutNs);
-        } catch (OsException e) {
-            throw failure(e);
-        }
+    /** From now on, one call on the socket blocks no longer than until the deadline. */
+    private static void limit(UnixSocket socket, Deadline deadline) {
+        long leftNs = Math.max(1, deadline.remainingNs());
+        socket.setTimeout(leftNs, leftNs);
     }
 
     /** Under the lock, so that no number of a descriptor goes out that its owner has closed after {@link #close}. */
-    private synchronized void send(UnixSocket socket, Message message, int... descriptors) throws HandshakeException {
+    private synchronized void send(UnixSocket socket, Message message, int... descriptors) {
         if (closed) {
             throw new HandshakeException("the fabric is closed");
         }
@@ -208,13 +210,14 @@ final class ShmHandshake implements AutoCloseable {
         }
     }
 
-    private Passed receive(UnixSocket socket, MemorySegment buffer) throws HandshakeException {
+    private static Passed receive(UnixSocket socket, MemorySegment buffer, Deadline deadline) {
         Received received;
         try {
             received = socket.receive(buffer);
         } catch (OsException e) {
             if (e.errno() == Errno.EAGAIN) {
-                throw new HandshakeException("the peer was silent for %d ms".formatted(options.handshakeTimeoutMs()));
+                throw new HandshakeException("the peer was silent for %d ms"
+                        .formatted(deadline.duration().toMillis()));
             }
             throw e;
         }
@@ -224,7 +227,7 @@ final class ShmHandshake implements AutoCloseable {
         return new Passed(received);
     }
 
-    private static Message parse(MemorySegment message, int length) throws HandshakeException {
+    private static Message parse(MemorySegment message, int length) {
         require(length >= HEADER_BYTES, "a message of %d bytes; a header has %d".formatted(length, HEADER_BYTES));
         long magic = message.get(JAVA_LONG, 0);
         require(magic == MAGIC, "the first 8 bytes are 0x%x, not those of a LITE node".formatted(magic));
@@ -241,14 +244,10 @@ final class ShmHandshake implements AutoCloseable {
                 message.asSlice(HEADER_BYTES, textLength).toArray(JAVA_BYTE));
     }
 
-    private static void require(boolean condition, String otherwise) throws HandshakeException {
+    private static void require(boolean condition, String otherwise) {
         if (!condition) {
             throw new HandshakeException(otherwise);
         }
-    }
-
-    private static HandshakeException failure(Exception e) {
-        return e instanceof HandshakeException known ? known : new HandshakeException(String.valueOf(e.getMessage()));
     }
 
     @Override

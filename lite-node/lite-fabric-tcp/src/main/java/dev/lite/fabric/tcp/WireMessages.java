@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import dev.lite.fabric.driver.HandshakeException;
 import dev.lite.fabric.driver.MessageChannel;
+import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.Arena;
 
 /**
@@ -14,14 +15,14 @@ import java.lang.foreign.Arena;
 record WireMessages(Wire wire) implements MessageChannel {
 
     @Override
-    public void send(byte[] message, long deadlineNs) {
+    public void send(byte[] message, Deadline deadline) {
         try (var arena = Arena.ofConfined()) {
             var bytes = arena.allocateFrom(JAVA_BYTE, message);
             long sent = 0;
             while (sent < message.length) {
                 long taken = wire.send(bytes.address() + sent, message.length - sent);
                 sent += taken;
-                if (taken == 0 && !wire.awaitWritable(left(deadlineNs))) {
+                if (taken == 0 && !wire.awaitWritable(left(deadline))) {
                     throw new HandshakeException("it did not take %d bytes in time".formatted(message.length));
                 }
             }
@@ -29,7 +30,7 @@ record WireMessages(Wire wire) implements MessageChannel {
     }
 
     @Override
-    public byte[] receive(int length, long deadlineNs) {
+    public byte[] receive(int length, Deadline deadline) {
         try (var arena = Arena.ofConfined()) {
             var received = arena.allocate(length);
             long got = 0;
@@ -39,7 +40,7 @@ record WireMessages(Wire wire) implements MessageChannel {
                     throw new HandshakeException("it closed the connection in the handshake");
                 }
                 got += more;
-                if (more == 0 && !wire.awaitReadable(left(deadlineNs))) {
+                if (more == 0 && !wire.awaitReadable(left(deadline))) {
                     throw new HandshakeException("it said %d bytes of %d in time".formatted(got, length));
                 }
             }
@@ -47,9 +48,9 @@ record WireMessages(Wire wire) implements MessageChannel {
         }
     }
 
-    private static long left(long deadlineNs) {
-        long left = deadlineNs - System.nanoTime();
-        if (left <= 0) {
+    private static long left(Deadline deadline) {
+        long left = deadline.remainingNs();
+        if (left == 0) {
             throw new HandshakeException("the time for the handshake is over");
         }
         return left;

@@ -1,5 +1,6 @@
 package dev.lite.fabric.driver;
 
+import dev.lite.os.waiting.Deadline;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -19,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LaneAssemblies<L> {
     private final Map<Identity, Assembly> assemblies = new HashMap<>(); // guarded by this
+    private boolean closed; // guarded by this
 
     /** The connection's number. */
     private record Identity(long high, long low) {
@@ -43,13 +45,13 @@ public final class LaneAssemblies<L> {
         /**
          * Waits for the other lanes.
          *
-         * @param deadlineNs of {@link System#nanoTime}
+         * @param deadline of the whole handshake
          * @return all lanes, in order; null when {@link #giveUp} ended the wait
          * @throws HandshakeException when one is missing still, or the thread was interrupted
          */
-        public @Nullable List<L> awaitOthers(long deadlineNs) {
+        public @Nullable List<L> awaitOthers(Deadline deadline) {
             try {
-                if (!missing.await(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                if (!missing.await(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
                     throw new HandshakeException(
                             "%d of its %d lanes did not come in time".formatted(missing.getCount(), lanes.length));
                 }
@@ -100,6 +102,9 @@ public final class LaneAssemblies<L> {
     public Assembly begin(LaneHandshake.Claim claim, int lanes, L first) {
         Assembly assembly = new Assembly(Identity.of(claim), lanes, first);
         synchronized (this) {
+            if (closed) {
+                throw new HandshakeException("this node closed the fabric");
+            }
             if (assemblies.putIfAbsent(assembly.number, assembly) != null) {
                 throw new HandshakeException("its connection has the number of another one");
             }
@@ -113,14 +118,14 @@ public final class LaneAssemblies<L> {
      * @return false when its assembly ended meanwhile: it is still the caller's
      * @throws HandshakeException when nobody waits for it
      */
-    public boolean add(L lane, LaneHandshake.Accepted accepted, long deadlineNs) {
+    public boolean add(L lane, LaneHandshake.Accepted accepted, Deadline deadline) {
         LaneHandshake.Claim claim = accepted.claim();
         Assembly assembly = waitingFor(claim);
         if (assembly == null) {
-            accepted.refuse("nobody waits for this lane", deadlineNs);
+            accepted.refuse("nobody waits for this lane", deadline);
             throw new HandshakeException("nobody waits for its lane %d".formatted(claim.lane()));
         }
-        accepted.welcome(assembly.lanes.length, deadlineNs);
+        accepted.welcome(assembly.lanes.length, deadline);
         synchronized (this) {
             // Again: saying welcome takes its time.
             if (waitingFor(claim) != assembly) {
@@ -130,6 +135,16 @@ public final class LaneAssemblies<L> {
         }
         assembly.missing.countDown();
         return true;
+    }
+
+    /** Ends every wait, and every one that begins later: the fabric closes. */
+    public void giveUpAll() {
+        List<Assembly> waiting;
+        synchronized (this) {
+            closed = true;
+            waiting = List.copyOf(assemblies.values());
+        }
+        waiting.forEach(Assembly::giveUp);
     }
 
     private synchronized @Nullable Assembly waitingFor(LaneHandshake.Claim claim) {

@@ -1,6 +1,7 @@
 package dev.lite.fabric.driver;
 
 import dev.lite.fabric.FabricConfig;
+import dev.lite.os.waiting.Deadline;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -101,20 +102,20 @@ public final class LaneHandshake {
     /**
      * The connecting side, whole.
      *
-     * @param deadlineNs of {@link System#nanoTime}
+     * @param deadline of the whole handshake
      * @throws HandshakeException with a reason in words
      */
-    public Verdict connect(MessageChannel channel, int lane, int lanes, long high, long low, long deadlineNs) {
+    public Verdict connect(MessageChannel channel, int lane, int lanes, long high, long low, Deadline deadline) {
         byte[] opening = opening();
-        channel.send(opening, deadlineNs);
-        byte[] challenge = channel.receive(OPENING_BYTES, deadlineNs);
+        channel.send(opening, deadline);
+        byte[] challenge = channel.receive(OPENING_BYTES, deadline);
         requireVersion(challenge);
         byte[] claimed = new byte[CLAIM_BYTES];
         var claim = over(claimed);
         claim.putInt(lane).putInt(lanes).putLong(high).putLong(low).putLong(memoryBytes);
         putBytes(claim, hello, FabricConfig.HELLO_BYTES_MAX);
-        channel.send(join(claimed, proof("claim", opening, challenge, claimed)), deadlineNs);
-        byte[] answer = channel.receive(VERDICT_BYTES + PROOF_BYTES, deadlineNs);
+        channel.send(join(claimed, proof("claim", opening, challenge, claimed)), deadline);
+        byte[] answer = channel.receive(VERDICT_BYTES + PROOF_BYTES, deadline);
         byte[] verdict = Arrays.copyOf(answer, VERDICT_BYTES);
         var fields = over(verdict);
         boolean yes = fields.getInt() == 1;
@@ -140,20 +141,20 @@ public final class LaneHandshake {
     /**
      * The accepting side up to where it knows whom it talks to.
      *
-     * @param deadlineNs of {@link System#nanoTime}
+     * @param deadline of the whole handshake
      * @throws HandshakeException with a reason in words
      */
-    public Accepted accept(MessageChannel channel, long deadlineNs) {
-        byte[] opening = channel.receive(OPENING_BYTES, deadlineNs);
+    public Accepted accept(MessageChannel channel, Deadline deadline) {
+        byte[] opening = channel.receive(OPENING_BYTES, deadline);
         requireVersion(opening);
         byte[] challenge = opening();
-        channel.send(challenge, deadlineNs);
-        byte[] message = channel.receive(CLAIM_BYTES + PROOF_BYTES, deadlineNs);
+        channel.send(challenge, deadline);
+        byte[] message = channel.receive(CLAIM_BYTES + PROOF_BYTES, deadline);
         byte[] claimed = Arrays.copyOf(message, CLAIM_BYTES);
         byte[] proof = Arrays.copyOfRange(message, CLAIM_BYTES, message.length);
         var accepted = new Accepted(channel, opening, challenge, claimed);
         if (!MessageDigest.isEqual(proof("claim", opening, challenge, claimed), proof)) {
-            accepted.refuse(DIFFERS, deadlineNs);
+            accepted.refuse(DIFFERS, deadline);
             throw new HandshakeException(DIFFERS);
         }
         return accepted;
@@ -191,16 +192,16 @@ public final class LaneHandshake {
         }
 
         /** Says yes. */
-        public void welcome(int lanes, long deadlineNs) {
-            answer(1, lanes, memoryBytes, hello, "", deadlineNs);
+        public void welcome(int lanes, Deadline deadline) {
+            answer(1, lanes, memoryBytes, hello, "", deadline);
         }
 
         /** Says no; the reason is for the peer's eyes. */
-        public void refuse(String reason, long deadlineNs) {
-            answer(0, 0, 0, new byte[0], reason, deadlineNs);
+        public void refuse(String reason, Deadline deadline) {
+            answer(0, 0, 0, new byte[0], reason, deadline);
         }
 
-        private void answer(int yes, int lanes, long bytes, byte[] ownHello, String reason, long deadlineNs) {
+        private void answer(int yes, int lanes, long bytes, byte[] ownHello, String reason, Deadline deadline) {
             byte[] said = new byte[VERDICT_BYTES];
             var verdict = over(said);
             verdict.putInt(yes).putInt(lanes).putLong(bytes);
@@ -209,20 +210,20 @@ public final class LaneHandshake {
             putBytes(verdict, Arrays.copyOf(words, Math.min(words.length, REASON_BYTES)), REASON_BYTES);
             // A refused peer gets no proof to learn from.
             byte[] proof = yes == 1 ? proof("verdict", opening, challenge, claimed, said) : new byte[PROOF_BYTES];
-            channel.send(join(said, proof), deadlineNs);
+            channel.send(join(said, proof), deadline);
         }
     }
 
     /** The accepting side, on lane 0: all lanes are there. */
-    public static void sayReady(MessageChannel channel, long deadlineNs) {
+    public static void sayReady(MessageChannel channel, Deadline deadline) {
         byte[] message = new byte[Long.BYTES];
         over(message).putLong(READY);
-        channel.send(message, deadlineNs);
+        channel.send(message, deadline);
     }
 
     /** The connecting side, on lane 0: waits until all lanes are there. */
-    public static void awaitReady(MessageChannel channel, long deadlineNs) {
-        byte[] said = channel.receive(Long.BYTES, deadlineNs);
+    public static void awaitReady(MessageChannel channel, Deadline deadline) {
+        byte[] said = channel.receive(Long.BYTES, deadline);
         if (over(said).getLong() != READY) {
             throw new HandshakeException("it did not say that all lanes are there");
         }

@@ -1,5 +1,7 @@
 package dev.lite.fabric.driver;
 
+import dev.lite.os.waiting.Deadline;
+
 /**
  * Carries messages of known lengths to and from a peer, in order. One thread at a time uses it. Besides what its methods say, a
  * driver's own exceptions pass through.
@@ -9,16 +11,16 @@ public interface MessageChannel {
     /**
      * Sends a message whole.
      *
-     * @param deadlineNs of {@link System#nanoTime}
+     * @param deadline of the whole handshake
      * @throws HandshakeException when the peer does not take it in time
      */
-    void send(byte[] message, long deadlineNs);
+    void send(byte[] message, Deadline deadline);
 
     /**
      * The peer's next message, of exactly so many bytes.
      *
-     * @param deadlineNs of {@link System#nanoTime}
+     * @param deadline of the whole handshake
      * @throws HandshakeException when it does not come whole in time, or has another length
      */
-    byte[] receive(int length, long deadlineNs);
+    byte[] receive(int length, Deadline deadline);
 }

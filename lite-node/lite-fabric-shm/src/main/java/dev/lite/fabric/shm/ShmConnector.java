@@ -1,0 +1,119 @@
+package dev.lite.fabric.shm;
+
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.driver.AcceptLoop;
+import dev.lite.fabric.driver.Connections;
+import dev.lite.fabric.driver.Connector;
+import dev.lite.fabric.driver.HandshakeException;
+import dev.lite.os.OsException;
+import dev.lite.os.UnixServerSocket;
+import dev.lite.os.UnixSocket;
+import dev.lite.os.waiting.Deadline;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes connections over Unix sockets. The thread that made a connection stays with its socket, whose end is the end of the
+ * connection. Thread-safe.
+ */
+final class ShmConnector implements Connector<ShmEndpoint> {
+    private static final Logger LOG = LoggerFactory.getLogger(ShmConnector.class);
+
+    private final Connections<ShmEndpoint, ShmLink> connections;
+    private final ShmHandshake handshake;
+    private final UnixServerSocket server;
+    private final AcceptLoop<UnixSocket> acceptLoop;
+
+    /** @param server becomes this object's */
+    ShmConnector(Connections<ShmEndpoint, ShmLink> connections, ShmHandshake handshake, UnixServerSocket server) {
+        this.connections = connections;
+        this.handshake = handshake;
+        this.server = server;
+        acceptLoop = new AcceptLoop<>(connections.node(), server::accept, this::accepted);
+    }
+
+    @Override
+    public ShmEndpoint create(boolean accepted) {
+        return new ShmEndpoint(accepted);
+    }
+
+    @Override
+    public void start() {
+        boolean unused = connections.run("accept", acceptLoop);
+    }
+
+    @Override
+    public void connect(ShmEndpoint endpoint, String address, Deadline deadline) {
+        try (var socket = UnixSocket.connect(Path.of(address))) {
+            endpoint.use(socket);
+            watch(endpoint, handshake.connect(socket, deadline), socket, address);
+        }
+    }
+
+    private void accepted(UnixSocket socket) {
+        ShmEndpoint endpoint;
+        try {
+            endpoint = connections.accept();
+        } catch (HandshakeException e) {
+            LOG.warn("{}: refused a peer: {}", connections.node(), e.getMessage());
+            refuse(socket, e);
+            return;
+        }
+        if (!connections.run("accepted", () -> accept(endpoint, socket))) {
+            socket.close();
+        }
+    }
+
+    private void refuse(UnixSocket socket, HandshakeException reason) {
+        try (socket) {
+            handshake.refuse(socket, String.valueOf(reason.getMessage()));
+        }
+    }
+
+    private void accept(ShmEndpoint endpoint, UnixSocket socket) {
+        try (socket) {
+            endpoint.use(socket);
+            watch(endpoint, handshake.accept(socket, connections.handshakeDeadline()), socket, socket.toString());
+        } catch (RuntimeException e) {
+            // The handler is not told.
+            connections.forget(endpoint);
+            LOG.warn("{}: cannot accept a peer: {}", connections.node(), e.getMessage());
+        }
+    }
+
+    /** Hands the new connection over, and then waits for its end. */
+    private void watch(ShmEndpoint endpoint, ShmLink link, UnixSocket socket, String address) {
+        int pid;
+        try {
+            pid = socket.peerCredentials().pid();
+            socket.setTimeout(0, 0);
+        } catch (OsException e) {
+            link.release();
+            throw e;
+        }
+        if (connections.ready(endpoint, link)) {
+            String peer = "the peer (process %d, %s)".formatted(pid, address);
+            endpoint.lost(awaitEnd(socket, peer), FabricError.FLUSHED);
+        }
+    }
+
+    private static String awaitEnd(UnixSocket socket, String peer) {
+        try (var arena = Arena.ofConfined()) {
+            var received = socket.receive(arena.allocate(ShmHandshake.HEADER_BYTES));
+            received.closeDescriptors();
+            return received.isEnd()
+                    ? peer + " closed the connection or ended"
+                    : "%s sent %d unexpected bytes".formatted(peer, received.length());
+        } catch (OsException e) {
+            return "%s: %s".formatted(peer, e.getMessage());
+        }
+    }
+
+    @Override
+    public void stop() {
+        acceptLoop.stop();
+        server.close();
+    }
+}

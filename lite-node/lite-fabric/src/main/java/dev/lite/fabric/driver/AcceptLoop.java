@@ -1,0 +1,66 @@
+package dev.lite.fabric.driver;
+
+import dev.lite.os.Errno;
+import dev.lite.os.OsException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Accepts peers on a listening socket until it is stopped. One thread runs it; any thread stops it.
+ *
+ * @param <S> an accepted socket
+ */
+public final class AcceptLoop<S> implements Runnable {
+    private static final Logger LOG = LoggerFactory.getLogger(AcceptLoop.class);
+    private static final long PAUSE_MS = 100;
+
+    private final String node;
+    private final Supplier<S> accept;
+    private final Consumer<S> accepted;
+    private final CountDownLatch stopping = new CountDownLatch(1);
+
+    /**
+     * @param accept blocks for the next socket; throws {@link OsException} with EBADF or EINVAL once the listening one is closed
+     * @param accepted takes the socket over; does not block
+     */
+    public AcceptLoop(String node, Supplier<S> accept, Consumer<S> accepted) {
+        this.node = node;
+        this.accept = accept;
+        this.accepted = accepted;
+    }
+
+    @Override
+    public void run() {
+        while (stopping.getCount() > 0) {
+            S socket;
+            try {
+                socket = accept.get();
+            } catch (OsException e) {
+                if (e.errno() == Errno.EBADF || e.errno() == Errno.EINVAL || !pauseAfter(e)) {
+                    return;
+                }
+                continue;
+            }
+            accepted.accept(socket);
+        }
+    }
+
+    /** Probably out of descriptors or memory; peers wait meanwhile. Returns whether to continue. */
+    private boolean pauseAfter(OsException e) {
+        LOG.warn("{}: cannot accept a peer now: {}", node, e.getMessage());
+        try {
+            return !stopping.await(PAUSE_MS, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException interrupted) {
+            return false;
+        }
+    }
+
+    /** Ends the loop; the caller closes the listening socket next. */
+    public void stop() {
+        stopping.countDown();
+    }
+}

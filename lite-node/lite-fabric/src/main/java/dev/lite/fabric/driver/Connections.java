@@ -1,0 +1,398 @@
+package dev.lite.fabric.driver;
+
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricHandler;
+import dev.lite.os.waiting.Deadline;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.IntSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Every connection of a fabric, from {@link #connect} or {@link #accept} to {@code disconnected}.
+ *
+ * <p>Connections are made by daemon threads, off the poll role: one for each connection being made. What happens to an endpoint is
+ * queued, and {@link #poll} tells the handler in this order: {@code connected}, what the driver delivers, {@code failed} for what is
+ * outstanding at the end, {@code disconnected}. An accepted endpoint whose handshake failed is never told of.
+ *
+ * <p><b>Bounds.</b> As many endpoints as the limit, and a thread for each while it is being made. The queue holds two entries for
+ * each endpoint, one for each connect over the limit, and what the driver adds by {@link #inPollRole}.
+ *
+ * <p><b>Threads.</b> Any, except where a method says "poll role".
+ *
+ * @param <E> the driver's endpoints
+ * @param <L> what its connections consist of
+ */
+public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink> {
+    private static final Logger LOG = LoggerFactory.getLogger(Connections.class);
+    private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(5);
+    private static final String CLOSED = "this node closed the fabric";
+
+    /**
+     * What a driver does when connections open and end. Poll role, except {@link #discard} and {@link #wake}.
+     *
+     * @param <E> its endpoints
+     * @param <L> what its connections consist of
+     */
+    public interface Driver<E, L> {
+
+        /** Begins to poll a connection; the handler is told next. */
+        void opened(E endpoint, L link);
+
+        /**
+         * An endpoint ended.
+         *
+         * @return whether {@link DriverEndpoint#flush} may begin; otherwise the driver calls {@link Connections#flush} later
+         */
+        boolean ended(E endpoint);
+
+        /** An endpoint is flushed: stops polling it, and releases its link if it has one. The handler is told next. */
+        void finished(E endpoint);
+
+        /** Releases a link that never became its endpoint's. Any thread. */
+        void discard(L link);
+
+        /** Makes the threads that wait for this fabric poll. Any thread. */
+        void wake();
+    }
+
+    private final String fabric;
+    private final String node;
+    private final ConnectionLimits limits;
+    private final FabricHandler handler;
+    private final Driver<E, L> driver;
+
+    /** What is to be done in the poll role; each answers how many calls of the handler it made. */
+    private final Queue<IntSupplier> steps = new ConcurrentLinkedQueue<>();
+
+    // Written under this object's lock.
+    private volatile @Nullable Connector<E> connector;
+    private volatile boolean closed;
+    private final Set<E> endpoints = new HashSet<>();
+    private final Set<Thread> threads = new HashSet<>();
+
+    /** Poll role: ended endpoints that are being flushed. */
+    private final ArrayDeque<E> ending = new ArrayDeque<>();
+
+    /**
+     * @param fabric the driver's name, for names of threads
+     * @param node the local node's name
+     */
+    public Connections(
+            String fabric, String node, ConnectionLimits limits, FabricHandler handler, Driver<E, L> driver) {
+        this.fabric = fabric;
+        this.node = node;
+        this.limits = limits;
+        this.handler = handler;
+        this.driver = driver;
+    }
+
+    /** The local node's name. */
+    public String node() {
+        return node;
+    }
+
+    /**
+     * Checks that {@link #start} is allowed.
+     *
+     * @throws IllegalStateException when it was called already, or this is closed
+     */
+    public void requireNew() {
+        if (connector != null || closed) {
+            throw new IllegalStateException("memory is registered once, with an open fabric");
+        }
+    }
+
+    /** Begins to make and accept connections. */
+    public void start(Connector<E> started) {
+        synchronized (this) {
+            requireNew();
+            connector = started;
+        }
+        started.start();
+    }
+
+    /** Whether {@link #close} was called. */
+    public boolean isClosed() {
+        return closed;
+    }
+
+    // Making connections.
+
+    /**
+     * Starts a connection; the outcome comes by {@link #poll}.
+     *
+     * @throws IllegalStateException before {@link #start} and after {@link #close}
+     */
+    public E connect(String address) {
+        Connector<E> current = connector;
+        if (current == null || closed) {
+            throw new IllegalStateException("to connect, the fabric must be open and have memory registered");
+        }
+        E endpoint = create(current, false);
+        if (!add(endpoint)) {
+            endpoint.lost(limitReached(), FabricError.FLUSHED);
+            return endpoint;
+        }
+        boolean unused =
+                run("connect", () -> connect(current, endpoint, address)); // refused: close() ends the endpoint
+        return endpoint;
+    }
+
+    private void connect(Connector<E> current, E endpoint, String address) {
+        try {
+            current.connect(endpoint, address, handshakeDeadline());
+        } catch (RuntimeException e) {
+            // Also for a defect of the driver's: the handler is told of every endpoint's end.
+            endpoint.lost("cannot connect to %s: %s".formatted(address, e.getMessage()), FabricError.FLUSHED);
+        }
+    }
+
+    /**
+     * A new endpoint for a connection that a peer made. It counts until it is {@linkplain #forget forgotten} or finished.
+     *
+     * @throws HandshakeException with the limit, when there are as many as there may be; the message is for the peer, too
+     */
+    public E accept() {
+        Connector<E> current = connector;
+        if (current == null) {
+            throw new HandshakeException(CLOSED);
+        }
+        E endpoint = create(current, true);
+        if (!add(endpoint)) {
+            throw new HandshakeException(closed ? CLOSED : limitReached());
+        }
+        return endpoint;
+    }
+
+    private E create(Connector<E> current, boolean accepted) {
+        E endpoint = current.create(accepted);
+        endpoint.whenEnded(() -> {
+            boolean unused = offer(() -> ended(endpoint)); // refused when closed: close() tells the handler
+        });
+        return endpoint;
+    }
+
+    /** Forgets an accepted endpoint whose handshake failed. */
+    public synchronized void forget(E endpoint) {
+        endpoints.remove(endpoint);
+    }
+
+    /**
+     * The handshake of an endpoint is done.
+     *
+     * @return false when the fabric is closed, and the link was discarded
+     */
+    public boolean ready(E endpoint, L link) {
+        if (offer(() -> opened(endpoint, link))) {
+            return true;
+        }
+        driver.discard(link);
+        return false;
+    }
+
+    /** When a handshake that begins now must be done. */
+    public Deadline handshakeDeadline() {
+        return Deadline.in(Duration.ofMillis(limits.handshakeTimeoutMs()));
+    }
+
+    private synchronized boolean add(E endpoint) {
+        return !closed && endpoints.size() < limits.connectionsMax() && endpoints.add(endpoint);
+    }
+
+    private String limitReached() {
+        return "node %s has %d connections, the limit (%s)"
+                .formatted(node, limits.connectionsMax(), ConnectionLimits.CONNECTIONS_MAX);
+    }
+
+    /**
+     * Runs a task on a daemon thread of its own, which {@link #close} waits for.
+     *
+     * @return false when this is closed, and nothing runs
+     */
+    public synchronized boolean run(String role, Runnable task) {
+        if (closed) {
+            return false;
+        }
+        Thread thread = Thread.ofPlatform()
+                .daemon()
+                .name("lite-%s-%s-%s".formatted(fabric, node, role))
+                .unstarted(() -> {
+                    try {
+                        task.run();
+                    } finally {
+                        threadEnds();
+                    }
+                });
+        threads.add(thread);
+        thread.start();
+        return true;
+    }
+
+    private synchronized void threadEnds() {
+        threads.remove(Thread.currentThread());
+    }
+
+    // The poll role.
+
+    /**
+     * Has a task of the driver's run in {@link #poll}, after what was queued before.
+     *
+     * @return false when this is closed, and the task does not run
+     */
+    public boolean inPollRole(Runnable task) {
+        return offer(() -> {
+            task.run();
+            return 0;
+        });
+    }
+
+    private boolean offer(IntSupplier step) {
+        synchronized (this) {
+            if (closed) {
+                return false;
+            }
+            steps.add(step);
+        }
+        driver.wake();
+        return true;
+    }
+
+    /** Poll role: whether {@link #poll} has something to do. */
+    public boolean hasWork() {
+        return !steps.isEmpty() || !ending.isEmpty();
+    }
+
+    /** Poll role: tells the handler what happened to endpoints, in at most {@code limit} calls. Returns how many. */
+    public int poll(int limit) {
+        int handed = 0;
+        while (handed < limit && !closed) {
+            IntSupplier step = steps.poll();
+            if (step == null) {
+                break;
+            }
+            handed += step.getAsInt();
+        }
+        return ending.isEmpty() ? handed : handed + flushEnded(limit - handed);
+    }
+
+    private int opened(E endpoint, L link) {
+        if (closed || !endpoint.isConnecting()) {
+            // Closed during the handshake.
+            driver.discard(link);
+            return 0;
+        }
+        driver.opened(endpoint, link);
+        if (!endpoint.open(link)) {
+            return 0;
+        }
+        handler.connected(endpoint, endpoint.isAccepted());
+        return 1;
+    }
+
+    private int ended(E endpoint) {
+        if (!closed) {
+            endpoint.beginEnding();
+            if (driver.ended(endpoint)) {
+                flush(endpoint);
+            }
+        }
+        return 0;
+    }
+
+    /** Poll role: begins to flush an endpoint that the driver held back in {@link Driver#ended}. */
+    public void flush(E endpoint) {
+        ending.add(endpoint);
+    }
+
+    private int flushEnded(int limit) {
+        int handed = 0;
+        while (handed < limit && !ending.isEmpty()) {
+            E endpoint = ending.remove();
+            handed += endpoint.flush(handler, limit - handed);
+            if (handed < limit) {
+                handed += finish(endpoint);
+            } else if (!endpoint.isFinished()) {
+                ending.add(endpoint); // behind the others, so that each gets its turn
+            }
+        }
+        return handed;
+    }
+
+    private int finish(E endpoint) {
+        if (endpoint.isFinished()) {
+            return 0;
+        }
+        String reason = endpoint.finish();
+        driver.finished(endpoint);
+        forget(endpoint);
+        if (reason == null) {
+            return 0;
+        }
+        handler.disconnected(endpoint, reason);
+        return 1;
+    }
+
+    // Closing.
+
+    /**
+     * Ends every endpoint, flushes it and tells the handler, on this thread, which holds the poll role. Stops accepting, and waits
+     * at most 5 s for the threads that make connections. Once.
+     *
+     * @return whether all of those threads ended, so that nobody else uses the transport any more
+     */
+    public boolean close() {
+        List<E> left;
+        synchronized (this) {
+            closed = true;
+            left = List.copyOf(endpoints);
+        }
+        Connector<E> current = connector;
+        if (current == null) {
+            return true;
+        }
+        current.stop();
+        Deadline deadline = Deadline.in(DriverEndpoint.CLOSE_WAIT);
+        for (E endpoint : left) {
+            endpoint.close(CLOSED, deadline);
+        }
+        boolean alone = awaitThreads();
+        // What was queued is not told any more, but links are discarded.
+        for (IntSupplier step = steps.poll(); step != null; step = steps.poll()) {
+            int unused = step.getAsInt();
+        }
+        ending.clear();
+        for (E endpoint : left) {
+            int unused = endpoint.flush(handler, Integer.MAX_VALUE) + finish(endpoint);
+        }
+        return alone;
+    }
+
+    private boolean awaitThreads() {
+        List<Thread> left;
+        synchronized (this) {
+            left = List.copyOf(threads);
+        }
+        Deadline deadline = Deadline.in(CLOSE_TIMEOUT);
+        try {
+            for (Thread thread : left) {
+                if (!thread.join(deadline.remaining())) {
+                    // It ends by itself, at the latest when the time for its handshake is over.
+                    LOG.warn("{}: thread {} still waits for a peer", node, thread.getName());
+                    return false;
+                }
+            }
+            return true;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+}

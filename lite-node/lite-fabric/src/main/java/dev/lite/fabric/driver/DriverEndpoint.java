@@ -1,0 +1,184 @@
+package dev.lite.fabric.driver;
+
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricHandler;
+import dev.lite.os.waiting.Deadline;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One side of a connection; the driver adds the posts. {@link Connections} moves it through these states:
+ *
+ * <pre>
+ *  CONNECTING ──link──► OPEN ──► ENDING ──flushed──► FINISHED
+ *      └────────────────────────────┘
+ * </pre>
+ *
+ * <p>It ends once, by {@link #close()} or by {@link #lost}, whichever comes first; any thread may do either. Everything marked
+ * "poll role" runs on the thread that holds that role.
+ *
+ * @param <L> what the driver's connections consist of
+ */
+public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndpoint {
+    /** How long a close waits for the peer at most, so that nothing of this endpoint changes the peer's memory afterwards. */
+    public static final Duration CLOSE_WAIT = Duration.ofMillis(100);
+
+    private static final byte[] NO_HELLO = {};
+
+    /** Why an endpoint ended, and the error of its outstanding posts. */
+    public record End(String reason, FabricError error) {}
+
+    private enum State {
+        CONNECTING,
+        OPEN,
+        ENDING,
+        FINISHED
+    }
+
+    private final boolean accepted;
+    private final AtomicReference<@Nullable End> end = new AtomicReference<>();
+    private volatile Runnable ended = () -> {};
+    private volatile @Nullable L link;
+    private volatile @Nullable Object attachment;
+    private volatile boolean closedHere;
+
+    // Poll role.
+    private State state = State.CONNECTING;
+    private boolean announced;
+
+    /** @param accepted whether the peer made the connection */
+    protected DriverEndpoint(boolean accepted) {
+        this.accepted = accepted;
+    }
+
+    /**
+     * Refuses posts, and waits until none of them can touch the peer's memory any more, at most until the deadline. Called by
+     * every {@link #close()}, by any thread, also when the endpoint has ended already or was never open.
+     */
+    protected abstract void cut(Deadline deadline);
+
+    /** Called once, by the thread that ended it, whatever the reason; does not block. */
+    protected void onEnd() {}
+
+    /**
+     * Poll role, after the end: hands what is outstanding to the handler.
+     *
+     * @return how many calls that took, at most {@code limit}; fewer when nothing is left
+     */
+    protected abstract int flush(FabricHandler handler, int limit);
+
+    @Override
+    public final byte[] hello() {
+        L current = link;
+        return current == null ? NO_HELLO : current.hello().clone();
+    }
+
+    @Override
+    public final long remoteSize() {
+        L current = link;
+        return current == null ? 0 : current.remoteBytes();
+    }
+
+    @Override
+    public final @Nullable Object attachment() {
+        return attachment;
+    }
+
+    @Override
+    public final void attach(@Nullable Object newAttachment) {
+        attachment = newAttachment;
+    }
+
+    @Override
+    public final void close() {
+        close("closed by this node");
+    }
+
+    /** Like {@link #close()}, for a reason of the driver's. */
+    protected final void close(String reason) {
+        close(reason, Deadline.in(CLOSE_WAIT));
+    }
+
+    final void close(String reason, Deadline deadline) {
+        closedHere = true;
+        boolean first = end.compareAndSet(null, new End(reason, FabricError.FLUSHED));
+        cut(deadline);
+        if (first) {
+            onEnd();
+            ended.run();
+        }
+    }
+
+    /** Ends the endpoint because the peer is gone, cannot be reached, or violates the protocol. Any thread. */
+    public final void lost(String reason, FabricError error) {
+        if (end.compareAndSet(null, new End(reason, error))) {
+            onEnd();
+            ended.run();
+        }
+    }
+
+    /** Why it ended; null while it has not. Any thread. */
+    public final @Nullable End end() {
+        return end.get();
+    }
+
+    /** What the connection consists of; null before it is open, and kept after its end. Any thread. */
+    public final @Nullable L link() {
+        return link;
+    }
+
+    /** Whether this node closed it, so that the handler wants nothing more of the peer. Any thread. */
+    protected final boolean isClosedHere() {
+        return closedHere;
+    }
+
+    /** Poll role: whether the handler was told of the connection, which has not ended. */
+    public final boolean isLive() {
+        return announced && end.get() == null;
+    }
+
+    /** Whether the peer made the connection. */
+    final boolean isAccepted() {
+        return accepted;
+    }
+
+    /** Sets what to run once when it ends. Before any other thread knows it. */
+    final void whenEnded(Runnable task) {
+        ended = task;
+    }
+
+    /** Poll role: whether it can be opened still. */
+    final boolean isConnecting() {
+        return state == State.CONNECTING;
+    }
+
+    /** Poll role: takes the link. Returns whether the handler is to be told. */
+    final boolean open(L made) {
+        state = State.OPEN;
+        link = made;
+        announced = !closedHere;
+        return announced;
+    }
+
+    /** Poll role: it ended. */
+    final void beginEnding() {
+        state = State.ENDING;
+    }
+
+    /** Poll role: everything is flushed. Returns why it ended when the handler is to be told, or else null. */
+    final @Nullable String finish() {
+        if (state == State.FINISHED) {
+            return null;
+        }
+        state = State.FINISHED;
+        return announced || !accepted ? Objects.requireNonNull(end.get()).reason() : null;
+    }
+
+    /** Poll role: whether {@link #finish} was called. */
+    final boolean isFinished() {
+        return state == State.FINISHED;
+    }
+}

@@ -1,0 +1,289 @@
+package dev.lite.fabric.driver;
+
+import dev.lite.os.waiting.Deadline;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Semaphore;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes connections of several lanes, each of which begins with a {@link LaneHandshake}. The driver opens lanes and makes a link
+ * of them. Thread-safe.
+ *
+ * <p><b>Bounds.</b> As many accepted lanes whose peers have not proved yet who they are as the constructor says, each for the time
+ * of a handshake; then as many endpoints as {@link Connections} allows.
+ *
+ * @param <E> the driver's endpoints
+ * @param <L> what its connections consist of
+ * @param <K> a lane while it is being made
+ */
+public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends DriverLink, K> implements Connector<E> {
+    private static final Logger LOG = LoggerFactory.getLogger(LaneConnector.class);
+
+    /** Opens a lane. On failure it leaves nothing behind. */
+    @FunctionalInterface
+    public interface Opener<K> {
+        /** Blocks until the lane can carry messages, or the deadline has passed. */
+        K open(Deadline deadline);
+    }
+
+    /**
+     * The other side of a connection, as its handshake describes it.
+     *
+     * @param name its address, for messages
+     * @param hello its hello
+     * @param bytes the size of its memory
+     */
+    public record Peer(String name, byte[] hello, long bytes) {}
+
+    private final Connections<E, L> connections;
+    private final LaneHandshake handshake;
+    private final int lanesMax;
+    private final int strangersMax;
+    private final Semaphore strangers;
+    private final LaneAssemblies<K> assemblies = new LaneAssemblies<>();
+
+    // Guarded by this object.
+    private final Set<K> handshaking = new HashSet<>();
+    private boolean stopped;
+
+    /**
+     * @param lanesMax how many lanes this node wants for a connection
+     * @param strangersMax how many accepted lanes there may be whose peers have not proved yet who they are
+     */
+    protected LaneConnector(Connections<E, L> connections, LaneHandshake handshake, int lanesMax, int strangersMax) {
+        this.connections = connections;
+        this.handshake = handshake;
+        this.lanesMax = lanesMax;
+        this.strangersMax = strangersMax;
+        this.strangers = new Semaphore(strangersMax);
+    }
+
+    /**
+     * Resolves an address once, for all lanes.
+     *
+     * @throws RuntimeException when it means nothing
+     */
+    protected abstract Opener<K> resolve(String address);
+
+    /** The channel for the handshake on a lane. Called once for each; may block until the deadline. */
+    protected abstract MessageChannel channel(K lane, Deadline deadline);
+
+    /** Where a lane leads, for messages. */
+    protected abstract String name(K lane);
+
+    /**
+     * Makes the link when all lanes are there. Ends the handshake with the peer over the channel of the first lane.
+     *
+     * @param connecting whether this node made the connection
+     */
+    protected abstract L join(
+            E endpoint, Peer peer, List<K> lanes, MessageChannel first, boolean connecting, Deadline deadline);
+
+    /** Has a task run when a lane breaks that waits for the others, if the driver notices. */
+    protected void whenBroken(K lane, Runnable task) {}
+
+    /** Ends the handshake on a lane with an error, because the fabric closes. Does not block. */
+    protected abstract void interrupt(K lane);
+
+    /** Closes a lane that belongs to no endpoint. */
+    protected abstract void discard(K lane);
+
+    /** Stops the transport from bringing new lanes. */
+    protected abstract void stopAccepting();
+
+    @Override
+    public final void connect(E endpoint, String address, Deadline deadline) {
+        List<K> lanes = new ArrayList<>();
+        boolean taken = false;
+        try {
+            Opener<K> target = resolve(address);
+            long high = handshake.randomNumber();
+            long low = handshake.randomNumber();
+            MessageChannel first = open(target, lanes, deadline);
+            var verdict = handshake.connect(first, 0, lanesMax, high, low, deadline);
+            while (lanes.size() < verdict.lanes()) {
+                if (endpoint.end() != null) {
+                    throw new HandshakeException("closed by this node");
+                }
+                MessageChannel next = open(target, lanes, deadline);
+                var unused = handshake.connect(next, lanes.size() - 1, verdict.lanes(), high, low, deadline);
+            }
+            Peer peer = new Peer(address, verdict.hello(), verdict.bytes());
+            L link = join(endpoint, peer, lanes, first, true, deadline);
+            taken = true;
+            boolean unused = connections.ready(endpoint, link);
+        } finally {
+            for (K lane : lanes) {
+                settle(lane, taken);
+            }
+        }
+    }
+
+    private MessageChannel open(Opener<K> target, List<K> lanes, Deadline deadline) {
+        K lane = open(target, deadline);
+        lanes.add(lane);
+        return channel(lane, deadline);
+    }
+
+    /** Every lane in a handshake passes here, and through {@link #settle} at its end. */
+    private K open(Opener<K> opener, Deadline deadline) {
+        K lane = opener.open(deadline);
+        synchronized (this) {
+            if (!stopped) {
+                handshaking.add(lane);
+                return lane;
+            }
+        }
+        discard(lane);
+        throw new HandshakeException("this node closed the fabric");
+    }
+
+    private void settle(K lane, boolean taken) {
+        synchronized (this) {
+            handshaking.remove(lane);
+        }
+        if (!taken) {
+            discard(lane);
+        }
+    }
+
+    /**
+     * A peer wants to open a lane. Any thread; does not block.
+     *
+     * @param refuse closes what {@code opener} would open, when there are too many or the fabric is closed
+     */
+    protected final void accept(Opener<K> opener, Runnable refuse) {
+        if (!strangers.tryAcquire()) {
+            LOG.warn(
+                    "{}: refused a peer: the limit of {} handshakes under way is reached",
+                    connections.node(),
+                    strangersMax);
+            refuse.run();
+        } else if (!connections.run("accepted", () -> accepted(opener))) {
+            strangers.release();
+            refuse.run();
+        }
+    }
+
+    private void accepted(Opener<K> opener) {
+        Deadline deadline = connections.handshakeDeadline();
+        K lane = null;
+        boolean taken = false;
+        boolean stranger = true;
+        String name = "unknown";
+        try {
+            lane = open(opener, deadline);
+            name = name(lane);
+            MessageChannel channel = channel(lane, deadline);
+            var accepted = handshake.accept(channel, deadline);
+            strangers.release();
+            stranger = false;
+            taken = accepted.claim().lane() == 0
+                    ? acceptFirst(lane, name, channel, accepted, deadline)
+                    : assemblies.add(lane, accepted, deadline);
+        } catch (RuntimeException e) {
+            // The handler is not told.
+            LOG.warn("{}: cannot accept peer {}: {}", connections.node(), name, e.getMessage());
+        } finally {
+            if (stranger) {
+                strangers.release();
+            }
+            if (lane != null) {
+                settle(lane, taken);
+            }
+        }
+    }
+
+    private boolean acceptFirst(
+            K first, String name, MessageChannel channel, LaneHandshake.Accepted accepted, Deadline deadline) {
+        E endpoint;
+        try {
+            endpoint = connections.accept();
+        } catch (HandshakeException e) {
+            accepted.refuse(String.valueOf(e.getMessage()), deadline);
+            throw e;
+        }
+        var claim = accepted.claim();
+        LaneAssemblies<K>.@Nullable Assembly assembly = null;
+        boolean taken = false;
+        try {
+            int count = Math.min(claim.lanes(), lanesMax);
+            assembly = assemblies.begin(claim, count, first);
+            whenBroken(first, assembly::giveUp);
+            accepted.welcome(count, deadline);
+            List<K> lanes = assembly.awaitOthers(deadline);
+            if (lanes == null) {
+                throw new HandshakeException("its first lane broke, or this node closed the fabric");
+            }
+            L link = join(endpoint, new Peer(name, claim.hello(), claim.bytes()), lanes, channel, false, deadline);
+            taken = true;
+            boolean unused = connections.ready(endpoint, link);
+            return true;
+        } finally {
+            for (K other : assembly == null ? List.<K>of() : assembly.end()) {
+                settle(other, taken);
+            }
+            if (!taken) {
+                connections.forget(endpoint);
+            }
+        }
+    }
+
+    @Override
+    public final void stop() {
+        List<K> left;
+        synchronized (this) {
+            stopped = true;
+            left = List.copyOf(handshaking);
+        }
+        stopAccepting();
+        left.forEach(this::interrupt);
+        assemblies.giveUpAll();
+    }
+
+    /**
+     * Resolves {@code host:port}, or {@code [host]:port} for an IPv6 literal.
+     *
+     * @param usable which of a host's addresses will do
+     * @param kind those in words, for a message
+     * @throws IllegalArgumentException when it is not written so
+     * @throws HandshakeException when the host has no such address
+     */
+    protected static InetSocketAddress resolve(String address, Predicate<InetAddress> usable, String kind) {
+        int colon = address.lastIndexOf(':');
+        String host = colon < 0 ? "" : address.substring(0, colon);
+        if (host.startsWith("[") && host.endsWith("]")) {
+            host = host.substring(1, host.length() - 1);
+        } else if (host.contains(":")) {
+            host = "";
+        }
+        if (host.isBlank()) {
+            throw new IllegalArgumentException("an address is host:port, or [host]:port for IPv6");
+        }
+        try {
+            int port = Integer.parseInt(address.substring(colon + 1));
+            InetAddress found = Stream.of(InetAddress.getAllByName(host))
+                    .filter(usable)
+                    .findFirst()
+                    .orElse(null);
+            if (found == null) {
+                throw new HandshakeException("host '%s' has no %s address".formatted(host, kind));
+            }
+            return new InetSocketAddress(found, port);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException("an address is host:port, or [host]:port for IPv6", e);
+        } catch (UnknownHostException e) {
+            throw new HandshakeException("there is no host '%s'".formatted(host), e);
+        }
+    }
+}
