@@ -1,41 +1,15 @@
 package dev.lite.fabric.tcp;
 
-import dev.lite.fabric.FabricEndpoint;
-import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.Post;
-import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.Consumer;
+import dev.lite.fabric.driver.DriverEndpoint;
+import dev.lite.os.waiting.Deadline;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A connection to one peer: its lanes, and when it is over.
- *
- * <p>It ends once, by {@link #close} or because a lane broke, whichever comes first, and tells the fabric; the poll role then
- * fails what was under way. What the poll role does with it is marked so.
- */
-final class TcpEndpoint implements FabricEndpoint {
+/** A connection to one peer: its lanes. */
+final class TcpEndpoint extends DriverEndpoint<TcpLink> {
     /** Reads and writes above this have lanes of their own, so that small ones do not wait behind them. */
     static final int LARGE_BYTES = 16 << 10;
-
-    /**
-     * How long {@link #close} waits for the peer's word that it carries nothing out any more. A peer that says nothing by
-     * then has not polled for as long, and looks for the reset before it goes on.
-     */
-    static final long CLOSE_WAIT_NS = 100_000_000;
-
-    private static final byte[] NO_HELLO = {};
-
-    /** Why it ended, and how what was under way ends. */
-    record End(String reason, FabricError error) {}
-
-    private final boolean accepted;
-    /** Told once. */
-    private final Consumer<TcpEndpoint> ended;
-
-    private final AtomicReference<@Nullable End> end = new AtomicReference<>();
-    private volatile @Nullable TcpLink link;
-    private volatile @Nullable Object attachment;
-    private volatile boolean closedHere;
 
     /** Whether a close has waited for the peer; a later one, such as a handler's for every post that ended, does not again. */
     private volatile boolean cutOver;
@@ -43,27 +17,11 @@ final class TcpEndpoint implements FabricEndpoint {
     /** Guarded by this object: closers that look at the sockets. */
     private int closers;
 
-    /** Poll role: whether the handler knows it. */
-    private boolean announced;
+    /** Guarded by this object: its lanes are given up. */
+    private boolean released;
 
-    /** Poll role: whether everything has been said and released. */
-    private boolean finished;
-
-    TcpEndpoint(boolean accepted, Consumer<TcpEndpoint> ended) {
-        this.accepted = accepted;
-        this.ended = ended;
-    }
-
-    @Override
-    public byte[] hello() {
-        var current = link;
-        return current == null ? NO_HELLO : current.hello().clone();
-    }
-
-    @Override
-    public long remoteSize() {
-        var current = link;
-        return current == null ? 0 : current.remote().bytes();
+    TcpEndpoint(boolean accepted) {
+        super(accepted);
     }
 
     @Override
@@ -73,11 +31,11 @@ final class TcpEndpoint implements FabricEndpoint {
 
     @Override
     public Post read(long remoteOffset, long localAddress, long length, long context) {
-        var current = link;
-        if (current == null || end.get() != null) {
+        var current = link();
+        if (current == null || end() != null) {
             return Post.CLOSED;
         }
-        current.checkRange(remoteOffset, length);
+        current.checkRange(remoteOffset, length, Frame.LENGTH_MAX);
         return lane(current, length)
                 .outbound
                 .post(Frame.READ, remoteOffset, localAddress, (int) length, 0, 0, 0, context);
@@ -85,11 +43,11 @@ final class TcpEndpoint implements FabricEndpoint {
 
     @Override
     public Post write(long remoteOffset, long localAddress, long length, long context) {
-        var current = link;
-        if (current == null || end.get() != null) {
+        var current = link();
+        if (current == null || end() != null) {
             return Post.CLOSED;
         }
-        current.checkRange(remoteOffset, length);
+        current.checkRange(remoteOffset, length, Frame.LENGTH_MAX);
         return lane(current, length)
                 .outbound
                 .post(Frame.WRITE, remoteOffset, localAddress, (int) length, 0, 0, 0, context);
@@ -97,11 +55,11 @@ final class TcpEndpoint implements FabricEndpoint {
 
     @Override
     public Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context) {
-        var current = link;
-        if (current == null || end.get() != null) {
+        var current = link();
+        if (current == null || end() != null) {
             return Post.CLOSED;
         }
-        current.checkRange(remoteOffset, length);
+        current.checkRange(remoteOffset, length, Frame.LENGTH_MAX);
         // One lane for all of them: they arrive in the order of their posts.
         return current.lanes()[0].outbound.post(
                 Frame.WRITE_IMM, remoteOffset, localAddress, (int) length, immediate, 0, 0, context);
@@ -109,8 +67,8 @@ final class TcpEndpoint implements FabricEndpoint {
 
     @Override
     public Post fetchAdd(long remoteOffset, long delta, long resultAddress, long context) {
-        var current = link;
-        if (current == null || end.get() != null) {
+        var current = link();
+        if (current == null || end() != null) {
             return Post.CLOSED;
         }
         current.checkWord(remoteOffset);
@@ -119,8 +77,8 @@ final class TcpEndpoint implements FabricEndpoint {
 
     @Override
     public Post compareAndSwap(long remoteOffset, long expected, long value, long resultAddress, long context) {
-        var current = link;
-        if (current == null || end.get() != null) {
+        var current = link();
+        if (current == null || end() != null) {
             return Post.CLOSED;
         }
         current.checkWord(remoteOffset);
@@ -137,40 +95,27 @@ final class TcpEndpoint implements FabricEndpoint {
     }
 
     @Override
-    public @Nullable Object attachment() {
-        return attachment;
-    }
-
-    @Override
-    public void attach(@Nullable Object attachment) {
-        this.attachment = attachment;
-    }
-
-    @Override
-    public void close() {
-        closedHere = true;
-        boolean first = end.compareAndSet(null, new End("closed by this node", FabricError.FLUSHED));
+    protected void cut(Deadline deadline) {
         var current = hold();
-        if (current != null) {
-            try {
-                if (!cutOver) {
-                    cut(current);
-                    cutOver = true;
-                }
-            } finally {
-                letGo();
-            }
+        if (current == null) {
+            return;
         }
-        if (first) {
-            ended.accept(this);
+        try {
+            if (!cutOver) {
+                cut(current, deadline);
+                cutOver = true;
+            }
+        } finally {
+            unhold();
         }
     }
 
     /**
-     * Cuts the lanes. When something that changes the peer's memory is under way, it may lie in a socket of the peer: then this
-     * waits, bounded, until the peer answers the end of the lanes by its own end, which it does when it is through.
+     * Cuts the lanes. An operation that changes the peer's memory may lie in a socket of the peer: then this waits until the
+     * peer, once it has carried that out, answers the end of the lanes by its own end. A peer that does not answer in time has not polled
+     * for as long; before it polls again it checks whether the connection was reset, and then carries out nothing.
      */
-    private static void cut(TcpLink link) {
+    private static void cut(TcpLink link, Deadline deadline) {
         boolean changes = false;
         for (var lane : link.lanes()) {
             lane.cut();
@@ -182,85 +127,58 @@ final class TcpEndpoint implements FabricEndpoint {
         for (var lane : link.lanes()) {
             lane.endOutput();
         }
-        long deadline = System.nanoTime() + CLOSE_WAIT_NS;
         for (var lane : link.lanes()) {
-            boolean unused = lane.awaitPeerEnd(Math.max(0, deadline - System.nanoTime()));
+            boolean unused = lane.awaitPeerEnd(deadline.remainingNs());
         }
     }
 
-    /** The link, which is not released before {@link #letGo}; null when there is none, or it is released. */
+    /** The link, which is not released before {@link #unhold}; null when there is none, or it is released. */
     private synchronized @Nullable TcpLink hold() {
-        if (finished || link == null) {
+        var current = link();
+        if (released || current == null) {
             return null;
         }
         closers++;
-        return link;
+        return current;
     }
 
-    private synchronized void letGo() {
+    private synchronized void unhold() {
         closers--;
         notifyAll();
     }
 
-    /** The peer is gone, cannot be reached, or makes no sense. Any thread. */
-    void lost(String reason, FabricError error) {
-        if (end.compareAndSet(null, new End(reason, error))) {
-            ended.accept(this);
+    @Override
+    protected int flush(FabricHandler handler, int limit) {
+        var current = link();
+        var end = end();
+        if (current == null || end == null) {
+            return 0;
         }
-    }
-
-    /** The end, or null. */
-    @Nullable
-    End end() {
-        return end.get();
-    }
-
-    /** Whether a peer made it. */
-    boolean accepted() {
-        return accepted;
-    }
-
-    /** Poll role: takes the link; whether the handler is to be told. */
-    boolean connected(TcpLink connected) {
-        synchronized (this) {
-            link = connected;
-        }
-        announced = !closedHere;
-        return announced;
-    }
-
-    /** The link; null before it is connected. */
-    @Nullable
-    TcpLink link() {
-        return link;
-    }
-
-    /** Poll role: whether {@link #finish} was called. */
-    boolean isFinished() {
-        return finished;
-    }
-
-    /** Poll role: releases everything; whether the handler is to be told of the end. */
-    boolean finish() {
-        TcpLink current;
-        synchronized (this) {
-            if (finished) {
-                return false;
+        int handed = 0;
+        for (var lane : current.lanes()) {
+            // From here on, nobody uses local memory any more.
+            lane.cut();
+            while (handed < limit && lane.outbound.hasOperation()) {
+                handed++;
+                handler.failed(this, lane.outbound.end(), end.error());
             }
-            finished = true;
-            current = link;
+        }
+        return handed;
+    }
+
+    /** Poll role: gives the lanes up, once. Waits, bounded, for threads that {@link #close} it. */
+    void release() {
+        synchronized (this) {
+            released = true;
             awaitClosers();
         }
+        var current = link();
         if (current != null) {
-            for (var lane : current.lanes()) {
-                lane.cut();
-                lane.release();
-            }
+            current.release();
         }
-        return announced || !accepted;
     }
 
-    /** Bounded: whoever closes waits no longer than {@link #CLOSE_WAIT_NS}. */
+    /** Bounded, because a close waits for its peer no longer than {@link #CLOSE_WAIT}. */
     private synchronized void awaitClosers() {
         boolean interrupted = false;
         while (closers > 0) {

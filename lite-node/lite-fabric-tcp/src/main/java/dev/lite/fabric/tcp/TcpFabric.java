@@ -4,22 +4,19 @@ import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricCapabilities;
 import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricEndpoint;
-import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricException;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.driver.Connections;
 import dev.lite.fabric.driver.LaneHandshake;
 import dev.lite.fabric.driver.Waiting;
 import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
-import java.util.ArrayDeque;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
 
 /** The TCP fabric of one node; see the package for how it works. */
-final class TcpFabric implements Fabric {
+final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink> {
     /** A system call of 300 to 400 ns, against the 30 to 50 ns of a look at memory. */
     private static final int POLL_COST = 8;
 
@@ -29,7 +26,7 @@ final class TcpFabric implements Fabric {
     private static final long PROTOCOL = 0x4C49544554435001L;
 
     /** A poll this long after the one before looks for resets first: closers wait twice as long for an answer. */
-    private static final long STALL_NS = TcpEndpoint.CLOSE_WAIT_NS / 2;
+    private static final long STALL_NS = TcpEndpoint.CLOSE_WAIT.toNanos() / 2;
 
     private final FabricConfig config;
     private final TcpOptions options;
@@ -42,20 +39,10 @@ final class TcpFabric implements Fabric {
     private final LateAcknowledgements late = new LateAcknowledgements();
     private final long tickNs;
 
-    /** At most two for each connection, and one for each connect over the limit. */
-    private final Queue<Event> events = new ConcurrentLinkedQueue<>();
-
-    /** Guarded by {@link #events}: nothing is added any more. */
-    private boolean eventsClosed;
-
-    private volatile boolean closed;
-    private volatile @Nullable Connections connections;
+    private final Connections<TcpEndpoint, TcpLink> connections;
     private volatile String address = "";
 
     // Poll role, as all that follows.
-    /** Ended endpoints whose operations are not all failed yet. */
-    private final ArrayDeque<TcpEndpoint> ending = new ArrayDeque<>();
-
     private long lastPollNs = System.nanoTime();
     private long lastTickNs = lastPollNs;
 
@@ -83,6 +70,7 @@ final class TcpFabric implements Fabric {
         waiting = opened;
         waiting.watch(sockets);
         lanes = new LanePolling(handler, sockets, options.peerTimeoutMs());
+        connections = new Connections<>(TcpFabricProvider.NAME, config.node(), options.limits(), handler, this);
     }
 
     @Override
@@ -102,27 +90,22 @@ final class TcpFabric implements Fabric {
 
     @Override
     public synchronized void register(FabricMemory memory) {
-        if (connections != null || closed) {
-            throw new IllegalStateException("memory is registered once, with an open fabric");
-        }
+        connections.requireNew();
         var own = new Memory(memory.segment().address(), memory.segment().byteSize());
         var handshake =
                 new LaneHandshake(PROTOCOL, TcpOptions.LANES_MAX, options.secret(), config.hello(), own.bytes());
-        Connections started;
+        TcpConnector connector;
         try {
-            started = new Connections(
-                    config.node(), options, config.tls(), handshake, own, sockets, this::offer, this::ended);
+            connector = new TcpConnector(connections, handshake, options, config.tls(), own, sockets);
         } catch (OsException e) {
             throw new FabricException(
                     "node %s cannot listen for peers: %s".formatted(config.node(), e.getMessage()), e);
         }
-        connections = started;
-        address = advertised(started);
-        started.start();
+        address = advertised(connector.address());
+        connections.start(connector);
     }
 
-    private String advertised(Connections started) {
-        var bound = started.address();
+    private String advertised(InetSocketAddress bound) {
         var host = options.advertisedHost();
         var name = host == null ? bound.getAddress().getHostAddress() : host;
         return (name.contains(":") ? "[%s]:%d" : "%s:%d").formatted(name, bound.getPort());
@@ -130,11 +113,7 @@ final class TcpFabric implements Fabric {
 
     @Override
     public FabricEndpoint connect(String peerAddress) {
-        var current = connections;
-        if (current == null || closed) {
-            throw new IllegalStateException("to connect, the fabric must be open and have memory registered");
-        }
-        return current.connect(peerAddress);
+        return connections.connect(peerAddress);
     }
 
     @Override
@@ -144,24 +123,14 @@ final class TcpFabric implements Fabric {
 
     @Override
     public int poll(int limit) {
-        if (closed) {
+        if (connections.isClosed()) {
             return 0;
         }
         long now = System.nanoTime();
         if (now - lastPollNs > STALL_NS) {
             lanes.dropReset();
         }
-        int handed = 0;
-        while (handed < limit && !closed) {
-            var event = events.poll();
-            if (event == null) {
-                break;
-            }
-            handed += handle(event);
-        }
-        if (!ending.isEmpty()) {
-            handed += failEnded(limit - handed);
-        }
+        int handed = connections.poll(limit);
         handed += lanes.poll(limit - handed, now);
         if (handed == 0) {
             // While nothing else is to be done: a holder that found at once what it waits for does not need it.
@@ -176,82 +145,30 @@ final class TcpFabric implements Fabric {
         return handed == 0 && lanes.served() && limit > 0 ? 1 : handed;
     }
 
-    private int handle(Event event) {
-        var endpoint = event.endpoint();
-        switch (event) {
-            case Event.Connected connected -> {
-                var link = connected.link();
-                if (endpoint.isFinished()) {
-                    // Closed here while the handshake was still under way.
-                    release(link);
-                    return 0;
-                }
-                lanes.watch(endpoint, link);
-                if (endpoint.connected(link)) {
-                    handler.connected(endpoint, endpoint.accepted());
-                    return 1;
-                }
-                return 0;
-            }
-            case Event.Ended ended -> {
-                ending.add(ended.endpoint());
-                return 0;
-            }
-        }
+    @Override
+    public void opened(TcpEndpoint endpoint, TcpLink link) {
+        lanes.watch(endpoint, link);
     }
 
-    private static void release(TcpLink link) {
-        for (var lane : link.lanes()) {
-            lane.cut();
-            lane.release();
-        }
+    @Override
+    public boolean ended(TcpEndpoint endpoint) {
+        return true;
     }
 
-    /** Fails what ended endpoints still had under way, and then tells their end. */
-    private int failEnded(int limit) {
-        int handed = 0;
-        while (!ending.isEmpty() && handed < limit) {
-            var endpoint = ending.peek();
-            int failed = failOperations(endpoint, limit - handed);
-            handed += failed;
-            if (handed < limit) {
-                ending.remove(endpoint);
-                handed += finish(endpoint);
-            }
-        }
-        return handed;
-    }
-
-    private int failOperations(TcpEndpoint endpoint, int limit) {
-        var link = endpoint.link();
-        var end = endpoint.end();
-        if (link == null || end == null || endpoint.isFinished()) {
-            return 0;
-        }
-        int handed = 0;
-        for (var lane : link.lanes()) {
-            // Nobody looks at local memory any more from here on.
-            lane.cut();
-            while (handed < limit && lane.outbound.hasOperation()) {
-                handed++;
-                handler.failed(endpoint, lane.outbound.end(), end.error());
-            }
-        }
-        return handed;
-    }
-
-    private int finish(TcpEndpoint endpoint) {
-        var end = endpoint.end();
+    @Override
+    public void finished(TcpEndpoint endpoint) {
         lanes.unwatch(endpoint);
-        var current = connections;
-        if (current != null) {
-            current.remove(endpoint);
-        }
-        if (!endpoint.finish()) {
-            return 0;
-        }
-        handler.disconnected(endpoint, end == null ? "this node closed the fabric" : end.reason());
-        return 1;
+        endpoint.release();
+    }
+
+    @Override
+    public void discard(TcpLink link) {
+        link.release();
+    }
+
+    @Override
+    public void wake() {
+        waiting.wakeAll();
     }
 
     @Override
@@ -259,7 +176,7 @@ final class TcpFabric implements Fabric {
         if (timeoutNs < 0) {
             throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
         }
-        if (closed) {
+        if (connections.isClosed()) {
             return;
         }
         lanes.acknowledgeAll();
@@ -272,12 +189,12 @@ final class TcpFabric implements Fabric {
 
     /** Whether there is something that the sockets do not show. */
     private boolean hasWork() {
-        return lanes.hasMore() || !events.isEmpty() || !ending.isEmpty();
+        return lanes.hasMore() || connections.hasWork();
     }
 
     @Override
     public boolean arm() {
-        if (closed) {
+        if (connections.isClosed()) {
             return true;
         }
         if (lanes.isRiding() && late.watch()) {
@@ -295,7 +212,7 @@ final class TcpFabric implements Fabric {
 
     @Override
     public void disarm() {
-        if (!closed) {
+        if (!connections.isClosed()) {
             waiting.disarm();
         }
         lastPollNs = System.nanoTime();
@@ -310,7 +227,7 @@ final class TcpFabric implements Fabric {
         // Peers are looked after at every tick.
         long allNs = Math.min(timeoutNs, tickNs);
         long leftNs = allNs;
-        while (!closed && !waiting.standBy(late.pauseNs(leftNs))) {
+        while (!connections.isClosed() && !waiting.standBy(late.pauseNs(leftNs))) {
             long nowNs = System.nanoTime();
             leftNs = allNs - (nowNs - startNs);
             if (leftNs <= 0) {
@@ -325,56 +242,14 @@ final class TcpFabric implements Fabric {
         waiting.wakeAll();
     }
 
-    private void ended(TcpEndpoint endpoint) {
-        // Refused when the fabric is closed, which tells the handler itself.
-        boolean unused = offer(new Event.Ended(endpoint));
-    }
-
-    private boolean offer(Event event) {
-        synchronized (events) {
-            if (eventsClosed) {
-                return false;
-            }
-            events.add(event);
-        }
-        waiting.wakeAll();
-        return true;
-    }
-
     @Override
     public synchronized void close() {
-        if (closed) {
+        if (connections.isClosed()) {
             return;
         }
-        closed = true;
-        synchronized (events) {
-            eventsClosed = true;
-        }
-        var current = connections;
-        if (current != null) {
-            close(current);
-        }
+        boolean unused = connections.close();
         waiting.wakeAll();
         waiting.close();
         sockets.close();
-    }
-
-    private void close(Connections current) {
-        var left = current.stop();
-        for (var endpoint : left) {
-            endpoint.lost("this node closed the fabric", FabricError.FLUSHED);
-        }
-        // What was queued is not announced any more, but its lanes are released.
-        for (var event = events.poll(); event != null; event = events.poll()) {
-            if (event instanceof Event.Connected connected) {
-                release(connected.link());
-            }
-        }
-        for (var endpoint : left) {
-            int failed = failOperations(endpoint, Integer.MAX_VALUE);
-            int told = finish(endpoint);
-            assert failed + told >= 0;
-        }
-        current.close();
     }
 }

@@ -1,6 +1,7 @@
 package dev.lite.fabric.tcp;
 
 import dev.lite.fabric.FabricOptions;
+import dev.lite.fabric.driver.ConnectionLimits;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
@@ -19,9 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param lanes {@value #LANES}: TCP connections to a peer, 1 to {@value #LANES_MAX}, 2 unless set. The smaller number of the
  *     two sides counts.
  * @param secret {@value #SECRET}: what all nodes of the cluster know, at least {@value #SECRET_BYTES_MIN} bytes; never sent
- * @param connectionsMax {@value #CONNECTIONS_MAX}: peers at a time, 1 to 4096, 256 unless set
- * @param handshakeTimeoutMs {@value #HANDSHAKE_TIMEOUT_MS}: how long a peer may take when a connection is made, 1 to 60000
- *     milliseconds, 5000 unless set
+ * @param limits {@code connections-max}: peers at a time, 1 to 4096, 256 unless set; and {@code handshake-timeout-ms}
  * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: how long a peer may be silent, asked for a sign of life, until it counts as gone,
  *     300 to 600000 milliseconds, 15000 unless set
  */
@@ -31,16 +30,13 @@ public record TcpOptions(
         @Nullable String advertisedHost,
         int lanes,
         @Nullable String secret,
-        int connectionsMax,
-        int handshakeTimeoutMs,
+        ConnectionLimits limits,
         int peerTimeoutMs) {
     static final String BIND = "bind";
     static final String PORT = "port";
     static final String ADVERTISED_HOST = "advertised-host";
     static final String LANES = "lanes";
     static final String SECRET = "secret";
-    static final String CONNECTIONS_MAX = "connections-max";
-    static final String HANDSHAKE_TIMEOUT_MS = "handshake-timeout-ms";
     static final String PEER_TIMEOUT_MS = "peer-timeout-ms";
 
     /** The most lanes a connection has. */
@@ -49,11 +45,18 @@ public record TcpOptions(
     static final int SECRET_BYTES_MIN = 16;
     private static final int SECRET_BYTES_LIMIT = 1024;
 
-    private static final Set<String> NAMES =
-            Set.of(BIND, PORT, ADVERTISED_HOST, LANES, SECRET, CONNECTIONS_MAX, HANDSHAKE_TIMEOUT_MS, PEER_TIMEOUT_MS);
+    private static final Set<String> NAMES = Set.of(
+            BIND,
+            PORT,
+            ADVERTISED_HOST,
+            LANES,
+            SECRET,
+            ConnectionLimits.CONNECTIONS_MAX,
+            ConnectionLimits.HANDSHAKE_TIMEOUT_MS,
+            PEER_TIMEOUT_MS);
     private static final int PORT_LIMIT = 65_535;
     private static final int CONNECTIONS_LIMIT = 4096;
-    private static final int HANDSHAKE_TIMEOUT_MS_LIMIT = 60_000;
+    private static final int CONNECTIONS_DEFAULT = 256;
     private static final int PEER_TIMEOUT_MS_MIN = 300;
     private static final int PEER_TIMEOUT_MS_LIMIT = 600_000;
 
@@ -61,8 +64,6 @@ public record TcpOptions(
     public TcpOptions {
         FabricOptions.requireRange(PORT, port, 0, PORT_LIMIT);
         FabricOptions.requireRange(LANES, lanes, 1, LANES_MAX);
-        FabricOptions.requireRange(CONNECTIONS_MAX, connectionsMax, 1, CONNECTIONS_LIMIT);
-        FabricOptions.requireRange(HANDSHAKE_TIMEOUT_MS, handshakeTimeoutMs, 1, HANDSHAKE_TIMEOUT_MS_LIMIT);
         FabricOptions.requireRange(PEER_TIMEOUT_MS, peerTimeoutMs, PEER_TIMEOUT_MS_MIN, PEER_TIMEOUT_MS_LIMIT);
         if (secret != null) {
             int bytes = secret.getBytes(StandardCharsets.UTF_8).length;
@@ -91,8 +92,7 @@ public record TcpOptions(
                 given.text(ADVERTISED_HOST),
                 given.number(LANES, 2),
                 given.text(SECRET),
-                given.number(CONNECTIONS_MAX, 256),
-                given.number(HANDSHAKE_TIMEOUT_MS, 5_000),
+                ConnectionLimits.of(given, CONNECTIONS_DEFAULT, CONNECTIONS_LIMIT),
                 given.number(PEER_TIMEOUT_MS, 15_000));
     }
 

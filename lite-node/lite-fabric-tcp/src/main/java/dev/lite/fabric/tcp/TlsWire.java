@@ -2,6 +2,7 @@ package dev.lite.fabric.tcp;
 
 import dev.lite.os.RawMemory;
 import dev.lite.os.TcpSocket;
+import dev.lite.os.waiting.Deadline;
 import java.nio.ByteBuffer;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
@@ -61,9 +62,9 @@ final class TlsWire implements Wire {
     /**
      * Does the handshake. Blocks until the deadline at most.
      *
-     * @param deadlineNs of {@link System#nanoTime}
+     * @param deadline of the whole handshake
      */
-    void handshake(long deadlineNs) {
+    void handshake(Deadline deadline) {
         try {
             engine.beginHandshake();
             while (true) {
@@ -83,7 +84,7 @@ final class TlsWire implements Wire {
                         }
                     }
                 }
-                await(wait, deadlineNs);
+                await(wait, deadline);
             }
         } catch (SSLException e) {
             throw failed(e);
@@ -94,9 +95,9 @@ final class TlsWire implements Wire {
         return encryptedIn.hasRemaining() && !underflow;
     }
 
-    private void await(boolean forInput, long deadlineNs) throws SSLException {
-        long left = deadlineNs - System.nanoTime();
-        if (left <= 0) {
+    private void await(boolean forInput, Deadline deadline) throws SSLException {
+        long left = deadline.remainingNs();
+        if (left == 0) {
             throw new SSLException("the time for the handshake is over");
         }
         boolean output;

@@ -154,7 +154,7 @@ class TcpFabricTest {
         try (var a = new TestNode("a", "handshake-timeout-ms", "1500");
                 var b = new TestNode("b", "handshake-timeout-ms", "1000")) {
             try {
-                for (int i = 0; i < Connections.STRANGERS_MAX; i++) {
+                for (int i = 0; i < TcpConnector.STRANGERS_MAX; i++) {
                     silent.add(new Socket(InetAddress.getLoopbackAddress(), a.port()));
                 }
                 try (var oneMore = new Socket(InetAddress.getLoopbackAddress(), a.port())) {

@@ -1,0 +1,146 @@
+package dev.lite.fabric.tcp;
+
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.driver.AcceptLoop;
+import dev.lite.fabric.driver.Connections;
+import dev.lite.fabric.driver.LaneConnector;
+import dev.lite.fabric.driver.LaneHandshake;
+import dev.lite.fabric.driver.MessageChannel;
+import dev.lite.os.Epoll;
+import dev.lite.os.OsException;
+import dev.lite.os.TcpServerSocket;
+import dev.lite.os.TcpSocket;
+import dev.lite.os.waiting.Deadline;
+import java.net.InetSocketAddress;
+import java.util.List;
+import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
+
+/** Makes lanes over TCP connections, with TLS when this node has a certificate. Thread-safe. */
+final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnector.OpenLane> {
+    /** Accepted TCP connections whose peers have not proved yet who they are; further ones are dropped. */
+    static final int STRANGERS_MAX = 64;
+
+    private static final int BACKLOG = 128;
+
+    private final Connections<TcpEndpoint, TcpLink> connections;
+    private final TcpOptions options;
+    private final @Nullable SSLContext tls;
+    private final Memory memory;
+    private final Epoll sockets;
+    private final TcpServerSocket server;
+    private final AcceptLoop<TcpSocket> acceptLoop;
+
+    /** A TCP connection in its handshake. */
+    record OpenLane(Wire wire, TcpSocket socket) {}
+
+    /**
+     * Binds.
+     *
+     * @param memory this node's, which peers may use
+     * @param sockets the set that watches every lane
+     * @throws OsException when the address cannot be listened at
+     */
+    TcpConnector(
+            Connections<TcpEndpoint, TcpLink> connections,
+            LaneHandshake handshake,
+            TcpOptions options,
+            @Nullable SSLContext tls,
+            Memory memory,
+            Epoll sockets) {
+        super(connections, handshake, options.lanes(), STRANGERS_MAX);
+        this.connections = connections;
+        this.options = options;
+        this.tls = tls;
+        this.memory = memory;
+        this.sockets = sockets;
+        server = TcpServerSocket.bind(new InetSocketAddress(options.bind(), options.port()), BACKLOG);
+        acceptLoop = new AcceptLoop<>(
+                connections.node(), server::accept, socket -> accept(deadline -> lane(socket, false), socket::abort));
+    }
+
+    /** Where it listens. */
+    InetSocketAddress address() {
+        return server.address();
+    }
+
+    @Override
+    public TcpEndpoint create(boolean accepted) {
+        return new TcpEndpoint(accepted);
+    }
+
+    @Override
+    public void start() {
+        boolean unused = connections.run("accept", acceptLoop);
+    }
+
+    @Override
+    protected Opener<OpenLane> resolve(String address) {
+        InetSocketAddress target = resolve(address, found -> true, "usable");
+        return deadline -> lane(TcpSocket.connect(target, Math.max(1, deadline.remainingNs())), true);
+    }
+
+    private OpenLane lane(TcpSocket socket, boolean connecting) {
+        try {
+            socket.setUserTimeout(options.peerTimeoutMs());
+        } catch (OsException e) {
+            socket.close();
+            throw e;
+        }
+        return new OpenLane(tls == null ? new PlainWire(socket) : new TlsWire(socket, tls, connecting), socket);
+    }
+
+    @Override
+    protected MessageChannel channel(OpenLane lane, Deadline deadline) {
+        if (lane.wire() instanceof TlsWire encrypted) {
+            encrypted.handshake(deadline);
+        }
+        return new WireMessages(lane.wire());
+    }
+
+    @Override
+    protected String name(OpenLane lane) {
+        return lane.socket().peer();
+    }
+
+    @Override
+    protected TcpLink join(
+            TcpEndpoint endpoint,
+            Peer peer,
+            List<OpenLane> lanes,
+            MessageChannel first,
+            boolean connecting,
+            Deadline deadline) {
+        if (connecting) {
+            LaneHandshake.awaitReady(first, deadline);
+        } else {
+            LaneHandshake.sayReady(first, deadline);
+        }
+        var made = lanes.stream()
+                .map(lane -> new TcpLane(
+                        lane.wire(),
+                        lane.socket(),
+                        memory,
+                        sockets,
+                        reason -> endpoint.lost("peer %s: %s".formatted(peer.name(), reason), FabricError.FLUSHED)))
+                .toArray(TcpLane[]::new);
+        return new TcpLink(peer.hello(), peer.bytes(), made, peer.name());
+    }
+
+    @Override
+    protected void interrupt(OpenLane lane) {
+        // Not aborted: its thread does that, when its call has returned with an error.
+        lane.wire().shutdown();
+    }
+
+    @Override
+    protected void discard(OpenLane lane) {
+        lane.wire().abort();
+    }
+
+    @Override
+    protected void stopAccepting() {
+        acceptLoop.stop();
+        server.close();
+    }
+}
