@@ -13,9 +13,11 @@ import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
@@ -23,6 +25,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
@@ -43,9 +46,6 @@ import org.slf4j.LoggerFactory;
  * <p>Memory bound: peers × {@link NodeArena#CONTROL_BYTES}; at most {@value #SLOTS} requests of each peer run at once.
  */
 public final class ControlChannel implements PeerListener, AutoCloseable {
-    /** Upper limit of a request and of a reply, in bytes. */
-    public static final int MESSAGE_BYTES_MAX = 2048 - 16;
-
     private static final Logger log = LoggerFactory.getLogger(ControlChannel.class);
 
     private static final int SLOTS = 4;
@@ -56,6 +56,9 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private static final long OUT_REQUESTS = 2 * IN_REPLIES;
     private static final long OUT_REPLIES = 3 * IN_REPLIES;
 
+    /** Of a message, its kind included. */
+    private static final int BYTES_MAX = SLOT_BYTES - HEADER_BYTES;
+
     private static final int KIND_SHIFT = 28;
     private static final int KIND_REQUEST = 1;
     private static final int KIND_REPLY = 2;
@@ -63,69 +66,60 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private static final long NO_CONTEXT = -1;
     private static final int STATUS_OK = 0;
     private static final long BUSY_PAUSE_NS = 20_000;
-    private static final java.time.Duration REPLY_PATIENCE = java.time.Duration.ofSeconds(5);
+    private static final Duration REPLY_TIMEOUT = Duration.ofSeconds(5);
 
     private final int self;
     private final NodeArena arena;
     private final PeerLinks links;
-    private final ControlHandler handler;
+    /** Written before the links are started. */
+    private final Map<ControlKind, ControlHandler> handlers = new EnumMap<>(ControlKind.class);
+
     private final Executor executor;
     private final AtomicReferenceArray<@Nullable Calls> calls;
     private final ReentrantReadWriteLock arenaInUse = new ReentrantReadWriteLock();
     private boolean closed; // guarded by arenaInUse
 
     /**
-     * Which slots a request may take. Each kind has a slot that no other can take: so requests that wait at the other node for
-     * requests of another kind, towards whichever node, never wait for those to leave them a slot.
-     */
-    public enum Kind {
-        /** Changes that a master asks for; they tell others. */
-        CHANGE(0b0001),
-        /** Word for the mappers of an LMR; waits for operations, and those for work. */
-        TELL(0b0110),
-        /** Work that ends by itself. */
-        WORK(0b1100);
-
-        private final int slots;
-
-        Kind(int slots) {
-            this.slots = slots;
-        }
-    }
-
-    /**
      * @param self this node's id
-     * @param executor for the handler; virtual threads
+     * @param executor for the handlers; virtual threads
      */
-    public ControlChannel(int self, NodeArena arena, PeerLinks links, ControlHandler handler, Executor executor) {
+    public ControlChannel(int self, NodeArena arena, PeerLinks links, Executor executor) {
         this.self = self;
         this.arena = arena;
         this.links = links;
-        this.handler = handler;
         this.executor = executor;
         this.calls = new AtomicReferenceArray<>(arena.peersMax());
         links.addListener(this);
     }
 
     /**
-     * Calls a node; the own node is called directly.
+     * Registers what carries out the requests of a kind; before the links are started.
      *
+     * @throws IllegalStateException when the kind has a handler already
+     */
+    public void serve(ControlKind kind, ControlHandler handler) {
+        if (handlers.putIfAbsent(kind, handler) != null) {
+            throw new IllegalStateException("control requests of the kind %s have a handler already".formatted(kind));
+        }
+    }
+
+    /**
+     * Calls a node and waits for its reply; the own node's handler is called directly.
+     *
+     * @return the reply
      * @throws LiteException what the other node's handler threw
      * @throws NodeUnreachableException when there is no connection, or it broke before the reply
      * @throws dev.lite.api.LiteTimeoutException at the deadline
      */
-    public ByteBuffer call(int node, byte[] request, Deadline deadline) {
-        return call(node, Kind.WORK, request, deadline);
-    }
-
-    /** {@link #call(int, byte[], Deadline)} of a certain kind. */
-    public ByteBuffer call(int node, Kind kind, byte[] request, Deadline deadline) {
+    public ControlMessage call(int node, ControlKind kind, ControlMessage request, Deadline deadline) {
         if (node == self) {
-            return ByteBuffer.wrap(handler.handle(self, ByteBuffer.wrap(request)));
+            ControlMessage reply = new ControlMessage();
+            handler(kind).handle(self, request.written(), reply);
+            return reply.written();
         }
-        CompletableFuture<byte[]> reply = begin(node, kind, request, deadline);
+        CompletableFuture<byte[]> reply = post(node, kind, request, deadline);
         try {
-            return ByteBuffer.wrap(reply.get(deadline.remainingNs(), TimeUnit.NANOSECONDS));
+            return new ControlMessage(reply.get(deadline.remainingNs(), TimeUnit.NANOSECONDS));
         } catch (TimeoutException e) {
             throw new LiteTimeoutException(deadline.expired("a control request to node " + node));
         } catch (ExecutionException e) {
@@ -140,22 +134,26 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     }
 
     /**
-     * Sends a request to another node and does not wait for the reply. It comes when it comes, also after the deadline,
-     * which is for the sending.
+     * Sends a request to another node and does not wait for the reply, which may come after the deadline: that is for the
+     * sending.
      *
-     * @return completes once, with the reply, what the other node's handler threw, or a {@link NodeUnreachableException} when
-     *     the connection broke first; on a thread that must not be blocked
+     * @return completes once, when the other node has answered, with what its handler threw, or with a {@link
+     *     NodeUnreachableException} when the connection broke first; on a thread that must not be blocked
      * @throws LiteException when it was not sent
      */
-    public CompletableFuture<byte[]> begin(int node, Kind kind, byte[] request, Deadline deadline) {
-        if (request.length > MESSAGE_BYTES_MAX) {
-            throw new IllegalArgumentException(
-                    "the control request has %d bytes; the limit is %d".formatted(request.length, MESSAGE_BYTES_MAX));
-        }
+    public CompletableFuture<?> begin(int node, ControlKind kind, ControlMessage request, Deadline deadline) {
+        return post(node, kind, request, deadline);
+    }
+
+    private CompletableFuture<byte[]> post(int node, ControlKind kind, ControlMessage request, Deadline deadline) {
+        byte[] payload = request.toBytes();
+        byte[] message = new byte[1 + payload.length];
+        message[0] = kind.number();
+        System.arraycopy(payload, 0, message, 1, payload.length);
         Peer peer = links.awaitPeer(node, deadline);
         Calls ofPeer = callsOf(peer);
-        Call call = ofPeer.take(kind, deadline);
-        Post post = send(peer, KIND_REQUEST, call.slot, STATUS_OK, call.sequence, request, deadline);
+        Call call = ofPeer.take(kind.slots(), deadline);
+        Post post = send(peer, KIND_REQUEST, call.slot, STATUS_OK, call.sequence, message, deadline);
         if (post != Post.DONE && post != Post.ACCEPTED) {
             ofPeer.giveBack(call);
             throw post == Post.BUSY
@@ -164,6 +162,15 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                     : lost(peer);
         }
         return call.reply;
+    }
+
+    private ControlHandler handler(ControlKind kind) {
+        ControlHandler handler = handlers.get(kind);
+        if (handler == null) {
+            throw new RpcFailedException(
+                    "node %d does not serve control requests of the kind %s".formatted(self, kind));
+        }
+        return handler;
     }
 
     private Post send(Peer peer, int kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
@@ -223,9 +230,10 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private void requestArrived(Peer peer, int slot) {
         long address = area(peer.id()) + IN_REQUESTS + slot * (long) SLOT_BYTES;
         long sequence = RawMemory.getLong(address + 8);
-        byte[] request = get(address);
+        int length = RawMemory.getInt(address);
+        byte[] request = isLength(length) ? get(address, length) : null;
         try {
-            executor.execute(() -> serve(peer, slot, sequence, request));
+            executor.execute(() -> serve(peer, slot, sequence, length, request));
         } catch (RejectedExecutionException e) {
             log.debug(
                     "a control request of node {} came while this node stops",
@@ -233,25 +241,43 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         }
     }
 
-    private void serve(Peer peer, int slot, long sequence, byte[] request) {
+    /** @param request null when its length is none */
+    private void serve(Peer peer, int slot, long sequence, int length, byte @Nullable [] request) {
         int status = STATUS_OK;
         byte[] reply;
         try {
-            reply = handler.handle(peer.id(), ByteBuffer.wrap(request));
+            if (request == null) {
+                throw new RpcFailedException("a control request says that it has %d bytes; it must have 1 to %d"
+                        .formatted(length, BYTES_MAX));
+            }
+            reply = carryOut(peer, request);
         } catch (LiteException e) {
             status = e.code().number();
             reply = text(e.getMessage());
-        } catch (RuntimeException e) {
+        } catch (Throwable e) { // an Error, too: the caller must not wait for a reply until its deadline
             log.error("a control request of node {} failed", peer.hello().node(), e);
             status = LiteException.Code.RPC_FAILED.number();
             reply = text("control request failed: " + e);
         }
-        send(peer, KIND_REPLY, slot, status, sequence, reply, Deadline.in(REPLY_PATIENCE));
+        send(peer, KIND_REPLY, slot, status, sequence, reply, Deadline.in(REPLY_TIMEOUT));
+    }
+
+    private byte[] carryOut(Peer peer, byte[] bytes) {
+        ControlMessage request = new ControlMessage(bytes);
+        byte number = request.getByte();
+        ControlKind kind = ControlKind.of(number);
+        if (kind == null) {
+            throw new RpcFailedException(
+                    "node %d does not serve control requests of the kind %d".formatted(self, number));
+        }
+        ControlMessage reply = new ControlMessage();
+        handler(kind).handle(peer.id(), request, reply);
+        return reply.toBytes();
     }
 
     private static byte[] text(@Nullable String message) {
         byte[] bytes = String.valueOf(message).getBytes(StandardCharsets.UTF_8);
-        return bytes.length <= MESSAGE_BYTES_MAX ? bytes : Arrays.copyOf(bytes, MESSAGE_BYTES_MAX);
+        return bytes.length <= BYTES_MAX ? bytes : Arrays.copyOf(bytes, BYTES_MAX);
     }
 
     private void replyArrived(Peer peer, int slot) {
@@ -260,8 +286,15 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             return; // a reply to a call of an earlier connection
         }
         long address = area(peer.id()) + IN_REPLIES + slot * (long) SLOT_BYTES;
-        int status = RawMemory.getInt(address + 4);
-        ofPeer.answered(slot, RawMemory.getLong(address + 8), status, get(address));
+        long sequence = RawMemory.getLong(address + 8);
+        int length = RawMemory.getInt(address);
+        if (isLength(length)) {
+            ofPeer.answered(slot, sequence, RawMemory.getInt(address + 4), get(address, length));
+        } else {
+            String malformed = "a control reply of node %s says that it has %d bytes; the limit is %d"
+                    .formatted(peer.hello().node(), length, BYTES_MAX);
+            ofPeer.answered(slot, sequence, LiteException.Code.RPC_FAILED.number(), text(malformed));
+        }
     }
 
     @Override
@@ -302,8 +335,11 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         RawMemory.copyFrom(MemorySegment.ofArray(payload), 0, address + HEADER_BYTES, payload.length);
     }
 
-    private static byte[] get(long address) {
-        int length = Math.clamp(RawMemory.getInt(address), 0, MESSAGE_BYTES_MAX);
+    private static boolean isLength(int length) {
+        return length >= 0 && length <= BYTES_MAX;
+    }
+
+    private static byte[] get(long address, int length) {
         return RawMemory.all().asSlice(address + HEADER_BYTES, length).toArray(ValueLayout.JAVA_BYTE);
     }
 
@@ -323,7 +359,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private final class Calls {
         final Peer peer;
         private final ReentrantLock lock = new ReentrantLock();
-        private final java.util.concurrent.locks.Condition freed = lock.newCondition();
+        private final Condition freed = lock.newCondition();
         private final @Nullable Call[] bySlot = new @Nullable Call[SLOTS];
         private long sequence;
         private boolean ended;
@@ -332,12 +368,12 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             this.peer = peer;
         }
 
-        Call take(Kind kind, Deadline deadline) {
+        Call take(ControlKind.Slots slots, Deadline deadline) {
             lock.lock();
             try {
                 while (!ended) {
                     for (int slot = 0; slot < SLOTS; slot++) {
-                        if (bySlot[slot] == null && (kind.slots & (1 << slot)) != 0) {
+                        if (bySlot[slot] == null && slots.has(slot)) {
                             Call call = new Call(slot, ++sequence);
                             bySlot[slot] = call;
                             return call;
@@ -346,9 +382,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                     if (freed.awaitNanos(deadline.remainingNs()) <= 0) {
                         throw new LiteTimeoutException(
                                 deadline.expired("waiting for one of the %d control slots to node %s"
-                                        .formatted(
-                                                Integer.bitCount(kind.slots),
-                                                peer.hello().node())));
+                                        .formatted(slots.count(), peer.hello().node())));
                     }
                 }
                 throw lost(peer);

@@ -1,8 +1,7 @@
 package dev.lite.tier.control;
 
-import java.nio.ByteBuffer;
-
-/** Carries out one control request. Runs on a virtual thread; may block. */
+/** Carries out the control requests of one {@link ControlKind}. Runs on a virtual thread; may block. */
+@FunctionalInterface
 public interface ControlHandler {
 
     /**
@@ -10,9 +9,9 @@ public interface ControlHandler {
      *
      * @param node the requesting node's id
      * @param request the request; the handler's own
-     * @return the reply, at most {@link ControlChannel#MESSAGE_BYTES_MAX} bytes
-     * @throws dev.lite.api.LiteException to answer with that error
-     * @throws IllegalArgumentException when the request is malformed
+     * @param reply empty; what the handler puts into it is the answer
+     * @throws dev.lite.api.LiteException to answer with that error; any other throwable is answered as an {@link
+     *     dev.lite.api.RpcFailedException} and logged
      */
-    byte[] handle(int node, ByteBuffer request);
+    void handle(int node, ControlMessage request, ControlMessage reply);
 }

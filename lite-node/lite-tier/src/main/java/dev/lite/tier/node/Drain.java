@@ -167,7 +167,7 @@ final class Drain {
         }
         Map<Long, Long> here = new HashMap<>();
         allocator.forEachExtent((id, run) -> {
-            if (!leaving || !records.knows(id)) {
+            if (!leaving || !records.hasAnonymous(id)) {
                 here.merge(id, run.length(), Long::sum);
             }
         });
@@ -198,7 +198,7 @@ final class Drain {
 
     private boolean mayBeAnonymous(long id) {
         if (LmrRecords.creator(id) == self.id()) {
-            return records.knows(id);
+            return records.hasAnonymous(id);
         }
         if (mover.isGone(LmrRecords.creator(id))) {
             return false;

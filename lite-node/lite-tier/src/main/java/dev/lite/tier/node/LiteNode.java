@@ -26,24 +26,22 @@ import dev.lite.tier.session.SessionBackend;
 import dev.lite.tier.sync.ClusterView;
 import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.sync.SyncStats;
+import dev.lite.tier.sync.WordMoves;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.atomic.AtomicReference;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -66,10 +64,10 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final NodeRecord self;
     private final Fencing fencing;
     private final PeerLinks links;
-    private final MemoryService memory;
     private final ControlChannel channel;
+    private final LmrServices lmrs;
     private final RpcEngine rpc;
-    private final Reclaimer reclaimer;
+    private final Orphans orphans;
     private final OrderExecutor orders;
     private final SyncWords words;
     private final SyncService sync;
@@ -111,8 +109,22 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.fencing = new Fencing(self, directory, links);
             fencing.read(deadline);
             PostedMemory posted = new PostedMemory(links, bounceMemory());
-            this.memory = new MemoryService(self, config, arena, allocator, directory, links, fencing, posted);
-            AtomicReference<@Nullable NodeCalls> later = new AtomicReference<>();
+            this.channel = new ControlChannel(id, arena, links, executor);
+            WordMoves wordMoves = new WordMoves();
+            this.lmrs = new LmrServices(
+                    self,
+                    config.cluster(),
+                    config.limits(),
+                    config.deadline(),
+                    arena,
+                    allocator,
+                    directory,
+                    links,
+                    fencing,
+                    posted,
+                    channel,
+                    wordMoves::memoryGiven,
+                    executor);
             this.rpc = new RpcEngine(
                     id,
                     config.name(),
@@ -123,17 +135,24 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     this::nodeId,
                     executor,
                     config.pollSpins(),
-                    (node, function, principal, head, generation, until) -> Objects.requireNonNull(later.get())
-                            .bindFunction(node, function, principal, head, generation, until));
-            this.words = new SyncWords(id, arena, allocator, memory, directory, config.deadline());
-            this.channel = new ControlChannel(
-                    id, arena, links, NodeCalls.handler(memory, rpc::bindFunction, this::answerSync), executor);
-            this.sync = new SyncService(id, words, new SyncNodeCalls(channel), new View(), executor);
-            words.onMove(sync::homeMoved);
-            memory.setDoubtfulWords(words::isDoubtful);
-            later.set(new NodeCalls(channel));
-            this.reclaimer = memory.start(channel, sync, executor);
-            this.orders = new OrderExecutor(self, directory, memory.drainMarks(), memory.operatorActs(), executor);
+                    channel);
+            this.words = new SyncWords(id, arena, allocator, lmrs, directory, wordMoves, config.deadline());
+            this.sync = new SyncService(id, arena.id(), words, wordMoves, channel, new View(), executor);
+            LmrMakers makers = new LmrMakers(id, links, lmrs.mappers(), lmrs.records(), channel);
+            this.orphans = new Orphans(
+                    id,
+                    allocator,
+                    lmrs.bytes(),
+                    lmrs.named(),
+                    lmrs.records(),
+                    makers,
+                    lmrs.extents(),
+                    ORPHAN_GRACE_DEFAULT);
+            Relocation relocation = new Relocation(
+                    self, directory, links, lmrs.extents(), lmrs.allocation(), lmrs.reclaimer(), lmrs.drainMarks());
+            OperatorActs acts =
+                    new OperatorActs(self, allocator, lmrs, relocation, sync, orphans, executor, config.deadline());
+            this.orders = new OrderExecutor(self, directory, lmrs.drainMarks(), acts, executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
             links.start(); // a fabric is closed by the thread that polls it
@@ -178,12 +197,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     private void run() {
         links.start();
-        reclaimer.start();
+        lmrs.start();
         sync.start();
         cleaner.start();
         fencing.start(new Rejoining());
         orders.start();
-        memory.orphans().start();
+        orphans.start();
         log.info(
                 "node started name={} id={} incarnation={} cluster={} arena={} bytes={} adopted={} lmr-extents={} fabrics={}",
                 self.name(),
@@ -195,11 +214,6 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 arena.isAdopted(),
                 allocator.allocatedExtents(),
                 links.addresses());
-    }
-
-    /** Requests come after the start only. */
-    private byte[] answerSync(int node, ByteBuffer request) {
-        return SyncNodeCalls.answer(self.id(), arena.id(), sync, node, request);
     }
 
     private int claimId(Deadline deadline) {
@@ -264,7 +278,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     public TierSession open(String principal, String application) {
         PrincipalSession session = new PrincipalSession(
                 this,
-                memory,
+                lmrs,
                 rpc.session(principal),
                 sync,
                 principal,
@@ -299,7 +313,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** The live nodes in the order of their ids, and what carries data to each. */
     public List<NodeInfo> nodes() {
-        return memory.live().stream()
+        return directory.nodes().stream()
+                .sorted(Comparator.comparingInt(NodeRecord::id))
                 .map(node -> new NodeInfo(
                         node.name(), node.id(), node.incarnation(), node.arenaBytes(), fabricTo(node.id())))
                 .toList();
@@ -327,9 +342,9 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 allocator.freeBytes(),
                 allocator.uncleanBytes(),
                 allocator.allocatedExtents(),
-                memory.mappingCount(),
+                lmrs.mappings().size(),
                 sessions.size(),
-                reclaimer.waiting());
+                lmrs.reclaimer().waiting());
     }
 
     /**
@@ -393,7 +408,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
      * longer than any allocation or move may take.
      */
     public void setOrphanGrace(Duration grace) {
-        memory.orphans().setGrace(grace);
+        orphans.setGrace(grace);
     }
 
     /** What is done, on a thread of its own, once an operator had this node drained and wants it to leave. */
@@ -410,7 +425,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
     /** Whether this node takes no new memory because it is being drained, or was. */
     public boolean isDraining() {
-        return memory.drainMarks().isClosed();
+        return lmrs.drainMarks().isClosed();
     }
 
     /** Ends the sessions, leaves the cluster's fabrics, unmaps the arena. A second call does nothing. */
@@ -423,17 +438,16 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             closed = true;
         }
         orders.close();
-        memory.orphans().close();
+        orphans.close();
         sessions.forEach(PrincipalSession::close);
         fencing.close();
-        reclaimer.drain(Deadline.in(config.deadline()));
-        reclaimer.close();
+        lmrs.close(Deadline.in(config.deadline()));
         sync.close();
         cleaner.interrupt();
         links.close();
         executor.shutdownNow();
         joinCleaner();
-        memory.orphans().awaitEnd();
+        orphans.awaitEnd();
         words.close();
         // Calls of applications may still be under way; they must not find the arena unmapped.
         rpc.close();
@@ -461,7 +475,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final class Rejoining implements Fencing.Rejoin {
         @Override
         public void giveUp(Deadline deadline) {
-            memory.changes().pauseAll(deadline);
+            lmrs.changes().pauseAll(deadline);
         }
 
         @Override
@@ -472,17 +486,17 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
         @Override
         public void resume() {
-            memory.changes().resumeAll(executor);
+            lmrs.changes().resumeAll(executor);
         }
 
         @Override
         public void quiesce(int node, Deadline deadline) {
-            memory.quiesce(node, deadline);
+            lmrs.quiesce(node, deadline);
         }
 
         @Override
         public void fenced() {
-            memory.takeOver();
+            lmrs.takeOver();
         }
     }
 

@@ -14,6 +14,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,7 +33,11 @@ final class LmrRecords {
 
     private final NodeRecord self;
     private final ClusterDirectory directory;
+    private final AtomicLong count = new AtomicLong();
     private final Map<Long, Anonymous> anonymous = new ConcurrentHashMap<>();
+
+    /** LMRs that are being made here, or were made and are not published. As many as callers of malloc. */
+    private final Set<Long> unpublished = ConcurrentHashMap.newKeySet();
 
     /** An LMR without a name. Guarded by itself. */
     private static final class Anonymous {
@@ -55,10 +60,10 @@ final class LmrRecords {
     }
 
     /** A new LMR's id. */
-    long id(long count) {
+    long newId() {
         return (long) self.id() << ID_NODE_SHIFT
                 | (self.incarnation() & ID_INCARNATION_MASK) << ID_INCARNATION_SHIFT
-                | count;
+                | count.incrementAndGet();
     }
 
     /** The node that made an LMR. */
@@ -72,8 +77,23 @@ final class LmrRecords {
     }
 
     /** Whether an LMR without a name was made by this process, and has not been freed. */
-    boolean knows(long id) {
+    boolean hasAnonymous(long id) {
         return anonymous.containsKey(id);
+    }
+
+    /** Whether this process made an LMR and knows of it: one without a name, or one that is not published yet. */
+    boolean knows(long id) {
+        return unpublished.contains(id) || hasAnonymous(id);
+    }
+
+    /** Says that an LMR is being made here, or was made and may have no record yet; {@link #endUnpublished} follows. */
+    void beginUnpublished(long id) {
+        unpublished.add(id);
+    }
+
+    /** Ends {@link #beginUnpublished}: the LMR has a record, or its memory is being given back. */
+    void endUnpublished(long id) {
+        unpublished.remove(id);
     }
 
     /** Keeps the record of a new LMR without a name. */

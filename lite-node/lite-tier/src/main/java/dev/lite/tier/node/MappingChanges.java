@@ -8,7 +8,6 @@ import dev.lite.api.LmrUnavailableException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
-import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerListener;
@@ -48,15 +47,10 @@ final class MappingChanges implements PeerListener {
     private final LmrRecords records;
     private final LmrCalls lmrCalls;
     private final Masters masters;
-    private final Places places;
+    private final LmrPlaces places;
     private final Duration patience;
     private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
     private final Map<Integer, UUID> arenaIds = new HashMap<>(); // of the polling threads; guarded by itself
-
-    /** Where the chunks of an LMR are; see {@link Layout#places}. */
-    interface Places {
-        long[] of(LmrRecord lmr, Deadline deadline);
-    }
 
     /**
      * @param self this node's name, for messages
@@ -70,7 +64,7 @@ final class MappingChanges implements PeerListener {
             LmrRecords records,
             LmrCalls lmrCalls,
             Masters masters,
-            Places places,
+            LmrPlaces places,
             Duration patience) {
         this.self = self;
         this.mappings = mappings;
@@ -86,7 +80,7 @@ final class MappingChanges implements PeerListener {
         }
     }
 
-    /** Makes the mappings of an LMR here follow its record; see {@link LmrCalls.Service#refresh}. */
+    /** Makes the mappings of an LMR here follow its record; see {@link LmrCalls#refresh}. */
     void refresh(long lmrId, Deadline deadline) {
         // First the list: whoever makes a mapping from an older record finds out from now on.
         List<Mapping> ofLmr = mappings.change(lmrId);
@@ -202,7 +196,7 @@ final class MappingChanges implements PeerListener {
         }
     }
 
-    /** Ends the mappings of an LMR that was freed; see {@link NodeCalls.Service#revoke}. */
+    /** Ends the mappings of an LMR that was freed; see {@link LmrCalls#revoke}. */
     void revoke(long lmrId) {
         endAll(mappings.change(lmrId), new LmrFreedException("the LMR was freed by a master"));
     }

@@ -66,6 +66,11 @@ final class MappingTable {
         return find(condition);
     }
 
+    /** Every mapping of an owner. */
+    List<Mapping> of(Mapping.Owner owner) {
+        return find(mapping -> mapping.owner() == owner);
+    }
+
     /** All mappings that fulfil a condition. */
     synchronized List<Mapping> find(Predicate<Mapping> condition) {
         List<Mapping> found = new ArrayList<>();

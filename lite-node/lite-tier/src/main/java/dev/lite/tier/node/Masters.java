@@ -60,7 +60,7 @@ final class Masters {
     private final LmrRecords records;
     private final Mappers mappers;
     private final LmrCalls calls;
-    private final RemoteWork work;
+    private final WorkCalls work;
     private final Allocation allocation;
     private final Reclaimer reclaimer;
     private final Executor executor;
@@ -74,7 +74,7 @@ final class Masters {
             LmrRecords records,
             Mappers mappers,
             LmrCalls calls,
-            RemoteWork work,
+            WorkCalls work,
             Allocation allocation,
             Reclaimer reclaimer,
             Executor executor) {
@@ -376,7 +376,7 @@ final class Masters {
     private void quiesce(LmrRecord lmr, int mover, Deadline deadline) {
         for (Share share : lmr.shares()) {
             if (!mappers.isGone(share.node())) {
-                calls.quiesce(share.node(), mover, deadline);
+                work.quiesce(share.node(), mover, deadline);
             }
         }
     }

@@ -22,42 +22,32 @@ final class OperatorActs implements OrderExecutor.Acts {
 
     private final NodeRecord self;
     private final ArenaAllocator allocator;
-    private final LmrRecords records;
-    private final NamedLmrs named;
-    private final Masters masters;
-    private final Mappers mappers;
+    private final LmrServices lmrs;
     private final Relocation relocation;
-    private final LmrCalls calls;
     private final SyncService sync;
     private final Orphans orphans;
     private final Executor executor;
     private final Duration patience;
 
+    /** Registers what it serves with the control channel. */
     OperatorActs(
             NodeRecord self,
             ArenaAllocator allocator,
-            LmrRecords records,
-            NamedLmrs named,
-            Masters masters,
-            Mappers mappers,
+            LmrServices lmrs,
             Relocation relocation,
-            LmrCalls calls,
             SyncService sync,
             Orphans orphans,
             Executor executor,
             Duration patience) {
         this.self = self;
         this.allocator = allocator;
-        this.records = records;
-        this.named = named;
-        this.masters = masters;
-        this.mappers = mappers;
+        this.lmrs = lmrs;
         this.relocation = relocation;
-        this.calls = calls;
         this.sync = sync;
         this.orphans = orphans;
         this.executor = executor;
         this.patience = patience;
+        lmrs.calls().serveEvacuation((id, node, deadline) -> evacuate(null, id, node, deadline));
     }
 
     private Deadline ofMove(long bytes) {
@@ -69,7 +59,8 @@ final class OperatorActs implements OrderExecutor.Acts {
         if (!relocation.hasOthers(self.id())) {
             return "no other live node takes memory";
         }
-        return new Drain(self, allocator, records, named, new FromHere(), executor, leaving).run(progress, deadline);
+        return new Drain(self, allocator, lmrs.records(), lmrs.named(), new FromHere(), executor, leaving)
+                .run(progress, deadline);
     }
 
     /** Moves what is here away. */
@@ -81,14 +72,14 @@ final class OperatorActs implements OrderExecutor.Acts {
 
         @Override
         public boolean isGone(int node) {
-            return mappers.isGone(node);
+            return lmrs.mappers().isGone(node);
         }
 
         @Override
         public void evacuate(@Nullable String name, long id, long bytes) {
             Deadline deadline = ofMove(bytes);
-            if (name == null && !records.isMine(id)) {
-                calls.evacuateAtCreator(id, self.id(), deadline);
+            if (name == null && !lmrs.records().isMine(id)) {
+                lmrs.calls().evacuateAtCreator(id, self.id(), deadline);
             } else if (name != null && SyncWords.isWord(name)) {
                 evacuateWord(name, id, deadline);
             } else {
@@ -99,7 +90,8 @@ final class OperatorActs implements OrderExecutor.Acts {
 
     /** Moves the word of a lock or barrier, whose home this node is. */
     private void evacuateWord(String name, long id, Deadline deadline) {
-        LmrRecord lmr = records.find(name, id, deadline)
+        LmrRecord lmr = lmrs.records()
+                .find(name, id, deadline)
                 .map(LmrRecords.Found::lmr)
                 .orElseThrow(() -> new LmrNotFoundException("the word %d is gone".formatted(id)));
         if (lmr.shares().getFirst().node() != self.id()) {
@@ -120,19 +112,20 @@ final class OperatorActs implements OrderExecutor.Acts {
 
     /** Moves what an LMR has on a node away from there. Its record is in the directory or here. */
     void evacuate(@Nullable String name, long id, int node, Deadline deadline) {
-        masters.move(name, id, null, (lmr, until) -> relocation.awayFrom(lmr, node, until), deadline);
+        lmrs.masters().move(name, id, null, (lmr, until) -> relocation.awayFrom(lmr, node, until), deadline);
     }
 
     @Override
     public @Nullable String move(@Nullable String name, long id, String node) {
         if (name == null) {
-            masters.move(null, id, null, node, ofMove(allocator.dataBytes()));
+            lmrs.masters().move(null, id, null, node, ofMove(allocator.dataBytes()));
             return null;
         }
-        LmrRecord lmr = records.find(name, Deadline.in(patience))
+        LmrRecord lmr = lmrs.records()
+                .find(name, Deadline.in(patience))
                 .map(LmrRecords.Found::lmr)
                 .orElseThrow(() -> new LmrNotFoundException("there is no LMR of the name \"%s\"".formatted(name)));
-        masters.move(name, lmr.id(), null, node, ofMove(lmr.size()));
+        lmrs.masters().move(name, lmr.id(), null, node, ofMove(lmr.size()));
         return null;
     }
 
@@ -154,11 +147,12 @@ final class OperatorActs implements OrderExecutor.Acts {
 
     @Override
     public @Nullable String rebalance(Drain.Progress progress) {
-        return new Rebalance(named, relocation, this::moveShares, patience).run(progress);
+        return new Rebalance(lmrs.named(), relocation, this::moveShares, patience).run(progress);
     }
 
     private void moveShares(NamedLmrs.Named lmr, int from, int to) {
         Masters.Destination there = (now, until) -> relocation.fromTo(now, from, to, until);
-        masters.move(lmr.name(), lmr.lmr().id(), null, there, ofMove(lmr.lmr().size()));
+        lmrs.masters()
+                .move(lmr.name(), lmr.lmr().id(), null, there, ofMove(lmr.lmr().size()));
     }
 }

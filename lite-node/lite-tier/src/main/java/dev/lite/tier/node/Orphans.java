@@ -9,7 +9,6 @@ import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -18,7 +17,6 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.LongPredicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -48,9 +46,9 @@ final class Orphans implements AutoCloseable {
     private final ArenaAllocator allocator;
     private final PrincipalBytes bytes;
     private final NamedLmrs named;
-    private final LongPredicate own;
-    private final Knowledge knowledge;
-    private final Freeing freeing;
+    private final LmrRecords records;
+    private final LmrMakers makers;
+    private final NodeExtents extents;
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -60,40 +58,24 @@ final class Orphans implements AutoCloseable {
     private Duration grace;
     private boolean closed;
 
-    /** Who knows of LMRs that the directory does not. */
-    interface Knowledge {
-        /**
-         * Those of some LMRs that the node that made them knows, or cannot be asked for just now.
-         *
-         * @throws LiteException when a node does not answer; then nothing is judged
-         */
-        Set<Long> known(Collection<Long> ids, Deadline deadline);
-    }
-
-    /** Gives extents of an LMR back to the allocator. */
-    interface Freeing {
-        void free(long lmrId, List<Run> runs);
-    }
-
     private record Extent(long lmrId, ExtentRun run) {}
 
-    /** @param own whether this node made an LMR and knows it; asked for every extent */
     Orphans(
             int self,
             ArenaAllocator allocator,
             PrincipalBytes bytes,
             NamedLmrs named,
-            LongPredicate own,
-            Knowledge knowledge,
-            Freeing freeing,
+            LmrRecords records,
+            LmrMakers makers,
+            NodeExtents extents,
             Duration grace) {
         this.self = self;
         this.allocator = allocator;
         this.bytes = bytes;
         this.named = named;
-        this.own = own;
-        this.knowledge = knowledge;
-        this.freeing = freeing;
+        this.records = records;
+        this.makers = makers;
+        this.extents = extents;
         this.grace = grace;
         this.thread = Thread.ofPlatform().name("lite-orphans").daemon().unstarted(this::run);
     }
@@ -193,7 +175,7 @@ final class Orphans implements AutoCloseable {
         // First the extents, then the records: what is published in between is found in its record.
         Set<Extent> unknown = new HashSet<>();
         allocator.forEachExtent((id, run) -> {
-            if (!own.test(id)) { // most of very many
+            if (!records.knows(id)) { // most of very many
                 unknown.add(new Extent(id, run));
             }
         });
@@ -203,7 +185,7 @@ final class Orphans implements AutoCloseable {
             Map<Long, NamedLmrs.Named> ofNames = named.find(lmr -> here.contains(lmr.id()), deadline);
             ofNames.values().forEach(lmr -> removeAll(unknown, lmr.lmr()));
             here.removeAll(ofNames.keySet());
-            Set<Long> known = knowledge.known(here, deadline);
+            Set<Long> known = makers.known(here, deadline);
             unknown.removeIf(extent -> known.contains(extent.lmrId()));
         }
         return free(judge(unknown, longEnough));
@@ -247,7 +229,7 @@ final class Orphans implements AutoCloseable {
                     orphan.lmrId(),
                     run.offset(),
                     run.length());
-            freeing.free(orphan.lmrId(), List.of(new Run(run.offset(), run.length(), run.entry())));
+            extents.freeHere(orphan.lmrId(), List.of(new Run(run.offset(), run.length(), run.entry())));
             freed += run.length();
         }
         return freed;

@@ -38,7 +38,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     private static final Logger log = LoggerFactory.getLogger(PrincipalSession.class);
 
     private final LiteNode node;
-    private final MemoryService memory;
+    private final LmrServices lmrs;
     private final TierRpc rpc;
     private final String principal;
     private final int handlesMax;
@@ -58,14 +58,14 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
 
     PrincipalSession(
             LiteNode node,
-            MemoryService memory,
+            LmrServices lmrs,
             TierRpc rpc,
             SyncService sync,
             String principal,
             int handlesMax,
             Duration deadline) {
         this.node = node;
-        this.memory = memory;
+        this.lmrs = lmrs;
         this.rpc = rpc;
         this.principal = principal;
         this.handlesMax = handlesMax;
@@ -105,7 +105,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
         countHandle();
         boolean kept = false;
         try {
-            Mapping mapping = memory.prepare(this, principal, spec, Deadline.in(callDeadline));
+            Mapping mapping = lmrs.memory().prepare(this, principal, spec, Deadline.in(callDeadline));
             synchronized (this) {
                 kept = !closed;
                 if (kept) {
@@ -118,7 +118,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
                 }
             }
             if (!kept) {
-                memory.discard(mapping);
+                lmrs.memory().discard(mapping);
                 throw ended();
             }
             return mapping;
@@ -140,7 +140,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
         }
         boolean published = false;
         try {
-            memory.publish(mapping, Deadline.in(callDeadline));
+            lmrs.memory().publish(mapping, Deadline.in(callDeadline));
             published = true;
         } finally {
             ifPublished(mapping, published);
@@ -161,7 +161,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
             }
         }
         if (late) {
-            memory.freeLater(mapping.name().orElse(null), mapping.lmr());
+            lmrs.masterOperations().freeLater(mapping.name().orElse(null), mapping.lmr());
             throw ended();
         }
     }
@@ -174,13 +174,13 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
     @Override
     public Mapping map(String name, Set<Permission> permissions, Duration callDeadline) {
         requireSome(permissions, "LMR \"%s\"".formatted(name));
-        return map(() -> memory.map(this, principal, name, permissions, Deadline.in(callDeadline)));
+        return map(() -> lmrs.memory().map(this, principal, name, permissions, Deadline.in(callDeadline)));
     }
 
     @Override
     public Mapping map(long id, Set<Permission> permissions, Duration callDeadline) {
         requireSome(permissions, "the LMR of the id " + id);
-        return map(() -> memory.map(this, principal, id, permissions, Deadline.in(callDeadline)));
+        return map(() -> lmrs.memory().map(this, principal, id, permissions, Deadline.in(callDeadline)));
     }
 
     private static void requireSome(Set<Permission> permissions, String lmr) {
@@ -276,12 +276,12 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
 
     @Override
     public RemoteMemory remoteMemory() {
-        return memory.remoteMemory();
+        return lmrs.remoteMemory();
     }
 
     @Override
     public RemoteWork remoteWork() {
-        return memory.remoteWork();
+        return lmrs.remoteWork();
     }
 
     @Override
@@ -296,12 +296,12 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
 
     @Override
     public String nodeName(int id) {
-        return memory.nodeName(id);
+        return lmrs.places().nodeName(id);
     }
 
     @Override
     public void unmapped(Mapping mapping) {
-        memory.unmapped(mapping);
+        lmrs.mappings().remove(mapping);
         uncountHandle();
     }
 
@@ -312,27 +312,27 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
             known = !prepared.remove(mapping);
         }
         if (known) {
-            memory.free(mapping, principal, Deadline.in(deadline));
+            lmrs.masterOperations().free(mapping, principal, Deadline.in(deadline));
         } else {
-            memory.freePrepared(mapping, Deadline.in(deadline));
+            lmrs.masterOperations().freePrepared(mapping, Deadline.in(deadline));
         }
         forget(mapping.id());
     }
 
     @Override
     public void grant(Mapping mapping, String grantee, Set<Permission> permissions) {
-        memory.grant(mapping, principal, grantee, permissions, Deadline.in(deadline));
+        lmrs.masterOperations().grant(mapping, principal, grantee, permissions, Deadline.in(deadline));
     }
 
     @Override
     public void moveTo(Mapping mapping, String nodeToGoTo) {
-        memory.move(mapping, principal, nodeToGoTo, Deadline.in(deadline));
+        lmrs.masterOperations().move(mapping, principal, nodeToGoTo, Deadline.in(deadline));
     }
 
     @Override
     public void refresh(@Nullable String name, long lmrId, Deadline callDeadline) {
         try {
-            memory.changes().look(name, lmrId, callDeadline);
+            lmrs.changes().look(name, lmrId, callDeadline);
         } catch (LiteException e) {
             log.debug("the record of lmr={} cannot be followed now: {}", lmrId, e.getMessage());
         }
@@ -351,9 +351,9 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
         }
         rpc.close();
         sync.endWaits();
-        List<Mapping> mine = memory.mappingsOf(this);
+        List<Mapping> mine = lmrs.mappings().of(this);
         try {
-            memory.changes().endAll(mine, ended());
+            lmrs.changes().endAll(mine, ended());
         } catch (LiteTimeoutException e) {
             // No handle works any more. The reclamation of each LMR waits for those operations itself.
             log.info("session of {} ended: {}", principal, e.getMessage());
@@ -361,7 +361,7 @@ final class PrincipalSession implements TierSession, Mapping.Owner {
         sync.close(); // after the last write that was made under a lock
         for (LmrRecord lmr : toFree) {
             @Nullable String name = namesOfSession.get(lmr.id());
-            memory.freeLater(name, lmr);
+            lmrs.masterOperations().freeLater(name, lmr);
         }
         node.sessionClosed(this);
     }

@@ -45,7 +45,7 @@ final class Rebalance {
     }
 
     /** A node and how full it is. */
-    private record Node(int id, NodeCalls.Room room) {
+    private record Node(int id, NodeExtents.Room room) {
         double used() {
             return (double) room.usedBytes() / room.dataBytes();
         }
@@ -57,7 +57,7 @@ final class Rebalance {
         }
 
         Node with(long bytes) {
-            return new Node(id, new NodeCalls.Room(room.dataBytes(), room.freeBytes() - bytes));
+            return new Node(id, new NodeExtents.Room(room.dataBytes(), room.freeBytes() - bytes));
         }
     }
 

@@ -43,7 +43,8 @@ final class Reclaimer implements AutoCloseable {
     private final LmrRecords records;
     private final Mappers mappers;
     private final PeerLinks links;
-    private final NodeCalls calls;
+    private final LmrCalls calls;
+    private final NodeExtents extents;
     private final LinkedBlockingQueue<Reclamation> queue = new LinkedBlockingQueue<>();
     private final Set<Long> takenOver = ConcurrentHashMap.newKeySet(); // those of others among the pending ones
     private final AtomicInteger pending = new AtomicInteger();
@@ -51,12 +52,13 @@ final class Reclaimer implements AutoCloseable {
     private final AtomicInteger hopeless = new AtomicInteger(); // pending ones that wait for disconnected nodes only
     private volatile boolean closed;
 
-    Reclaimer(int self, LmrRecords records, Mappers mappers, PeerLinks links, NodeCalls calls) {
+    Reclaimer(int self, LmrRecords records, Mappers mappers, PeerLinks links, LmrCalls calls, NodeExtents extents) {
         this.self = self;
         this.records = records;
         this.mappers = mappers;
         this.links = links;
         this.calls = calls;
+        this.extents = extents;
         this.thread = Thread.ofPlatform().name("lite-reclaim").daemon().unstarted(this::run);
     }
 
@@ -208,7 +210,7 @@ final class Reclaimer implements AutoCloseable {
         private void giveBack(int node, Deadline deadline) {
             for (Share share : lmr.shares()) {
                 if (share.node() == node) {
-                    calls.free(node, lmr.id(), share.runs(), deadline);
+                    extents.free(node, lmr.id(), share.runs(), deadline);
                 }
             }
         }

@@ -35,34 +35,26 @@ final class Relocation {
     private final NodeRecord self;
     private final ClusterDirectory directory;
     private final PeerLinks links;
-    private final NodeCalls calls;
+    private final NodeExtents extents;
     private final ShareAllocation allocation;
     private final Reclaimer reclaimer;
     private final DrainMarks drainMarks;
-    private final OwnRoom ownRoom;
-
-    /** How full this node is. */
-    interface OwnRoom {
-        NodeCalls.Room now();
-    }
 
     Relocation(
             NodeRecord self,
             ClusterDirectory directory,
             PeerLinks links,
-            NodeCalls calls,
+            NodeExtents extents,
             ShareAllocation allocation,
             Reclaimer reclaimer,
-            DrainMarks drainMarks,
-            OwnRoom ownRoom) {
+            DrainMarks drainMarks) {
         this.self = self;
         this.directory = directory;
         this.links = links;
-        this.calls = calls;
+        this.extents = extents;
         this.allocation = allocation;
         this.reclaimer = reclaimer;
         this.drainMarks = drainMarks;
-        this.ownRoom = ownRoom;
     }
 
     /** Whether there is a connected node, besides one, that takes memory. */
@@ -79,11 +71,11 @@ final class Relocation {
     }
 
     /** How full each of the nodes is that may take something from a node; who does not answer is left out. */
-    Map<Integer, NodeCalls.Room> rooms(int from, Deadline deadline) {
-        Map<Integer, NodeCalls.Room> rooms = new TreeMap<>();
+    Map<Integer, NodeExtents.Room> rooms(int from, Deadline deadline) {
+        Map<Integer, NodeExtents.Room> rooms = new TreeMap<>();
         for (NodeRecord node : candidates(from)) {
             try {
-                rooms.put(node.id(), node.id() == self.id() ? ownRoom.now() : calls.room(node.id(), deadline));
+                rooms.put(node.id(), extents.room(node.id(), deadline));
             } catch (LiteException e) {
                 log.debug("node {} does not say how full it is: {}", node.name(), e.getMessage());
             }
@@ -103,7 +95,7 @@ final class Relocation {
         if (lmr.shares().stream().noneMatch(share -> share.node() == node)) {
             return Optional.empty();
         }
-        Map<Integer, NodeCalls.Room> rooms = rooms(node, deadline);
+        Map<Integer, NodeExtents.Room> rooms = rooms(node, deadline);
         if (rooms.isEmpty()) {
             throw new NodeUnreachableException(
                     "LMR %d cannot leave node %d: no other live node takes memory".formatted(lmr.id(), node));
@@ -125,7 +117,7 @@ final class Relocation {
         if (lmr.shares().stream().noneMatch(share -> share.node() == from)) {
             return Optional.empty();
         }
-        NodeCalls.Room room = to == self.id() ? ownRoom.now() : calls.room(to, deadline);
+        NodeExtents.Room room = extents.room(to, deadline);
         List<Share> shares = replaceShares(lmr, from, Map.of(to, room), deadline)
                 .orElseThrow(() -> new LimitExceededException("LMR %d does not fit at node %s, which has %d bytes free"
                         .formatted(lmr.id(), nameOf(to), room.freeBytes())));
@@ -134,7 +126,7 @@ final class Relocation {
 
     /** The LMR's shares with others in the place of those on the node; empty when one does not fit anywhere. */
     private Optional<List<Share>> replaceShares(
-            LmrRecord lmr, int node, Map<Integer, NodeCalls.Room> rooms, Deadline deadline) {
+            LmrRecord lmr, int node, Map<Integer, NodeExtents.Room> rooms, Deadline deadline) {
         Map<Integer, Long> free = new TreeMap<>();
         rooms.forEach((id, room) -> free.put(id, room.freeBytes()));
         List<Share> shares = new ArrayList<>(lmr.shares());
@@ -187,9 +179,9 @@ final class Relocation {
     }
 
     /** The whole LMR over as few of the nodes as have the room. */
-    private Masters.Target dealAnew(LmrRecord lmr, int from, Map<Integer, NodeCalls.Room> rooms, Deadline deadline) {
-        List<Map.Entry<Integer, NodeCalls.Room>> emptiest = rooms.entrySet().stream()
-                .sorted(Comparator.comparingLong((Map.Entry<Integer, NodeCalls.Room> node) ->
+    private Masters.Target dealAnew(LmrRecord lmr, int from, Map<Integer, NodeExtents.Room> rooms, Deadline deadline) {
+        List<Map.Entry<Integer, NodeExtents.Room>> emptiest = rooms.entrySet().stream()
+                .sorted(Comparator.comparingLong((Map.Entry<Integer, NodeExtents.Room> node) ->
                                 node.getValue().freeBytes())
                         .reversed())
                 .toList();
@@ -220,7 +212,7 @@ final class Relocation {
         return new Masters.Demand(lmr.id(), lmr.size(), chunkShift, new PrincipalBytes.Charge(lmr.owner(), false));
     }
 
-    private Map<String, Long> freeByName(Map<Integer, NodeCalls.Room> rooms) {
+    private Map<String, Long> freeByName(Map<Integer, NodeExtents.Room> rooms) {
         Map<String, Long> free = new TreeMap<>();
         rooms.forEach((node, room) -> free.put(nameOf(node), room.freeBytes()));
         return free;

@@ -9,7 +9,6 @@ import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.PeerLinks;
@@ -29,36 +28,30 @@ final class ShareAllocation implements Masters.Allocation {
     private static final Logger log = LoggerFactory.getLogger(ShareAllocation.class);
 
     private final NodeRecord self;
-    private final LiteNodeConfig config;
+    private final String cluster;
     private final NodeArena arena;
-    private final ArenaAllocator allocator;
-    private final PrincipalBytes bytes;
     private final ClusterDirectory directory;
     private final PeerLinks links;
-    private final NodeCalls calls;
+    private final NodeExtents extents;
     private final Reclaimer reclaimer;
     private final DrainMarks drainMarks;
     private final AtomicInteger turn = new AtomicInteger();
 
     ShareAllocation(
             NodeRecord self,
-            LiteNodeConfig config,
+            String cluster,
             NodeArena arena,
-            ArenaAllocator allocator,
-            PrincipalBytes bytes,
             ClusterDirectory directory,
             PeerLinks links,
-            NodeCalls calls,
+            NodeExtents extents,
             Reclaimer reclaimer,
             DrainMarks drainMarks) {
         this.self = self;
-        this.config = config;
+        this.cluster = cluster;
         this.arena = arena;
-        this.allocator = allocator;
-        this.bytes = bytes;
         this.directory = directory;
         this.links = links;
-        this.calls = calls;
+        this.extents = extents;
         this.reclaimer = reclaimer;
         this.drainMarks = drainMarks;
     }
@@ -132,7 +125,7 @@ final class ShareAllocation implements Masters.Allocation {
                             new NodeUnreachableException("node \"%s\" is no live node of cluster \"%s\"; live are %s"
                                     .formatted(
                                             name,
-                                            config.cluster(),
+                                            cluster,
                                             live.stream().map(NodeRecord::name).toList())))
                     .id();
             if (!drainMarks.isDraining(name)) {
@@ -223,26 +216,9 @@ final class ShareAllocation implements Masters.Allocation {
     private void allocate(List<Run> runs, int node, Masters.Demand demand, long unit, long count, Deadline deadline) {
         long missing = count;
         while (missing > 0) {
-            List<Run> some = node == self.id()
-                    ? allocateHere(demand.lmrId(), unit, missing, demand.charge())
-                    : calls.allocate(node, demand.lmrId(), unit, missing, demand.charge(), deadline);
+            List<Run> some = extents.allocate(node, demand.lmrId(), unit, missing, demand.charge(), deadline);
             runs.addAll(some);
             missing -= some.stream().mapToLong(run -> run.length() / unit).sum();
         }
-    }
-
-    /** Allocates chunks in this arena; fewer than asked for when they need too many runs for one message. */
-    List<Run> allocateHere(long lmrId, long chunkBytes, long count, PrincipalBytes.Charge charge) {
-        if (chunkBytes <= 0 || count <= 0 || count > allocator.dataBytes() / chunkBytes) {
-            throw new LimitExceededException("node %s: %d chunks of %d bytes are asked for; its arena has %d bytes"
-                    .formatted(self.name(), count, chunkBytes, allocator.dataBytes()));
-        }
-        if (drainMarks.isClosed()) {
-            throw new NodeUnreachableException(
-                    "node %s is being drained: it takes no new memory".formatted(self.name()));
-        }
-        return bytes.allocate(lmrId, charge, chunkBytes, count, NodeCalls.RUNS_MAX).stream()
-                .map(run -> new Run(run.offset(), run.length(), run.entry()))
-                .toList();
     }
 }

@@ -20,6 +20,7 @@ import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.sync.SyncWord;
+import dev.lite.tier.sync.WordMoves;
 import dev.lite.tier.sync.WordRef;
 import dev.lite.tier.sync.WordStore;
 import java.time.Duration;
@@ -31,7 +32,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -49,14 +49,13 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
     private final int self;
     private final NodeArena arena;
     private final ArenaAllocator allocator;
-    private final MemoryService memory;
+    private final LmrServices lmrs;
     private final ClusterDirectory directory;
+    private final WordMoves moves;
     private final Duration deadline;
 
     /** Words whose record the directory may have or not; the same one is offered again. */
     private final Map<String, LmrRecord> doubtful = new ConcurrentHashMap<>();
-
-    private volatile LongConsumer onMove = id -> {};
 
     /** Of the words whose home this node is; changes of a record do not reach them. */
     private final Set<Mapping> own = ConcurrentHashMap.newKeySet();
@@ -65,13 +64,15 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
             int self,
             NodeArena arena,
             ArenaAllocator allocator,
-            MemoryService memory,
+            LmrServices lmrs,
             ClusterDirectory directory,
+            WordMoves moves,
             Duration deadline) {
         this.self = self;
         this.arena = arena;
         this.allocator = allocator;
-        this.memory = memory;
+        this.lmrs = lmrs;
+        this.moves = moves;
         this.directory = directory;
         this.deadline = deadline;
     }
@@ -79,26 +80,22 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
     @Override
     public SyncWord open(Kind kind, String name, Deadline until) {
         String record = prefix(kind) + name;
-        Mapping mapping = memory.mapInternal(
-                record,
-                Permission.ATOMIC.bit(),
-                this,
-                () -> {
-                    LmrRecord lmr = read(record, until).orElseGet(() -> make(record, until));
-                    doubtful.remove(record);
-                    return lmr;
-                },
-                until);
+        Mapping mapping = lmrs.memory()
+                .mapInternal(
+                        record,
+                        Permission.ATOMIC.bit(),
+                        this,
+                        () -> {
+                            LmrRecord lmr = read(record, until).orElseGet(() -> make(record, until));
+                            endDoubt(record);
+                            return lmr;
+                        },
+                        until);
         return new SyncWord(mapping);
     }
 
     private static String prefix(Kind kind) {
         return ClusterDirectory.INTERNAL_PREFIX + kind.name().toLowerCase(Locale.ROOT) + "/";
-    }
-
-    /** Whether the directory may have a record of a word, whose creation it did not answer. */
-    boolean isDoubtful(long id) {
-        return doubtful.values().stream().anyMatch(lmr -> lmr.id() == id);
     }
 
     /** Whether a record's name is that of a word. */
@@ -118,21 +115,32 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
                         .formatted(doubtful.size(), DOUBTFUL_MAX));
             }
             lmr = allocate(until);
-            doubtful.put(record, lmr);
+            lmrs.records().beginUnpublished(lmr.id());
+            LmrRecord other = doubtful.put(record, lmr);
+            if (other != null) {
+                lmrs.records().endUnpublished(other.id());
+            }
         }
         if (directory.create(record, lmr.encode(), until.remaining())) {
             return lmr;
         }
-        memory.giveBackLater(lmr); // another node was faster
-        doubtful.remove(record);
+        lmrs.reclaimer().giveBackLater(lmr); // another node was faster
+        endDoubt(record);
         return read(record, until)
                 .orElseThrow(() -> new ClusterUnavailableException(
                         "the record of a lock or barrier is gone again, which nobody removes"));
     }
 
+    private void endDoubt(String record) {
+        LmrRecord lmr = doubtful.remove(record);
+        if (lmr != null) {
+            lmrs.records().endUnpublished(lmr.id());
+        }
+    }
+
     private LmrRecord allocate(Deadline until) {
-        long id = memory.newId();
-        return record(id, memory.allocateWord(id, SyncWord.BYTES, until));
+        long id = lmrs.records().newId();
+        return record(id, lmrs.memory().allocateWord(id, SyncWord.BYTES, until));
     }
 
     private static LmrRecord record(long id, Share share) {
@@ -151,11 +159,11 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
         if (!allocator.holds(ref.lmrId(), new ExtentRun(ref.offset(), SyncWord.BYTES, ref.entry()))) {
             throw new LmrUnavailableException(
                     "node %s has no word at offset %d for the lock or barrier %d; it came back with a new arena"
-                            .formatted(memory.nodeName(self), ref.offset(), ref.lmrId()));
+                            .formatted(lmrs.places().nodeName(self), ref.offset(), ref.lmrId()));
         }
         Run run = new Run(ref.offset(), SyncWord.BYTES, ref.entry());
         LmrRecord lmr = record(ref.lmrId(), new Share(self, arena.id(), List.of(run)));
-        Mapping mapping = memory.mapOwn(lmr, Permission.ATOMIC.bit(), this, Deadline.in(deadline));
+        Mapping mapping = lmrs.memory().mapOwn(lmr, Permission.ATOMIC.bit(), this, Deadline.in(deadline));
         own.add(mapping);
         return new SyncWord(mapping);
     }
@@ -168,7 +176,7 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
 
     @Override
     public RemoteMemory remoteMemory() {
-        return memory.remoteMemory();
+        return lmrs.remoteMemory();
     }
 
     @Override
@@ -178,12 +186,12 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
 
     @Override
     public String nodeName(int node) {
-        return memory.nodeName(node);
+        return lmrs.places().nodeName(node);
     }
 
     @Override
     public void unmapped(Mapping mapping) {
-        memory.unmapped(mapping);
+        lmrs.mappings().remove(mapping);
     }
 
     @Override
@@ -191,14 +199,9 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
         return "";
     }
 
-    /** Who is told the id of a word that has got another home; does not block. */
-    void onMove(LongConsumer action) {
-        onMove = action;
-    }
-
     @Override
     public void moved(long lmrId) {
-        onMove.accept(lmrId);
+        moves.homeMoved(lmrId);
     }
 
     /** Whatever the record says: no principal may use a word, and the tier always may. */
@@ -209,7 +212,7 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
 
     @Override
     public RemoteWork remoteWork() {
-        return memory.remoteWork();
+        return lmrs.remoteWork();
     }
 
     @Override
@@ -239,7 +242,7 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
     @Override
     public void refresh(@Nullable String name, long lmrId, Deadline until) {
         try {
-            memory.changes().look(name, lmrId, until);
+            lmrs.changes().look(name, lmrId, until);
         } catch (LiteException e) {
             log.debug("the record of the word {} cannot be followed now: {}", lmrId, e.getMessage());
         }
@@ -248,11 +251,12 @@ final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
     /** Ends every use of the words; for the node's end. */
     @Override
     public void close() {
-        LiteException why = new LmrUnavailableException("node %s stops".formatted(memory.nodeName(self)));
+        LiteException why = new LmrUnavailableException(
+                "node %s stops".formatted(lmrs.places().nodeName(self)));
         try {
-            List<Mapping> all = new ArrayList<>(memory.mappingsOf(this));
+            List<Mapping> all = new ArrayList<>(lmrs.mappings().of(this));
             all.addAll(own);
-            memory.changes().endAll(all, why);
+            lmrs.changes().endAll(all, why);
         } catch (LiteTimeoutException e) {
             log.info("locks and barriers ended: {}", e.getMessage());
         }

@@ -6,6 +6,9 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteWork;
+import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.control.ControlKind;
+import dev.lite.tier.control.ControlMessage;
 import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
@@ -24,17 +27,33 @@ final class WorkCalls implements RemoteWork {
     private static final long PAUSE_NS = 50_000_000;
 
     private final int self;
-    private final LmrCalls calls;
+    private final ControlChannel channel;
     private final Mappers mappers;
     private final ServedWork served;
     private final Executor executor;
 
-    WorkCalls(int self, LmrCalls calls, Mappers mappers, ServedWork served, Executor executor) {
+    /** Registers what it serves with the channel. */
+    WorkCalls(int self, ControlChannel channel, Mappers mappers, ServedWork served, Executor executor) {
         this.self = self;
-        this.calls = calls;
+        this.channel = channel;
         this.mappers = mappers;
         this.served = served;
         this.executor = executor;
+        channel.serve(ControlKind.MEMSET, (node, request, reply) -> {
+            long lmrId = request.getLong();
+            byte value = request.getByte();
+            served.memset(node, lmrId, request.getRuns(), value);
+        });
+        channel.serve(ControlKind.COPY, (node, request, reply) -> {
+            Part source = request.getPart();
+            Part target = request.getPart();
+            long length = request.getLong();
+            served.copy(node, source, target, length, request.getDeadline());
+        });
+        channel.serve(ControlKind.QUIESCE, (node, request, reply) -> {
+            int caller = request.getInt();
+            served.quiesce(caller, request.getDeadline());
+        });
     }
 
     @Override
@@ -43,7 +62,9 @@ final class WorkCalls implements RemoteWork {
         if (node == self) {
             return own(() -> served.memset(self, lmrId, runs, value));
         }
-        return watched(node, () -> calls.memset(node, lmrId, runs, value, deadline));
+        ControlMessage request =
+                new ControlMessage().putLong(lmrId).putByte(value).putRuns(runs);
+        return watched(node, () -> channel.begin(node, ControlKind.MEMSET, request, deadline));
     }
 
     @Override
@@ -51,7 +72,14 @@ final class WorkCalls implements RemoteWork {
         if (source.node() == self) {
             return own(() -> served.copy(self, source, target, length, deadline));
         }
-        return watched(source.node(), () -> calls.copy(source, target, length, deadline));
+        return watched(source.node(), () -> {
+            ControlMessage request = new ControlMessage()
+                    .putPart(source)
+                    .putPart(target)
+                    .putLong(length)
+                    .putDeadline(deadline);
+            return channel.begin(source.node(), ControlKind.COPY, request, deadline);
+        });
     }
 
     private static CompletableFuture<@Nullable Void> own(Runnable work) {
@@ -64,11 +92,11 @@ final class WorkCalls implements RemoteWork {
     }
 
     private interface Sending {
-        CompletableFuture<byte[]> begin();
+        CompletableFuture<?> begin();
     }
 
     private CompletableFuture<@Nullable Void> watched(int node, Sending sending) {
-        CompletableFuture<byte[]> reply;
+        CompletableFuture<?> reply;
         try {
             reply = sending.begin();
         } catch (NodeUnreachableException e) { // it was not sent
@@ -111,9 +139,15 @@ final class WorkCalls implements RemoteWork {
                 "node %d is lost, or its answer: %s".formatted(node, error.getMessage()), error);
     }
 
+    /** Waits until a node has done all that {@code caller} has asked it to do. */
+    void quiesce(int node, int caller, Deadline deadline) {
+        ControlMessage request = new ControlMessage().putInt(caller).putDeadline(deadline);
+        channel.call(node, ControlKind.QUIESCE, request, deadline);
+    }
+
     private boolean isQuiet(int node) {
         try {
-            calls.quiesce(node, self, Deadline.in(QUIESCE_STEP));
+            quiesce(node, self, Deadline.in(QUIESCE_STEP));
             return true;
         } catch (LiteException e) {
             return false; // there is no connection yet

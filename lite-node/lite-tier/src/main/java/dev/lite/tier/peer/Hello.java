@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record Hello(
         String cluster, int nodeId, String node, long instance, UUID arenaId, long controlOffset, int peersMax) {
-    private static final int PROTOCOL_VERSION = 2;
+    private static final int PROTOCOL_VERSION = 3;
 
     /** Why this node takes no connection with another one, in words; null when it does. */
     @Nullable

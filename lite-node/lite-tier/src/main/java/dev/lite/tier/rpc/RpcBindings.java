@@ -2,9 +2,14 @@ package dev.lite.tier.rpc;
 
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.control.ControlKind;
+import dev.lite.tier.control.ControlMessage;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,7 +29,7 @@ final class RpcBindings {
 
     private final NodeArena arena;
     private final ArenaAllocator allocator;
-    private final Binder binder;
+    private final ControlChannel channel;
     private final Map<Key, Holder> holders = new ConcurrentHashMap<>();
 
     // Guarded by freeWords.
@@ -34,27 +39,15 @@ final class RpcBindings {
 
     private record Key(int node, String function, String principal) {}
 
-    /** Asks a node for a ring. */
-    interface Binder {
-        Bound bind(Peer peer, String function, String principal, long headOffset, int generation, long deadlineNs);
-    }
-
-    /**
-     * A ring that a node made.
-     *
-     * @param ringOffset where it begins in the node's arena
-     */
-    record Bound(int ring, long ringOffset) {}
-
     private static final class Holder {
         final ReentrantLock binding = new ReentrantLock();
         volatile @Nullable RpcBinding current;
     }
 
-    RpcBindings(NodeArena arena, ArenaAllocator allocator, Binder binder) {
+    RpcBindings(NodeArena arena, ArenaAllocator allocator, ControlChannel channel) {
         this.arena = arena;
         this.allocator = allocator;
-        this.binder = binder;
+        this.channel = channel;
     }
 
     /** The binding over this connection; the node is asked when there is none yet. */
@@ -100,8 +93,14 @@ final class RpcBindings {
         }
         boolean bound = false;
         try {
-            Bound ring = binder.bind(peer, function, principal, word, number, deadlineNs);
-            RpcBinding made = new RpcBinding(peer, ring.ring(), ring.ringOffset(), arena.address(), word, number);
+            Duration left = Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()));
+            ControlMessage request = new ControlMessage()
+                    .putLong(word)
+                    .putInt(number)
+                    .putName("the function", function)
+                    .putName("the principal", principal);
+            ControlMessage ring = channel.call(peer.id(), ControlKind.BIND_FUNCTION, request, Deadline.in(left));
+            RpcBinding made = new RpcBinding(peer, ring.getInt(), ring.getLong(), arena.address(), word, number);
             bound = true;
             return made;
         } finally {

@@ -10,6 +10,8 @@ import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.control.ControlKind;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
@@ -59,7 +61,6 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
      * @param nodeIds the id of a node by its name; throws {@link NodeUnreachableException} when there is none
      * @param executor of virtual threads
      * @param spins how often who waits looks before it sleeps
-     * @param binder asks another node to {@link #bindFunction}
      */
     public RpcEngine(
             int self,
@@ -71,7 +72,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             ToIntFunction<String> nodeIds,
             Executor executor,
             int spins,
-            Binder binder) {
+            ControlChannel channel) {
         this.self = self;
         this.selfName = selfName;
         this.links = links;
@@ -81,19 +82,16 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         this.spins = spins;
         slots = new RpcSlots(arena, allocator);
         rings = new RpcRings(arena, allocator, this::execute);
-        bindings = new RpcBindings(arena, allocator, (peer, function, principal, head, generation, deadlineNs) -> {
-            Duration left = Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()));
-            long bound = binder.bind(peer.id(), function, principal, head, generation, Deadline.in(left));
-            return new RpcBindings.Bound((int) (bound >>> (Long.SIZE - 12)), bound & (-1L >>> 12));
-        });
+        bindings = new RpcBindings(arena, allocator, channel);
         caller = new RpcCaller(this, slots, bindings);
         links.addListener(this);
-    }
-
-    /** Asks another node for {@link RpcEngine#bindFunction}. */
-    public interface Binder {
-        /** See {@link RpcEngine#bindFunction}. */
-        long bind(int node, String function, String principal, long headOffset, int generation, Deadline deadline);
+        channel.serve(ControlKind.BIND_FUNCTION, (node, request, reply) -> {
+            long headOffset = request.getLong();
+            int generation = request.getInt();
+            String function = request.getName("the function");
+            RpcRing ring = bindFunction(node, function, request.getName("the principal"), headOffset, generation);
+            reply.putInt(ring.id).putLong(ring.offset + RpcRing.PREFIX_BYTES);
+        });
     }
 
     /** The calls of one session. */
@@ -102,12 +100,11 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     }
 
     /**
-     * Makes a ring for calls from another node; that node asks for it.
+     * Makes a ring for calls from another node, which asks for it.
      *
      * @param headOffset where in that node's arena the head is written, marked with the generation
-     * @return the ring's number in the upper 12 bits, and in the lower ones where it begins in this node's arena
      */
-    public long bindFunction(int node, String function, String principal, long headOffset, int generation) {
+    private RpcRing bindFunction(int node, String function, String principal, long headOffset, int generation) {
         Peer peer = links.peer(node);
         if (peer == null) {
             throw unreachable(node);
@@ -119,7 +116,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             }
             RpcRing ring = rings.make(peer, found, principal, headOffset, generation);
             found.rings++;
-            return ((long) ring.id << (Long.SIZE - 12)) | (ring.offset + RpcRing.PREFIX_BYTES);
+            return ring;
         }
     }
 

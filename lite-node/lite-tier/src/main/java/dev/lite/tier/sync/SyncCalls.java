@@ -1,13 +1,21 @@
 package dev.lite.tier.sync;
 
+import dev.lite.api.RpcFailedException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.control.ControlKind;
+import dev.lite.tier.control.ControlMessage;
+import java.util.List;
+import java.util.UUID;
 
 /**
- * What nodes say to each other about locks and barriers. Every call may be repeated, and may be carried out late or twice:
- * a ticket or a party and a round say exactly what is meant. Any thread. Each throws a {@link dev.lite.api.LiteException}
- * when it was not answered.
+ * The calls between nodes for locks and barriers. Each request begins with the word: LMR id, arena offset, extent table entry;
+ * the called node knows its own arena and checks that the word is there.
+ *
+ * <p>Every call may be repeated, and may be carried out late or twice: a ticket, or a party and a round, say exactly what is
+ * meant. Any thread. Each throws a {@link dev.lite.api.LiteException} when it was not answered.
  */
-public interface SyncCalls {
+final class SyncCalls {
 
     /** An answer that travels as a number. */
     interface Numbered {
@@ -88,48 +96,123 @@ public interface SyncCalls {
      */
     record Standing(Stage stage, long round, String reason) {}
 
+    private final int self;
+    private final UUID arena;
+    private final ControlChannel channel;
+
+    /**
+     * @param self this node's id
+     * @param arena this node's arena
+     */
+    SyncCalls(int self, UUID arena, ControlChannel channel) {
+        this.self = self;
+        this.arena = arena;
+        this.channel = channel;
+    }
+
     /** Node → home: somebody here waits with this ticket. */
-    Place queue(WordRef lock, long ticket, Deadline deadline);
+    Place queue(WordRef lock, long ticket, Deadline deadline) {
+        ControlMessage request = request(lock).putLong(ticket);
+        return read(Place.values(), channel.call(lock.home(), ControlKind.LOCK_QUEUE, request, deadline));
+    }
 
     /** Node → home: this ticket's holder has released the lock. Does nothing when its turn is over already. */
-    void release(WordRef lock, long ticket, Deadline deadline);
+    void release(WordRef lock, long ticket, Deadline deadline) {
+        channel.call(lock.home(), ControlKind.LOCK_RELEASE, request(lock).putLong(ticket), deadline);
+    }
 
     /** Home → node: it is this ticket's turn. */
-    Claim turn(int node, WordRef lock, long ticket, Deadline deadline);
+    Claim turn(int node, WordRef lock, long ticket, Deadline deadline) {
+        ControlMessage request = request(lock).putLong(ticket);
+        return read(Claim.values(), channel.call(node, ControlKind.LOCK_TURN, request, deadline));
+    }
 
     /** Node → home: a party arrives. */
-    Standing arrive(WordRef barrier, long round, int parties, long party, Deadline deadline);
+    Standing arrive(WordRef barrier, long round, int parties, long party, Deadline deadline) {
+        ControlMessage request = request(barrier).putLong(round).putLong(party).putInt(parties);
+        return readStanding(channel.call(barrier.home(), ControlKind.BARRIER_ARRIVE, request, deadline));
+    }
 
     /** Node → home: a party does not wait any more, so its round breaks unless it was passed. */
-    Standing leave(WordRef barrier, long round, long party, String reason, Deadline deadline);
+    Standing leave(WordRef barrier, long round, long party, String reason, Deadline deadline) {
+        ControlMessage request = request(barrier).putLong(round).putLong(party).putShortened(reason);
+        return readStanding(channel.call(barrier.home(), ControlKind.BARRIER_LEAVE, request, deadline));
+    }
 
     /** Home → node: a round is over. */
-    void over(int node, WordRef barrier, Standing outcome, Deadline deadline);
+    void over(int node, WordRef barrier, Standing outcome, Deadline deadline) {
+        ControlMessage request = request(barrier);
+        put(request, outcome);
+        channel.call(node, ControlKind.BARRIER_OVER, request, deadline);
+    }
 
     /** Home → node: how many parties of this round there are here. */
-    int parties(int node, WordRef barrier, long round, Deadline deadline);
+    int parties(int node, WordRef barrier, long round, Deadline deadline) {
+        ControlMessage request = request(barrier).putLong(round);
+        return channel.call(node, ControlKind.BARRIER_PARTIES, request, deadline)
+                .getInt();
+    }
 
-    /** The other side of each call. Never blocks. */
-    interface Service {
-        /** See {@link SyncCalls#queue}. */
-        Place queue(int node, WordRef lock, long ticket);
+    /** Registers what carries out these calls at this node; none of it blocks. */
+    void serve(SyncService service) {
+        channel.serve(ControlKind.LOCK_QUEUE, (node, request, reply) -> {
+            Place place = service.queue(node, word(request), request.getLong());
+            put(reply, place);
+        });
+        channel.serve(
+                ControlKind.LOCK_RELEASE, (node, request, reply) -> service.release(word(request), request.getLong()));
+        channel.serve(ControlKind.LOCK_TURN, (node, request, reply) -> {
+            Claim claim = service.turn(word(request), request.getLong());
+            put(reply, claim);
+        });
+        channel.serve(ControlKind.BARRIER_ARRIVE, (node, request, reply) -> {
+            WordRef word = word(request);
+            long round = request.getLong();
+            long party = request.getLong();
+            put(reply, service.arrive(node, word, round, request.getInt(), party));
+        });
+        channel.serve(ControlKind.BARRIER_LEAVE, (node, request, reply) -> {
+            WordRef word = word(request);
+            long round = request.getLong();
+            put(reply, service.leave(word, round, request.getLong(), request.getReason()));
+        });
+        channel.serve(
+                ControlKind.BARRIER_OVER, (node, request, reply) -> service.over(word(request), readStanding(request)));
+        channel.serve(
+                ControlKind.BARRIER_PARTIES,
+                (node, request, reply) -> reply.putInt(service.parties(word(request), request.getLong())));
+    }
 
-        /** See {@link SyncCalls#release}. */
-        void release(WordRef lock, long ticket);
+    private static ControlMessage request(WordRef word) {
+        return new ControlMessage().putLong(word.lmrId()).putLong(word.offset()).putInt(word.entry());
+    }
 
-        /** See {@link SyncCalls#turn}. */
-        Claim turn(WordRef lock, long ticket);
+    private WordRef word(ControlMessage request) {
+        long lmrId = request.getLong();
+        return new WordRef(self, arena, lmrId, request.getLong(), request.getInt());
+    }
 
-        /** See {@link SyncCalls#arrive}. */
-        Standing arrive(int node, WordRef barrier, long round, int parties, long party);
+    private static void put(ControlMessage to, Numbered value) {
+        to.putByte(value.number());
+    }
 
-        /** See {@link SyncCalls#leave}. */
-        Standing leave(WordRef barrier, long round, long party, String reason);
+    private static <E extends Numbered> E read(E[] values, ControlMessage from) {
+        int number = from.getByte();
+        for (E value : values) {
+            if (value.number() == number) {
+                return value;
+            }
+        }
+        throw new RpcFailedException("the answer %d is none of %s".formatted(number, List.of(values)));
+    }
 
-        /** See {@link SyncCalls#over}. */
-        void over(WordRef barrier, Standing outcome);
+    private static void put(ControlMessage to, Standing standing) {
+        put(to, standing.stage());
+        to.putLong(standing.round()).putShortened(standing.reason());
+    }
 
-        /** See {@link SyncCalls#parties}. */
-        int parties(WordRef barrier, long round);
+    private static Standing readStanding(ControlMessage from) {
+        Stage stage = read(Stage.values(), from);
+        return new Standing(stage, from.getLong(), from.getReason());
     }
 }

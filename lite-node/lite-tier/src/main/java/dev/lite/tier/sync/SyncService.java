@@ -4,9 +4,11 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.control.ControlChannel;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
@@ -23,7 +25,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Bounds: {@value #NAMES_MAX} locks and as many barriers in use here; as many queues as words were made here.
  */
-public final class SyncService implements SyncCalls.Service, AutoCloseable {
+public final class SyncService implements AutoCloseable {
     /** How many locks, and how many barriers, a node's sessions may use; names are not forgotten while the node runs. */
     static final int NAMES_MAX = 65_536;
 
@@ -32,6 +34,7 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
     private static final int PARTY_NODE_SHIFT = 52;
 
     private final WordStore words;
+    private final WordMoves moves;
     private final SyncCalls calls;
     private final ClusterView cluster;
     private final Executor executor;
@@ -45,9 +48,6 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
     private final Map<Long, NodeBarrier> barriersById = new ConcurrentHashMap<>();
     private final Map<Long, HomeBarrier> barrierHomes = new ConcurrentHashMap<>();
 
-    /** Words of this arena that move away, or have moved, by their ids. At most as many as words were made here. */
-    private final Map<Long, WordRef> left = new ConcurrentHashMap<>();
-
     private final Thread thread;
     /** A permit for everybody who began to wait at a home here since the last tick, and one if somebody waited then. */
     private final Semaphore waits = new Semaphore(0);
@@ -55,18 +55,30 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
     private final CountDownLatch closed = new CountDownLatch(1);
 
     /**
+     * Registers what it serves with the channel.
+     *
      * @param self this node's id
+     * @param arena this node's arena
      * @param executor for calls to other nodes; virtual threads
      */
-    public SyncService(int self, WordStore words, SyncCalls calls, ClusterView cluster, Executor executor) {
+    public SyncService(
+            int self,
+            UUID arena,
+            WordStore words,
+            WordMoves moves,
+            ControlChannel channel,
+            ClusterView cluster,
+            Executor executor) {
         this.words = words;
-        this.calls = calls;
+        this.moves = moves;
+        this.calls = new SyncCalls(self, arena, channel);
         this.cluster = cluster;
         this.executor = executor;
         // A restarted node begins elsewhere, so that no party has the number of an earlier one.
         this.partyIds = new AtomicLong(
                 (long) self << PARTY_NODE_SHIFT | new SecureRandom().nextLong(1L << (PARTY_NODE_SHIFT - 1)));
         this.thread = Thread.ofPlatform().name("lite-sync").daemon().unstarted(this::run);
+        calls.serve(this);
     }
 
     /** Starts the background thread. */
@@ -97,7 +109,9 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
             words.giveBack(word);
             return first;
         }
-        locksById.put(word.ref().lmrId(), made); // before its first draw
+        long id = word.ref().lmrId();
+        locksById.put(id, made); // before its first draw
+        moves.whenMoved(id, made::homeMoved);
         return made;
     }
 
@@ -114,7 +128,9 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
             words.giveBack(word);
             return first;
         }
-        barriersById.put(word.ref().lmrId(), made);
+        long id = word.ref().lmrId();
+        barriersById.put(id, made);
+        moves.whenMoved(id, made::homeMoved);
         return made;
     }
 
@@ -137,8 +153,7 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
         return counters.snapshot();
     }
 
-    @Override
-    public SyncCalls.Place queue(int node, WordRef ref, long ticket) {
+    SyncCalls.Place queue(int node, WordRef ref, long ticket) {
         SyncCalls.Place place = home(ref).queue(node, ticket);
         if (place == SyncCalls.Place.QUEUED) {
             waits.release();
@@ -146,19 +161,16 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
         return place;
     }
 
-    @Override
-    public void release(WordRef ref, long ticket) {
+    void release(WordRef ref, long ticket) {
         home(ref).release(ticket);
     }
 
-    @Override
-    public SyncCalls.Claim turn(WordRef ref, long ticket) {
+    SyncCalls.Claim turn(WordRef ref, long ticket) {
         NodeLock known = locksById.get(ref.lmrId());
         return known == null ? SyncCalls.Claim.UNKNOWN : known.turn(ticket);
     }
 
-    @Override
-    public SyncCalls.Standing arrive(int node, WordRef ref, long round, int parties, long party) {
+    SyncCalls.Standing arrive(int node, WordRef ref, long round, int parties, long party) {
         SyncCalls.Standing standing = barrierHome(ref).arrive(node, round, parties, party);
         if (standing.stage() == SyncCalls.Stage.WAITS) {
             waits.release();
@@ -166,21 +178,18 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
         return standing;
     }
 
-    @Override
-    public SyncCalls.Standing leave(WordRef ref, long round, long party, String reason) {
+    SyncCalls.Standing leave(WordRef ref, long round, long party, String reason) {
         return barrierHome(ref).leave(round, party, reason);
     }
 
-    @Override
-    public void over(WordRef ref, SyncCalls.Standing outcome) {
+    void over(WordRef ref, SyncCalls.Standing outcome) {
         NodeBarrier known = barriersById.get(ref.lmrId());
         if (known != null) {
             known.over(outcome);
         }
     }
 
-    @Override
-    public int parties(WordRef ref, long round) {
+    int parties(WordRef ref, long round) {
         NodeBarrier known = barriersById.get(ref.lmrId());
         return known == null ? 0 : known.parties(round);
     }
@@ -199,7 +208,7 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
         return known != null
                 ? known
                 : homes.computeIfAbsent(ref.lmrId(), id -> {
-                    if (ref.equals(left.get(id))) {
+                    if (moves.hasLeft(ref)) {
                         throw new NodeUnreachableException(
                                 "the lock or barrier %d moves to another home; it is to be asked".formatted(id));
                     }
@@ -212,7 +221,7 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
      * its home, and who asks is told to ask again. Blocks until what is under way has ended.
      */
     public void leaveHome(WordRef ref) {
-        left.put(ref.lmrId(), ref); // first: a home that is made later sees it
+        moves.leave(ref); // first: a home that is made later sees it
         lockHomes.computeIfPresent(ref.lmrId(), (id, home) -> {
             words.giveBack(home.word());
             return null;
@@ -226,24 +235,7 @@ public final class SyncService implements SyncCalls.Service, AutoCloseable {
 
     /** Takes {@link #leaveHome} back: the word stays. */
     public void stayHome(WordRef ref) {
-        left.remove(ref.lmrId(), ref);
-    }
-
-    /** Memory of this arena is given to an LMR; if it is that of a word, the word is about to come back, maybe to the same place. */
-    public void memoryGiven(long lmrId) {
-        left.remove(lmrId);
-    }
-
-    /** A word has another home now; who waits at this node tells it. */
-    public void homeMoved(long lmrId) {
-        NodeLock movedLock = locksById.get(lmrId);
-        if (movedLock != null) {
-            movedLock.homeMoved();
-        }
-        NodeBarrier movedBarrier = barriersById.get(lmrId);
-        if (movedBarrier != null) {
-            movedBarrier.homeMoved();
-        }
+        moves.stay(ref);
     }
 
     private void run() {

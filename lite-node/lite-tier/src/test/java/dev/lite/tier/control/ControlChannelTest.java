@@ -1,0 +1,201 @@
+package dev.lite.tier.control;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.RpcFailedException;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.fabric.FabricConfig;
+import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.memory.ArenaConfig;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.Hello;
+import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Waits;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Requests between two nodes that have nothing but a channel. */
+class ControlChannelTest {
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    private Node caller;
+    private Node server;
+
+    /** An arena, its connections and its channel. */
+    private static final class Node implements AutoCloseable {
+        final NodeArena arena;
+        final PeerLinks links;
+        final ControlChannel channel;
+        final ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
+        final int id;
+
+        Node(Path root, int id) throws IOException {
+            this.id = id;
+            String name = "n" + id;
+            Path run = Files.createDirectories(root.resolve("run-" + name));
+            arena = NodeArena.open(new ArenaConfig(root, "c", name, ArenaConfig.BYTES_MIN, 64, 4, false));
+            Hello hello = new Hello("c", id, name, id + 1, arena.id(), arena.controlOffset(), arena.peersMax());
+            links = new PeerLinks(
+                    hello,
+                    "host",
+                    List.of(new ShmFabricProvider()),
+                    new FabricConfig(name, hello.encode(), run, Map.of()),
+                    Map.of(),
+                    new FabricMemory(arena.segment(), arena.descriptor()),
+                    100);
+            channel = new ControlChannel(id, arena, links, executor);
+        }
+
+        NodeRecord record() {
+            return new NodeRecord("n" + id, id, 1, "host", arena.size(), links.addresses(), id + 1);
+        }
+
+        @Override
+        public void close() {
+            links.close();
+            executor.shutdownNow();
+            channel.close();
+            arena.close();
+        }
+    }
+
+    @BeforeEach
+    void open() throws IOException {
+        server = new Node(root, 0);
+        caller = new Node(root, 1);
+    }
+
+    private void connect() {
+        List<NodeRecord> live = List.of(server.record(), caller.record());
+        for (Node node : List.of(server, caller)) {
+            node.links.start();
+            node.links.setLive(live);
+        }
+    }
+
+    @AfterEach
+    void close() {
+        caller.close();
+        server.close();
+    }
+
+    private ControlMessage call(ControlKind kind, ControlMessage request) {
+        return caller.channel.call(0, kind, request, Deadline.in(Waits.seconds(10)));
+    }
+
+    @Test
+    void eachKindIsServedByItsHandlerAndAnswered() {
+        server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> reply.putInt(request.getInt() + node));
+        server.channel.serve(ControlKind.COPY, (node, request, reply) -> reply.putName("the name", "copied"));
+        caller.channel.serve(ControlKind.COPY, (node, request, reply) -> reply.putName("the name", "own"));
+        connect();
+        assertThat(call(ControlKind.MEMSET, new ControlMessage().putInt(41)).getInt())
+                .isEqualTo(42);
+        assertThat(call(ControlKind.COPY, new ControlMessage()).getName("the name"))
+                .isEqualTo("copied");
+        ControlMessage own =
+                caller.channel.call(1, ControlKind.COPY, new ControlMessage(), Deadline.in(Waits.seconds(10)));
+        assertThat(own.getName("the name")).isEqualTo("own");
+    }
+
+    @Test
+    void aKindIsRegisteredOnce() {
+        server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {});
+        assertThatIllegalStateException()
+                .isThrownBy(() -> server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {}))
+                .withMessageContaining("MEMSET");
+    }
+
+    @Test
+    void aKindThatNobodyServesIsRefused() {
+        connect();
+        assertThatExceptionOfType(RpcFailedException.class)
+                .isThrownBy(() -> call(ControlKind.MEMSET, new ControlMessage()))
+                .withMessageContaining("node 0 does not serve control requests of the kind MEMSET");
+    }
+
+    @Test
+    void whateverAHandlerThrowsIsAnsweredAndTheNextRequestIsServed() {
+        Throwable[] thrown = {
+            new LmrNotFoundException("no such LMR"),
+            new IllegalStateException("a defect"),
+            new AssertionError("an error"),
+            new StackOverflowError("too deep")
+        };
+        server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {
+            int which = request.getInt();
+            if (which < thrown.length) {
+                ControlChannelTest.<RuntimeException>doThrow(thrown[which]);
+            }
+            reply.putInt(which);
+        });
+        connect();
+        assertThatExceptionOfType(LmrNotFoundException.class)
+                .isThrownBy(() -> call(ControlKind.MEMSET, new ControlMessage().putInt(0)))
+                .withMessage("no such LMR");
+        for (int which = 1; which < thrown.length; which++) {
+            ControlMessage request = new ControlMessage().putInt(which);
+            assertThatExceptionOfType(RpcFailedException.class)
+                    .isThrownBy(() -> call(ControlKind.MEMSET, request))
+                    .withMessageContaining(thrown[which].toString());
+        }
+        for (int round = 0; round < 10; round++) { // more than there are slots
+            assertThat(call(ControlKind.MEMSET, new ControlMessage().putInt(9)).getInt())
+                    .isEqualTo(9);
+        }
+    }
+
+    @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
+    private static <T extends Throwable> void doThrow(Throwable thrown) throws T {
+        throw (T) thrown;
+    }
+
+    @Test
+    void aMalformedLengthInsideARequestIsAnsweredWithTheValueAndTheLimit() {
+        server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> request.getName("the principal"));
+        connect();
+        assertThatExceptionOfType(RpcFailedException.class)
+                .isThrownBy(() -> call(ControlKind.MEMSET, new ControlMessage().putInt(-7)))
+                .withMessageContaining("the principal has -7 bytes; the limit is 512");
+    }
+
+    @Test
+    void aMessageLengthOutsideItsLimitIsRefusedAndNotCut() {
+        server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> reply.putInt(1));
+        connect();
+        assertThat(call(ControlKind.MEMSET, new ControlMessage()).getInt()).isOne();
+        // What a defective node would send: the request of the first free slot for work, with a length that is none.
+        long slot = 2L * 2048;
+        long own = caller.arena.address() + caller.arena.controlOffset() + 2 * 4 * 2048 + slot;
+        RawMemory.putInt(own, 1 << 20);
+        RawMemory.putLong(own + 8, 99);
+        var peer = caller.links.awaitPeer(0, Deadline.in(Waits.seconds(10)));
+        long reply = caller.arena.address() + caller.arena.controlOffset() + 4 * 2048 + slot;
+        peer.endpoint()
+                .writeImm(server.arena.controlOffset() + NodeArena.CONTROL_BYTES + slot, own, 16, 1 << 28 | 2, -1);
+        Waits.until("the request was refused", () -> RawMemory.getLong(reply + 8) == 99);
+        assertThat(RawMemory.getInt(reply + 4)).isNotZero();
+        int length = RawMemory.getInt(reply);
+        byte[] text = RawMemory.all().asSlice(reply + 16, length).toArray(java.lang.foreign.ValueLayout.JAVA_BYTE);
+        assertThat(new String(text, java.nio.charset.StandardCharsets.UTF_8))
+                .contains("1048576 bytes")
+                .contains("2032");
+    }
+}
