@@ -5,6 +5,7 @@ import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
+import dev.lite.client.reattach.ReattachingLite;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;

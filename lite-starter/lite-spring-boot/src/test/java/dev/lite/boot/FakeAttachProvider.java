@@ -4,6 +4,7 @@ import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
+import dev.lite.client.fake.FakeLite;
 
 /** Attaches to anything, except to sockets whose name says otherwise. */
 public final class FakeAttachProvider implements Lite.AttachProvider {

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LtMemory;
+import dev.lite.client.fake.FakeLite;
+import dev.lite.client.reattach.ReattachingLite;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
+import dev.lite.client.fake.FakeLite;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;

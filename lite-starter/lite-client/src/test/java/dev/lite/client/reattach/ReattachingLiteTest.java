@@ -1,4 +1,4 @@
-package dev.lite.boot;
+package dev.lite.client.reattach;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -14,6 +14,8 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.Permission;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
+import dev.lite.client.fake.FakeLite;
+import dev.lite.client.fake.FakeSync;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -22,7 +24,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
-class ReattachingLiteTests {
+class ReattachingLiteTest {
 
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
 

@@ -1,4 +1,4 @@
-package dev.lite.boot;
+package dev.lite.client.fake;
 
 import dev.lite.api.LmrHandle;
 import dev.lite.api.Permission;
@@ -11,15 +11,15 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** A handle of a {@link FakeLite}: it counts what is asked of it, and ends with its session. */
-final class FakeHandle {
-    static final long SIZE = 64;
+public final class FakeHandle {
+    public static final long SIZE = 64;
 
-    final AtomicInteger calls = new AtomicInteger();
+    public final AtomicInteger calls = new AtomicInteger();
     private final FakeLite session;
     private final String name;
     private final long id;
     /** The next call meets the end of the session: it may or may not have been carried out. */
-    volatile boolean losesSessionInNextCall;
+    public volatile boolean losesSessionInNextCall;
 
     FakeHandle(FakeLite session, String name, long id) {
         this.session = session;

@@ -1,4 +1,4 @@
-package dev.lite.boot;
+package dev.lite.client.reattach;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LtMemory;
@@ -22,7 +22,7 @@ import java.util.function.Function;
  *
  * <p>Any thread.
  */
-final class ReattachingLite implements Lite {
+public final class ReattachingLite implements Lite {
     private final SessionKeeper keeper;
     private final LtMemory memory;
     private final LtRpc rpc;
@@ -30,7 +30,7 @@ final class ReattachingLite implements Lite {
     private final CompletableFuture<String> ended = new CompletableFuture<>();
 
     /** Attaches; throws what {@link Lite#attach} throws. */
-    ReattachingLite(AttachOptions options, Function<AttachOptions, Lite> attach) {
+    public ReattachingLite(AttachOptions options, Function<AttachOptions, Lite> attach) {
         keeper = new SessionKeeper(options, attach);
         memory = new ReattachingMemory(keeper);
         rpc = new ReattachingRpc(keeper);
@@ -81,7 +81,7 @@ final class ReattachingLite implements Lite {
     }
 
     /** The session of now, open or lost. */
-    Lite session() {
+    public Lite session() {
         return keeper.session();
     }
 }

@@ -1,4 +1,4 @@
-package dev.lite.boot;
+package dev.lite.client.reattach;
 
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;

@@ -1,4 +1,4 @@
-package dev.lite.boot;
+package dev.lite.client.reattach;
 
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
@@ -6,7 +6,7 @@ import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import dev.lite.api.SessionLostException;
-import dev.lite.boot.SessionKeeper.Kept;
+import dev.lite.client.reattach.SessionKeeper.Kept;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;

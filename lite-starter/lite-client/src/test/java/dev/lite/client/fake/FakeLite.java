@@ -1,4 +1,4 @@
-package dev.lite.boot;
+package dev.lite.client.fake;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
@@ -20,29 +20,29 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** A session without a node: it knows no LMR but those that it was told of, and can be lost at will. */
-final class FakeLite implements Lite {
+public final class FakeLite implements Lite {
 
-    final AttachOptions options;
+    public final AttachOptions options;
     private final CompletableFuture<String> ended = new CompletableFuture<>();
     private final FakeRpc rpc = new FakeRpc();
     private final Map<String, FakeHandle> known = new ConcurrentHashMap<>();
     private volatile boolean open = true;
 
-    FakeLite(AttachOptions options) {
+    public FakeLite(AttachOptions options) {
         this.options = options;
     }
 
     /** Has an LMR of this name and number. */
-    FakeLite knowing(String name, long id) {
+    public FakeLite knowing(String name, long id) {
         known.put(name, new FakeHandle(this, name, id));
         return this;
     }
 
-    FakeHandle known(String name) {
+    public FakeHandle known(String name) {
         return Objects.requireNonNull(known.get(name));
     }
 
-    void lose() {
+    public void lose() {
         open = false;
         ended.completeAsync(() -> "lost", work -> Thread.ofVirtual().start(work));
     }

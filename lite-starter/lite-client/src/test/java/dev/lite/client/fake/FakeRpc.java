@@ -1,4 +1,4 @@
-package dev.lite.boot;
+package dev.lite.client.fake;
 
 import dev.lite.api.LiteException;
 import dev.lite.api.LtRpc;
@@ -18,10 +18,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** Functions of one node, called on the caller's thread. */
-final class FakeRpc implements LtRpc {
+public final class FakeRpc implements LtRpc {
 
-    final Map<String, RpcHandler> handlers = new ConcurrentHashMap<>();
-    final Map<String, Integer> concurrencies = new ConcurrentHashMap<>();
+    public final Map<String, RpcHandler> handlers = new ConcurrentHashMap<>();
+    public final Map<String, Integer> concurrencies = new ConcurrentHashMap<>();
 
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {

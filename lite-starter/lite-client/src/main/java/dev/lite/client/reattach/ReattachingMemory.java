@@ -1,4 +1,4 @@
-package dev.lite.boot;
+package dev.lite.client.reattach;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
@@ -6,7 +6,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
-import dev.lite.boot.ReattachingHandle.Mapped;
+import dev.lite.client.reattach.ReattachingHandle.Mapped;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;

@@ -1,4 +1,4 @@
-package dev.lite.boot;
+package dev.lite.client.fake;
 
 import dev.lite.api.HeldLock;
 import dev.lite.api.LtBarrier;
@@ -10,13 +10,13 @@ import java.util.Optional;
 import java.util.function.BooleanSupplier;
 
 /** Locks of a session that may be lost: one is always free, the others never. */
-final class FakeSync implements LtSync {
+public final class FakeSync implements LtSync {
     /** The name of the lock that is free. */
-    static final String FREE = "free";
+    public static final String FREE = "free";
 
     private final BooleanSupplier open;
 
-    FakeSync(BooleanSupplier open) {
+    public FakeSync(BooleanSupplier open) {
         this.open = open;
     }
 

@@ -1,4 +1,4 @@
-package dev.lite.boot;
+package dev.lite.client.reattach;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
@@ -9,7 +9,7 @@ import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcOutcome;
 import dev.lite.api.RpcServer;
-import dev.lite.boot.SessionKeeper.Kept;
+import dev.lite.client.reattach.SessionKeeper.Kept;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Collection;
