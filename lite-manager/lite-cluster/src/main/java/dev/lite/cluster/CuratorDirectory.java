@@ -70,19 +70,19 @@ public final class CuratorDirectory implements ClusterDirectory {
      *
      * @param leadership of this directory; is to be closed after what this returns
      */
-    public EpochKeeping keepEpochs(Leadership leadership) {
-        return EpochKeeping.start(epochs, this, leadership);
+    public EpochKeeperThread keepEpochs(Leadership leadership) {
+        return EpochKeeperThread.start(epochs, this, leadership);
     }
 
     private void availabilityChanged(boolean available) {
-        listeners.tell(listener -> listener.availabilityChanged(available));
+        listeners.notifyLater(listener -> listener.availabilityChanged(available));
         if (available) {
             registrar.verifySoon();
         }
     }
 
     private void nodesChanged(List<NodeRecord> nodes) {
-        listeners.tell(listener -> listener.nodesChanged(nodes));
+        listeners.notifyLater(listener -> listener.nodesChanged(nodes));
         if (registrar.isMissingIn(nodes)) {
             registrar.verifySoon();
         }
@@ -102,7 +102,7 @@ public final class CuratorDirectory implements ClusterDirectory {
 
     @Override
     public List<NodeRecord> nodes() {
-        return live.heard();
+        return live.cached();
     }
 
     @Override
@@ -117,7 +117,7 @@ public final class CuratorDirectory implements ClusterDirectory {
 
     @Override
     public Epoch epoch() {
-        return epochs.heard();
+        return epochs.cached();
     }
 
     @Override
@@ -134,10 +134,10 @@ public final class CuratorDirectory implements ClusterDirectory {
     public void addListener(DirectoryListener listener) {
         listeners.add(listener, added -> {
             if (live.isKnown()) {
-                added.nodesChanged(live.heard());
+                added.nodesChanged(live.cached());
             }
-            if (epochs.heard().number() > 0) {
-                added.epochChanged(epochs.heard());
+            if (epochs.cached().number() > 0) {
+                added.epochChanged(epochs.cached());
             }
         });
     }

@@ -89,9 +89,9 @@ final class CuratorLeadership implements Leadership {
             return false;
         }
         CompletableFuture<?> synced = session.sync(path);
-        CompletableFuture<Answer<Stat>> looking = session.exists(path, null);
+        CompletableFuture<Answer<Stat>> existing = session.exists(path, null);
         session.await(synced, until, "verify the leadership");
-        Answer<Stat> mine = session.await(looking, until, "verify the leadership");
+        Answer<Stat> mine = session.await(existing, until, "verify the leadership");
         return mine.isOk() && mine.get().getEphemeralOwner() == session.sessionId() && latch.hasLeadership();
     }
 

@@ -39,7 +39,7 @@ final class EpochKeeper {
      * @throws dev.lite.api.ClusterUnavailableException when the directory does not answer
      */
     int doWork(Duration deadline) {
-        EpochStore.Look seen = store.look(deadline);
+        EpochStore.Snapshot seen = store.snapshot(deadline);
         Epoch epoch = seen.epoch();
         Optional<Epoch> changed = epoch.next(seen.live(), seen.known());
         // Acknowledgements are believed only when the live nodes are the ones that were asked.

@@ -42,15 +42,15 @@ interface EpochStore {
      * @param live the registered nodes
      * @param acks by the node's id
      */
-    record Look(Epoch epoch, int version, List<Known> known, List<NodeRecord> live, Map<Integer, Ack> acks) {}
+    record Snapshot(Epoch epoch, int version, List<Known> known, List<NodeRecord> live, Map<Integer, Ack> acks) {}
 
     /** Looks at everything. */
-    Look look(Duration deadline);
+    Snapshot snapshot(Duration deadline);
 
     /**
      * Replaces the epoch if its record still has the version that was looked at.
      *
      * @return false when it has another version
      */
-    boolean replace(Look seen, Epoch next, Duration deadline);
+    boolean replace(Snapshot seen, Epoch next, Duration deadline);
 }

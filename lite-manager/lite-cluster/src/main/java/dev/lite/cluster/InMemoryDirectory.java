@@ -29,8 +29,8 @@ public final class InMemoryDirectory implements ClusterDirectory {
     // Guarded by the store.
     private boolean available = true;
     private boolean closed;
-    private List<NodeRecord> nodesHeard = List.of();
-    private Epoch epochHeard = Epoch.NONE;
+    private List<NodeRecord> cachedNodes = List.of();
+    private Epoch cachedEpoch = Epoch.NONE;
     private @Nullable NodeAdvert advert;
     private final Map<String, List<Runnable>> watches = new HashMap<>();
     private @Nullable NodeRecord registered;
@@ -62,14 +62,14 @@ public final class InMemoryDirectory implements ClusterDirectory {
         private void keep() {
             EpochKeeper keeper = new EpochKeeper(epochs, deadline -> true);
             while (keeps && keeper.doWork(Duration.ZERO) > 0) {
-                tellEpoch();
+                notifyEpoch();
             }
         }
 
-        private void tellEpoch() {
+        private void notifyEpoch() {
             Epoch epoch = epochs.epoch;
             for (InMemoryDirectory session : sessions) {
-                session.hear(epoch);
+                session.update(epoch);
             }
         }
 
@@ -79,15 +79,15 @@ public final class InMemoryDirectory implements ClusterDirectory {
             private int version;
 
             @Override
-            public Look look(Duration deadline) {
+            public Snapshot snapshot(Duration deadline) {
                 List<Known> known = ids.entrySet().stream()
                         .map(id -> new Known(id.getValue(), id.getKey(), incarnations.getOrDefault(id.getKey(), 0L)))
                         .toList();
-                return new Look(epoch, version, known, nodes(), Map.copyOf(acks));
+                return new Snapshot(epoch, version, known, nodes(), Map.copyOf(acks));
             }
 
             @Override
-            public boolean replace(Look seen, Epoch next, Duration deadline) {
+            public boolean replace(Snapshot seen, Epoch next, Duration deadline) {
                 epoch = next;
                 version++;
                 return true;
@@ -98,8 +98,8 @@ public final class InMemoryDirectory implements ClusterDirectory {
         public InMemoryDirectory open() {
             synchronized (this) {
                 InMemoryDirectory session = new InMemoryDirectory(this);
-                session.nodesHeard = nodes();
-                session.epochHeard = epochs.epoch;
+                session.cachedNodes = nodes();
+                session.cachedEpoch = epochs.epoch;
                 sessions.add(session);
                 return session;
             }
@@ -112,21 +112,21 @@ public final class InMemoryDirectory implements ClusterDirectory {
                     .toList();
         }
 
-        private void tellNodes() {
+        private void notifyNodes() {
             List<NodeRecord> nodes = nodes();
             for (InMemoryDirectory session : sessions) {
                 if (session.available) {
-                    session.nodesHeard = nodes;
-                    session.listeners.tell(listener -> listener.nodesChanged(nodes));
+                    session.cachedNodes = nodes;
+                    session.listeners.notifyLater(listener -> listener.nodesChanged(nodes));
                 }
             }
             keep();
         }
 
-        private void tellChanged(String name) {
+        private void notifyChanged(String name) {
             for (InMemoryDirectory session : sessions) {
                 if (session.available) {
-                    session.watches.getOrDefault(name, List.of()).forEach(session.listeners::tellSafely);
+                    session.watches.getOrDefault(name, List.of()).forEach(session.listeners::runLater);
                 }
             }
         }
@@ -194,7 +194,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         NodeRecord record = NodeIds.record(newAdvert, id, incarnation);
         store.live.put(newAdvert.name(), new Registration(record, this));
         registered = record;
-        store.tellNodes();
+        store.notifyNodes();
         return record;
     }
 
@@ -208,14 +208,14 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 return;
             }
             available = nowAvailable;
-            listeners.tell(listener -> listener.availabilityChanged(nowAvailable));
+            listeners.notifyLater(listener -> listener.availabilityChanged(nowAvailable));
             if (nowAvailable) {
                 List<NodeRecord> nodes = store.nodes();
-                nodesHeard = nodes;
-                listeners.tell(listener -> listener.nodesChanged(nodes));
-                watches.values().forEach(ofName -> ofName.forEach(listeners::tellSafely));
+                cachedNodes = nodes;
+                listeners.notifyLater(listener -> listener.nodesChanged(nodes));
+                watches.values().forEach(ofName -> ofName.forEach(listeners::runLater));
                 registerAgainIfLost();
-                hear(store.epochs.epoch);
+                update(store.epochs.epoch);
             }
         }
     }
@@ -229,7 +229,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
             Registration mine = store.live.get(advert.name());
             if (mine != null && mine.owner() == this) {
                 store.live.remove(advert.name());
-                store.tellNodes();
+                store.notifyNodes();
             }
             if (available) {
                 registerAgainIfLost();
@@ -246,7 +246,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
                         return;
                     }
                 }
-                listeners.tellHere(DirectoryListener::registrationLost);
+                listeners.notifyNow(DirectoryListener::registrationLost);
                 synchronized (store) {
                     if (isLost()) {
                         registerAgain();
@@ -270,20 +270,20 @@ public final class InMemoryDirectory implements ClusterDirectory {
         Registration current = store.live.get(lost.name());
         if (current == null) {
             NodeRecord record = put(lost, store.claimId(lost.name(), lost.heldId()));
-            listeners.tell(listener -> listener.registeredAgain(record));
+            listeners.notifyLater(listener -> listener.registeredAgain(record));
         } else if (current.owner() != this) {
             advert = null;
             registered = null;
             String reason = String.valueOf(
                     NodeIds.nameTaken(current.record(), Duration.ZERO).getMessage());
-            listeners.tell(listener -> listener.registrationRefused(reason));
+            listeners.notifyLater(listener -> listener.registrationRefused(reason));
         }
     }
 
     @Override
     public List<NodeRecord> nodes() {
         synchronized (store) {
-            return nodesHeard;
+            return cachedNodes;
         }
     }
 
@@ -305,7 +305,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
     @Override
     public Epoch epoch() {
         synchronized (store) {
-            return epochHeard;
+            return cachedEpoch;
         }
     }
 
@@ -335,18 +335,18 @@ public final class InMemoryDirectory implements ClusterDirectory {
     }
 
     /** Under the store's lock. */
-    private void hear(Epoch epoch) {
-        if (available && !epoch.equals(epochHeard)) {
-            epochHeard = epoch;
-            listeners.tell(listener -> listener.epochChanged(epoch));
+    private void update(Epoch epoch) {
+        if (available && !epoch.equals(cachedEpoch)) {
+            cachedEpoch = epoch;
+            listeners.notifyLater(listener -> listener.epochChanged(epoch));
         }
     }
 
     @Override
     public void addListener(DirectoryListener listener) {
         synchronized (store) {
-            List<NodeRecord> nodes = nodesHeard;
-            Epoch epoch = epochHeard;
+            List<NodeRecord> nodes = cachedNodes;
+            Epoch epoch = cachedEpoch;
             listeners.add(listener, added -> {
                 added.nodesChanged(nodes);
                 if (epoch.number() > 0) {
@@ -374,7 +374,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
     private int putRecord(String name, byte[] record) {
         int version = ++store.lastVersion;
         store.records.put(name, new VersionedRecord(record.clone(), version));
-        store.tellChanged(name);
+        store.notifyChanged(name);
         return version;
     }
 
@@ -414,7 +414,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
                 return false;
             }
             store.records.remove(name);
-            store.tellChanged(name);
+            store.notifyChanged(name);
             return true;
         }
     }
@@ -442,7 +442,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         RecordName.check(name);
         synchronized (store) {
             watches.computeIfAbsent(name, key -> new ArrayList<>()).add(changed);
-            listeners.tellSafely(changed);
+            listeners.runLater(changed);
         }
     }
 
@@ -464,7 +464,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
             closed = true;
             store.sessions.remove(this);
             if (advert != null && store.live.values().removeIf(registration -> registration.owner() == this)) {
-                store.tellNodes();
+                store.notifyNodes();
             }
         }
         listeners.close();

@@ -39,24 +39,24 @@ final class ListenerThread implements Executor, AutoCloseable {
     }
 
     /** Tells all of them. Any thread; does not block. */
-    void tell(Consumer<DirectoryListener> call) {
-        execute(() -> tellHere(call));
+    void notifyLater(Consumer<DirectoryListener> call) {
+        execute(() -> notifyNow(call));
     }
 
     /** Tells all of them; on the listeners' thread only. */
-    void tellHere(Consumer<DirectoryListener> call) {
+    void notifyNow(Consumer<DirectoryListener> call) {
         listeners.forEach(listener -> callSafely(listener, call));
     }
 
     /** Tells all of them, and returns whether all have returned before the deadline. Not on the listeners' thread. */
-    boolean tellAndWait(Consumer<DirectoryListener> call, Deadline deadline) {
-        CompletableFuture<Void> told = new CompletableFuture<>();
+    boolean notifyAndWait(Consumer<DirectoryListener> call, Deadline deadline) {
+        CompletableFuture<Void> done = new CompletableFuture<>();
         execute(() -> {
-            tellHere(call);
-            told.complete(null);
+            notifyNow(call);
+            done.complete(null);
         });
         try {
-            told.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+            done.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
             return true;
         } catch (TimeoutException e) {
             return false;
@@ -69,7 +69,7 @@ final class ListenerThread implements Executor, AutoCloseable {
     }
 
     /** Runs a callback in order with the calls; one that throws is logged. Any thread; does not block. */
-    void tellSafely(Runnable callback) {
+    void runLater(Runnable callback) {
         execute(() -> {
             try {
                 callback.run();

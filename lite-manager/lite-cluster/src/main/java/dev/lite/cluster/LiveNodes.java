@@ -24,7 +24,7 @@ final class LiveNodes implements AutoCloseable {
     /** False until the first answer: "no nodes" is told only when it is known. */
     private volatile boolean known;
 
-    private volatile List<NodeRecord> heard = List.of();
+    private volatile List<NodeRecord> cached = List.of();
 
     /** @param onChange told each new list, on the thread of the listeners */
     LiveNodes(
@@ -52,8 +52,8 @@ final class LiveNodes implements AutoCloseable {
     }
 
     /** In the order of the ids. */
-    List<NodeRecord> heard() {
-        return heard;
+    List<NodeRecord> cached() {
+        return cached;
     }
 
     boolean isKnown() {
@@ -79,8 +79,8 @@ final class LiveNodes implements AutoCloseable {
                     .sorted(Comparator.comparingInt(NodeRecord::id))
                     .toList();
         }
-        if (!nodes.equals(heard)) {
-            heard = nodes;
+        if (!nodes.equals(cached)) {
+            cached = nodes;
             onChange.accept(nodes);
         }
     }

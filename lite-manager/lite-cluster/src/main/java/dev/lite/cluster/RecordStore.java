@@ -76,7 +76,7 @@ final class RecordStore {
                 }
                 case NONODE -> makeBucket(name, deadline);
                 case NODEEXISTS -> {
-                    Answer<ZooKeeperSession.Data> existing = look(name, deadline);
+                    Answer<ZooKeeperSession.Data> existing = readZnode(name, deadline);
                     if (existing.isOk()) {
                         return Arrays.equals(Stored.of(existing).record(), record);
                     }
@@ -96,7 +96,7 @@ final class RecordStore {
     }
 
     Optional<VersionedRecord> read(String name, Deadline deadline) {
-        Answer<ZooKeeperSession.Data> answer = look(name, deadline);
+        Answer<ZooKeeperSession.Data> answer = readZnode(name, deadline);
         if (answer.is(Code.NONODE)) {
             return Optional.empty();
         }
@@ -104,7 +104,7 @@ final class RecordStore {
         return Optional.of(new VersionedRecord(stored.record(), stored.version()));
     }
 
-    private Answer<ZooKeeperSession.Data> look(String name, Deadline deadline) {
+    private Answer<ZooKeeperSession.Data> readZnode(String name, Deadline deadline) {
         CompletableFuture<?> synced = session.sync(paths.record(name));
         CompletableFuture<Answer<ZooKeeperSession.Data>> data = session.getData(paths.record(name));
         session.await(synced, deadline, "read " + name);
@@ -113,16 +113,16 @@ final class RecordStore {
 
     Optional<Integer> compareAndSet(String name, int expectedVersion, byte[] record, Deadline deadline) {
         while (true) {
-            Looked looked = lookWithBucket(name, deadline);
-            if (!looked.hasVersion(expectedVersion)) {
+            RecordInBucket found = readWithBucket(name, deadline);
+            if (!found.hasVersion(expectedVersion)) {
                 return Optional.empty();
             }
-            Stored stored = Stored.of(looked.record());
+            Stored stored = Stored.of(found.record());
             Answer<List<OpResult>> changed = session.await(
                     session.multi(
                             paths.record(name),
                             List.of(
-                                    Op.check(paths.bucketOf(name), looked.bucketVersion()),
+                                    Op.check(paths.bucketOf(name), found.bucketVersion()),
                                     Op.setData(
                                             paths.record(name),
                                             Stored.encode(stored.firstVersion(), record),
@@ -141,21 +141,21 @@ final class RecordStore {
 
     boolean delete(String name, int expectedVersion, Deadline deadline) {
         while (true) {
-            Looked looked = lookWithBucket(name, deadline);
-            if (looked.record().is(Code.NONODE)) {
+            RecordInBucket found = readWithBucket(name, deadline);
+            if (found.record().is(Code.NONODE)) {
                 return true;
             }
-            if (!looked.hasVersion(expectedVersion)) {
+            if (!found.hasVersion(expectedVersion)) {
                 return false;
             }
             Answer<List<OpResult>> deleted = session.await(
                     session.multi(
                             paths.record(name),
                             List.of(
-                                    Op.setData(paths.bucketOf(name), EMPTY, looked.bucketVersion()),
+                                    Op.setData(paths.bucketOf(name), EMPTY, found.bucketVersion()),
                                     Op.delete(
                                             paths.record(name),
-                                            Stored.of(looked.record()).znodeVersion()))),
+                                            Stored.of(found.record()).znodeVersion()))),
                     deadline,
                     "delete " + name);
             if (deleted.isOk()) {
@@ -165,14 +165,14 @@ final class RecordStore {
         }
     }
 
-    private record Looked(int bucketVersion, Answer<ZooKeeperSession.Data> record) {
+    private record RecordInBucket(int bucketVersion, Answer<ZooKeeperSession.Data> record) {
         boolean hasVersion(int version) {
             return record.isOk() && Stored.of(record).version() == version;
         }
     }
 
     /** The bucket first: a record that is deleted and made again after the look then always fails the bucket's check. */
-    private Looked lookWithBucket(String name, Deadline deadline) {
+    private RecordInBucket readWithBucket(String name, Deadline deadline) {
         CompletableFuture<?> synced = session.sync(paths.record(name));
         CompletableFuture<Answer<Stat>> bucket = session.exists(paths.bucketOf(name), null);
         CompletableFuture<Answer<ZooKeeperSession.Data>> record = session.getData(paths.record(name));
@@ -182,7 +182,7 @@ final class RecordStore {
         if (!data.isOk() && !data.is(Code.NONODE)) {
             throw data.unexpected();
         }
-        return new Looked(data.isOk() ? bucketStat.get().getVersion() : 0, data);
+        return new RecordInBucket(data.isOk() ? bucketStat.get().getVersion() : 0, data);
     }
 
     private static void requireConflict(Answer<?> refused) {

@@ -22,8 +22,8 @@ final class RecordWatches implements AutoCloseable {
                 session.cache(path, CuratorCache.Options.SINGLE_NODE_CACHE, CuratorCache.Options.DO_NOT_CLEAR_ON_CLOSE);
         cache.listenable()
                 .addListener(CuratorCacheListener.builder()
-                        .forAll((type, before, after) -> listeners.tellSafely(changed))
-                        .forInitialized(() -> listeners.tellSafely(changed))
+                        .forAll((type, before, after) -> listeners.runLater(changed))
+                        .forInitialized(() -> listeners.runLater(changed))
                         .build());
         caches.add(cache);
         cache.start();

@@ -196,7 +196,7 @@ final class Registrar implements AutoCloseable {
                 return; // the next connection verifies
             }
             Deadline deadline = Deadline.in(Duration.ofMillis(2 * session.sessionTimeoutMs()));
-            if (!isThere(before, deadline) && !listeners.tellAndWait(DirectoryListener::registrationLost, deadline)) {
+            if (!isThere(before, deadline) && !listeners.notifyAndWait(DirectoryListener::registrationLost, deadline)) {
                 log.warn("The node {} is not registered anew yet: it has not given up what it had", mine.name());
                 schedule(RETRY);
                 return;
@@ -210,7 +210,7 @@ final class Registrar implements AutoCloseable {
                         now.id(),
                         now.incarnation(),
                         before.incarnation());
-                listeners.tell(listener -> listener.registeredAgain(now));
+                listeners.notifyLater(listener -> listener.registeredAgain(now));
             }
         } catch (ClusterUnavailableException e) {
             log.warn("The registration could not be verified: {}", e.getMessage());
@@ -219,7 +219,7 @@ final class Registrar implements AutoCloseable {
             advert = null;
             registered = null;
             log.error("The registration is lost: {}", e.getMessage());
-            listeners.tell(listener -> listener.registrationRefused(String.valueOf(e.getMessage())));
+            listeners.notifyLater(listener -> listener.registrationRefused(String.valueOf(e.getMessage())));
         } catch (RuntimeException e) {
             log.error("The registration could not be verified", e);
             schedule(RETRY);

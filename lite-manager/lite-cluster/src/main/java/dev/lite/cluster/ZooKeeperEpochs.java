@@ -34,7 +34,7 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
     private final Function<Duration, Deadline> begin;
     private final ListenerThread listeners;
     private final CuratorCache cache;
-    private volatile Epoch heard = Epoch.NONE;
+    private volatile Epoch cached = Epoch.NONE;
 
     /** @param begin begins a request: waits for the connection, up to the deadline that it makes */
     ZooKeeperEpochs(
@@ -59,25 +59,25 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
         cache.start();
     }
 
-    Epoch heard() {
-        return heard;
+    Epoch cached() {
+        return cached;
     }
 
     private void changed(byte[] bytes) {
         listeners.execute(() -> {
             try {
-                hear(decode(bytes));
+                update(decode(bytes));
             } catch (ClusterUnavailableException e) {
-                log.error("The epoch is not understood; this node stays at {}", heard, e);
+                log.error("The epoch is not understood; this node stays at {}", cached, e);
             }
         });
     }
 
     /** On the thread of the listeners. A watch may be late: what was heard is never replaced by what was before. */
-    private void hear(Epoch epoch) {
-        if (isNewer(epoch, heard)) {
-            heard = epoch;
-            listeners.tell(listener -> listener.epochChanged(epoch));
+    private void update(Epoch epoch) {
+        if (isNewer(epoch, cached)) {
+            cached = epoch;
+            listeners.notifyLater(listener -> listener.epochChanged(epoch));
         }
     }
 
@@ -98,10 +98,10 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
     }
 
     @Override
-    public Look look(Duration duration) {
+    public Snapshot snapshot(Duration duration) {
         Deadline deadline = begin.apply(duration);
         String what = "look at the cluster's epoch";
-        // One after the other: see Look for why.
+        // One after the other: see Snapshot for why.
         CompletableFuture<?> synced = session.sync(paths.epoch);
         CompletableFuture<Answer<ZooKeeperSession.Data>> reading = session.getData(paths.epoch);
         CompletableFuture<Answer<List<String>>> names = session.children(paths.ids);
@@ -110,7 +110,7 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
         boolean made = !epoch.is(Code.NONODE);
         List<Known> known = known(session.await(names, deadline, what).get(), deadline, what);
         List<NodeRecord> nodes = live.now(deadline);
-        return new Look(
+        return new Snapshot(
                 made ? decode(epoch.get().bytes()) : Epoch.NONE,
                 made ? epoch.get().stat().getVersion() : NOT_MADE,
                 known,
@@ -146,7 +146,7 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
     }
 
     @Override
-    public boolean replace(Look seen, Epoch next, Duration duration) {
+    public boolean replace(Snapshot seen, Epoch next, Duration duration) {
         Deadline deadline = begin.apply(duration);
         byte[] bytes = JSON.writeValueAsBytes(next);
         Op change = seen.version() == NOT_MADE

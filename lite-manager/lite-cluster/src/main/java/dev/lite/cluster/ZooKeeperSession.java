@@ -64,7 +64,7 @@ final class ZooKeeperSession implements AutoCloseable {
     private final @Nullable String user;
     private final List<ACL> acl;
     private final CuratorFramework client;
-    private @Nullable PatientZooKeeper handle; // guarded by this
+    private @Nullable ResumingZooKeeper handle; // guarded by this
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private volatile State state = State.CONNECTING;
@@ -76,7 +76,7 @@ final class ZooKeeperSession implements AutoCloseable {
         acl = credentials == null ? ZooDefs.Ids.OPEN_ACL_UNSAFE : ZooDefs.Ids.CREATOR_ALL_ACL;
         CuratorFrameworkFactory.Builder builder = CuratorFrameworkFactory.builder()
                 .connectString(connectString)
-                .sessionTimeoutMs(Integer.MAX_VALUE) // see PatientZooKeeper
+                .sessionTimeoutMs(Integer.MAX_VALUE) // see ResumingZooKeeper
                 .connectionTimeoutMs((int) config.connectionTimeout().toMillis())
                 // For the cache and the latch only: both start over when the connection comes back.
                 .retryPolicy(new BoundedExponentialBackoffRetry(50, 1000, 10))
@@ -104,7 +104,7 @@ final class ZooKeeperSession implements AutoCloseable {
      * refuses it: a handle that ended sooner than the client guesses, and was never connected, was refused.
      */
     @SuppressWarnings("try") // it is closed by Curator; its close() is declared to be interrupted
-    private static final class PatientZooKeeper extends ZooKeeper {
+    private static final class ResumingZooKeeper extends ZooKeeper {
         private final Connected connected;
         private final long madeNs = System.nanoTime();
 
@@ -124,23 +124,23 @@ final class ZooKeeperSession implements AutoCloseable {
             }
         }
 
-        private PatientZooKeeper(String servers, int timeoutMs, Connected connected) throws IOException {
+        private ResumingZooKeeper(String servers, int timeoutMs, Connected connected) throws IOException {
             super(servers, timeoutMs, connected);
             this.connected = connected;
         }
 
-        private PatientZooKeeper(String servers, int timeoutMs, Connected connected, PatientZooKeeper last)
+        private ResumingZooKeeper(String servers, int timeoutMs, Connected connected, ResumingZooKeeper last)
                 throws IOException {
             super(servers, timeoutMs, connected, last.getSessionId(), last.getSessionPasswd());
             this.connected = connected;
         }
 
-        static PatientZooKeeper after(@Nullable PatientZooKeeper last, String servers, int timeoutMs, Watcher watcher)
+        static ResumingZooKeeper after(@Nullable ResumingZooKeeper last, String servers, int timeoutMs, Watcher watcher)
                 throws IOException {
             Connected connected = new Connected(watcher);
             return last != null && !last.wasRefused(timeoutMs) && last.getSessionId() != 0
-                    ? new PatientZooKeeper(servers, timeoutMs, connected, last)
-                    : new PatientZooKeeper(servers, timeoutMs, connected);
+                    ? new ResumingZooKeeper(servers, timeoutMs, connected, last)
+                    : new ResumingZooKeeper(servers, timeoutMs, connected);
         }
 
         private boolean wasRefused(int timeoutMs) {
@@ -160,7 +160,7 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     private synchronized ZooKeeper nextHandle(String servers, int timeoutMs, Watcher watcher) throws IOException {
-        PatientZooKeeper made = PatientZooKeeper.after(handle, servers, timeoutMs, watcher);
+        ResumingZooKeeper made = ResumingZooKeeper.after(handle, servers, timeoutMs, watcher);
         handle = made;
         return made;
     }
@@ -232,7 +232,7 @@ final class ZooKeeperSession implements AutoCloseable {
 
     /** What the server granted, in milliseconds. */
     long sessionTimeoutMs() {
-        return zooKeeper() instanceof PatientZooKeeper granted
+        return zooKeeper() instanceof ResumingZooKeeper granted
                 ? granted.grantedMs()
                 : zooKeeper().getSessionTimeout();
     }

@@ -85,7 +85,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     Runnable startKeeper() {
         CuratorDirectory manager = openSession(SESSION_TIMEOUT);
         Leadership leadership = manager.leadership("keeper");
-        EpochKeeping keeping = manager.keepEpochs(leadership);
+        EpochKeeperThread keeping = manager.keepEpochs(leadership);
         return () -> {
             keeping.close();
             leadership.close();

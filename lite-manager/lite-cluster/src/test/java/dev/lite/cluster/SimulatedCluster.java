@@ -189,7 +189,7 @@ final class SimulatedCluster {
         }
 
         @Override
-        public Look look(Duration deadline) {
+        public Snapshot snapshot(Duration deadline) {
             Epoch epochThen = epoch;
             int versionThen = version;
             pass();
@@ -205,11 +205,11 @@ final class SimulatedCluster {
             if (defect == Defect.FENCE_AT_ONCE) {
                 liveThen.forEach(node -> acksThen.put(node.id(), new Ack(node.incarnation(), Long.MAX_VALUE)));
             }
-            return new Look(epochThen, versionThen, known, liveThen, acksThen);
+            return new Snapshot(epochThen, versionThen, known, liveThen, acksThen);
         }
 
         @Override
-        public boolean replace(Look seen, Epoch next, Duration deadline) {
+        public boolean replace(Snapshot seen, Epoch next, Duration deadline) {
             pass();
             answer(0.1);
             boolean same = version == seen.version();

@@ -1,7 +1,7 @@
 package dev.lite.manager;
 
 import dev.lite.cluster.CuratorDirectory;
-import dev.lite.cluster.EpochKeeping;
+import dev.lite.cluster.EpochKeeperThread;
 import dev.lite.cluster.Leadership;
 import dev.lite.cluster.process.HostName;
 import dev.lite.cluster.process.StartException;
@@ -82,7 +82,7 @@ class ManagerConfiguration {
     }
 
     @Bean
-    EpochKeeping epochKeeping(CuratorDirectory directory, Leadership leadership) {
+    EpochKeeperThread epochKeeping(CuratorDirectory directory, Leadership leadership) {
         return directory.keepEpochs(leadership);
     }
 }

@@ -10,8 +10,8 @@ import java.lang.invoke.MethodHandle;
 /** Links functions of the C library. Every handle takes the {@link CallState#capture} of its thread first. */
 final class CLibrary {
     /**
-     * How pointers are passed: as addresses. Both ABIs that LITE runs on pass them like 64-bit integers, and a
-     * {@code long} costs no segment. Whoever passes one keeps the memory alive through the call.
+     * Pointers are passed as addresses: both supported ABIs pass them like 64-bit integers, and a {@code long} needs no
+     * segment. The caller keeps the memory alive during the call.
      */
     static final MemoryLayout POINTER = JAVA_LONG;
 
@@ -40,7 +40,7 @@ final class CLibrary {
         return LINKER.downcallHandle(symbol, descriptor, options);
     }
 
-    /** For the {@code catch} of an {@code invokeExact}, which declares everything and throws nothing by itself. */
+    /** Wraps what {@code invokeExact} declares but a native call never throws. */
     static AssertionError impossible(Throwable thrown) {
         return new AssertionError("a native call threw " + thrown, thrown);
     }

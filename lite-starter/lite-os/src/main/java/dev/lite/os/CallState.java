@@ -12,8 +12,8 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * Off-heap memory of one thread for what native calls read and write beside their data: where {@code errno} is captured, and
- * room for the small structures of calls that wait. Made once per thread, so that a futex call allocates nothing.
+ * One thread's off-heap memory for native calls: the captured {@code errno} and small structures such as {@code timespec}.
+ * Created once per thread, so that calls allocate nothing.
  */
 final class CallState {
     private static final StructLayout CAPTURE = Linker.Option.captureStateLayout();
@@ -25,10 +25,10 @@ final class CallState {
     private static final long NS_PER_SECOND = 1_000_000_000;
     private static final ThreadLocal<CallState> LOCAL = ThreadLocal.withInitial(CallState::new);
 
-    /** What a function linked with {@code captureCallState} takes first. */
+    /** The first argument of every function linked with {@code captureCallState}. */
     final MemorySegment capture;
 
-    /** For sending and receiving. */
+    /** The {@code msghdr} for sending and receiving on Unix sockets. */
     final MessageHeader message;
 
     private final MemorySegment timespec;
@@ -37,7 +37,7 @@ final class CallState {
     private final MemorySegment inetHeader;
 
     private CallState() {
-        // The garbage collector frees it some time after the thread ended; nothing refers to it by then.
+        // The garbage collector frees it after the thread has ended.
         var arena = Arena.ofAuto();
         capture = arena.allocate(CAPTURE);
         message = new MessageHeader(arena);
@@ -47,12 +47,12 @@ final class CallState {
         inetHeader = arena.allocate(INET_HEADER_BYTES, Long.BYTES);
     }
 
-    /** The calling thread's. */
+    /** The calling thread's state. */
     static CallState current() {
         return LOCAL.get();
     }
 
-    /** The error of this thread's last call that failed. */
+    /** The {@code errno} of this thread's last failed call. */
     int errno() {
         return (int) ERRNO.get(capture, 0L);
     }
@@ -78,7 +78,7 @@ final class CallState {
         return epollEvent.address();
     }
 
-    /** The address of this thread's {@code msghdr} of TCP sockets, of which everything but its list of buffers is 0. */
+    /** The address of this thread's {@code msghdr} for TCP sockets; every field except its buffer list is 0. */
     long inetHeader() {
         return inetHeader.address();
     }

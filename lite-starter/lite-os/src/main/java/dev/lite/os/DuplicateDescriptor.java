@@ -4,7 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import java.lang.invoke.MethodHandle;
 
-/** A second descriptor of a file that a library opened, to be waited for; the library keeps and closes its own. Any thread. */
+/** A duplicate of a descriptor that a library owns, for use with {@link Epoll}; the library still closes its own. Any thread. */
 public final class DuplicateDescriptor extends Pollable {
     private static final int F_DUPFD_CLOEXEC = 1030;
     private static final MethodHandle FCNTL = CLibrary.variadic("fcntl", 2, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT);
@@ -14,7 +14,7 @@ public final class DuplicateDescriptor extends Pollable {
     }
 
     /**
-     * Duplicates.
+     * Duplicates a descriptor.
      *
      * @throws OsException EBADF when there is no such descriptor; EMFILE when the process has none left
      */

@@ -9,17 +9,17 @@ import java.lang.invoke.MethodHandle;
 import java.lang.ref.Reference;
 
 /**
- * A set of descriptors to wait for, level-triggered. Any thread adds, changes and removes, also while another one waits; one
- * thread at a time waits and looks at what it got. A set may be watched by another set.
+ * A set of descriptors to wait for, level-triggered. Any thread may add, change and remove descriptors, also while another
+ * thread waits. Only one thread at a time may wait and read the results. A set may itself be added to another set.
  */
 public final class Epoll extends Pollable {
-    /** Readable, or at its end. */
+    /** Readable, or closed by the peer. */
     public static final int IN = 0x1;
     /** Writable. */
     public static final int OUT = 0x4;
-    /** With others: after it was told once, it is told no more until {@link #modify} says so again. */
+    /** Combined with others: report the descriptor once, then not again until the next {@link #modify} (EPOLLONESHOT). */
     public static final int ONCE = 1 << 30;
-    /** How many events one wait brings at most; the rest comes with the next. */
+    /** The maximum number of events that one wait returns; the next wait returns the rest. */
     public static final int EVENTS_MAX = 64;
 
     private static final int CLOEXEC = 0x80000;
@@ -35,7 +35,7 @@ public final class Epoll extends Pollable {
     private static final MethodHandle CTL =
             CLibrary.function("epoll_ctl", JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, CLibrary.POINTER);
 
-    /** What the last wait brought. */
+    /** The events of the last wait. */
     private final MemorySegment events = Arena.ofAuto().allocate(EVENT_BYTES * EVENTS_MAX, Long.BYTES);
 
     private Epoll(int number) {
@@ -43,7 +43,7 @@ public final class Epoll extends Pollable {
     }
 
     /**
-     * An empty set.
+     * Creates an empty set.
      *
      * @throws OsException EMFILE when the process has no descriptor left; ENOSYS before Linux 5.11
      */
@@ -70,22 +70,23 @@ public final class Epoll extends Pollable {
     }
 
     /**
-     * Watches.
+     * Adds a descriptor to the set.
      *
-     * @param interest {@link #IN}, {@link #OUT}, both or 0, and perhaps {@link #ONCE}; the end of a connection counts whatever it is
-     * @param key what {@link #key} answers for it
-     * @throws OsException EEXIST when it is watched already
+     * @param interest {@link #IN}, {@link #OUT}, both or 0, optionally with {@link #ONCE}; the end of a connection is
+     *     always reported
+     * @param key what {@link #key} returns for it
+     * @throws OsException EEXIST when it is in the set already
      */
     public void add(Pollable watched, int interest, long key) {
         control(CTL_ADD, watched, interest, key);
     }
 
-    /** Changes the interest or key of what is watched. */
+    /** Changes the interest and the key of a descriptor in the set. */
     public void modify(Pollable watched, int interest, long key) {
         control(CTL_MOD, watched, interest, key);
     }
 
-    /** Watches no more. */
+    /** Removes a descriptor from the set. */
     public void remove(Pollable watched) {
         control(CTL_DEL, watched, 0, 0);
     }
@@ -117,11 +118,11 @@ public final class Epoll extends Pollable {
     }
 
     /**
-     * Waits until something is ready.
+     * Waits until a descriptor is ready.
      *
-     * @param timeoutNs nanoseconds; 0 or less only looks
-     * @return how many are ready, at most {@value #EVENTS_MAX}; 0 when the time is over, or a signal came
-     * @throws OsException EBADF when this was closed before; a close during the wait does not end it
+     * @param timeoutNs nanoseconds; 0 or less returns immediately
+     * @return how many are ready, at most {@value #EVENTS_MAX}; 0 after the timeout or a signal
+     * @throws OsException EBADF when this set is closed; closing it during the wait does not end the wait
      */
     public int await(long timeoutNs) {
         int set = descriptor.acquire("epoll_pwait2");
@@ -139,17 +140,17 @@ public final class Epoll extends Pollable {
         }
     }
 
-    /** The key of the {@code index}th that is ready. */
+    /** The key of the ready descriptor at {@code index}. */
     public long key(int index) {
         return events.get(JAVA_LONG_UNALIGNED, index * EVENT_BYTES + KEY);
     }
 
-    /** Whether the {@code index}th that is ready is readable or at its end. */
+    /** Whether the ready descriptor at {@code index} is readable or closed by the peer. */
     public boolean isReadable(int index) {
         return (events(index) & ~OUT) != 0;
     }
 
-    /** Whether the {@code index}th that is ready is writable or at its end. */
+    /** Whether the ready descriptor at {@code index} is writable or closed by the peer. */
     public boolean isWritable(int index) {
         return (events(index) & ~IN) != 0;
     }

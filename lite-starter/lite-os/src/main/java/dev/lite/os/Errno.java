@@ -2,7 +2,7 @@ package dev.lite.os;
 
 import java.util.Map;
 
-/** The error numbers that callers tell apart; the same on x86-64 and aarch64. */
+/** The error numbers that callers distinguish. They are the same on x86-64 and aarch64. */
 public final class Errno {
     /** Not permitted. */
     public static final int EPERM = 1;
@@ -12,21 +12,21 @@ public final class Errno {
     public static final int ESRCH = 3;
     /** Interrupted by a signal. */
     public static final int EINTR = 4;
-    /** Not an open descriptor, or one of ours that was closed. */
+    /** Not an open descriptor, or a closed one. */
     public static final int EBADF = 9;
-    /** Try again: not ready, or the time set for the call is over. */
+    /** Try again: not ready, or the timeout of the call has passed. */
     public static final int EAGAIN = 11;
     /** No memory. */
     public static final int ENOMEM = 12;
     /** Permission denied. */
     public static final int EACCES = 13;
-    /** The file is there already. */
+    /** The file exists. */
     public static final int EEXIST = 17;
     /** Invalid argument. */
     public static final int EINVAL = 22;
     /** No space left. */
     public static final int ENOSPC = 28;
-    /** The other end is closed. */
+    /** The peer has closed the connection. */
     public static final int EPIPE = 32;
     /** No such system call. */
     public static final int ENOSYS = 38;
@@ -36,17 +36,17 @@ public final class Errno {
     public static final int EADDRINUSE = 98;
     /** Not an address of this host. */
     public static final int EADDRNOTAVAIL = 99;
-    /** The other end went away before it was accepted. */
+    /** The peer disconnected before the connection was accepted. */
     public static final int ECONNABORTED = 103;
-    /** The other end went away. */
+    /** The peer reset the connection. */
     public static final int ECONNRESET = 104;
     /** Not connected. */
     public static final int ENOTCONN = 107;
-    /** The time is over. */
+    /** Timed out. */
     public static final int ETIMEDOUT = 110;
-    /** Nobody listens. */
+    /** Connection refused: no server listens. */
     public static final int ECONNREFUSED = 111;
-    /** A connection is being made. */
+    /** A connection attempt is in progress. */
     public static final int EINPROGRESS = 115;
 
     private static final Map<Integer, String> NAMES = Map.ofEntries(

@@ -16,10 +16,10 @@ public final class EventFd extends Pollable {
     private static final MethodHandle WRITE =
             CLibrary.function("write", JAVA_LONG, JAVA_INT, CLibrary.POINTER, JAVA_LONG);
 
-    /** What is written; never changed, and never freed. */
+    /** The value to write; constant and never freed. */
     private static final MemorySegment ONE = Arena.global().allocateFrom(JAVA_LONG, 1);
 
-    /** What is read goes here, and nobody looks at it. */
+    /** Receives the value read, which is ignored. */
     private static final MemorySegment SINK = Arena.global().allocate(JAVA_LONG);
 
     private EventFd(int number) {
@@ -27,7 +27,7 @@ public final class EventFd extends Pollable {
     }
 
     /**
-     * A new one, not signalled.
+     * Creates an event descriptor that is not signalled.
      *
      * @throws OsException EMFILE when the process has no descriptor left
      */
@@ -46,17 +46,17 @@ public final class EventFd extends Pollable {
         return new EventFd(number);
     }
 
-    /** Makes it readable. Does nothing when it is already, or was closed. */
+    /** Makes it readable. Does nothing when it is already readable, or closed. */
     public void signal() {
         transfer(WRITE, ONE.address());
     }
 
-    /** Makes it unreadable; several signals are one. Does nothing when it is already, or was closed. */
+    /** Makes it unreadable, however many signals it received. Does nothing when it is not signalled, or closed. */
     public void drain() {
         transfer(READ, SINK.address());
     }
 
-    /** Moves the counter; the only failures are a counter that is full or empty, which is what was wanted. */
+    /** Reads or writes the counter. It fails only when the counter is already empty or full, which is the desired state. */
     private void transfer(MethodHandle call, long address) {
         int number;
         try {

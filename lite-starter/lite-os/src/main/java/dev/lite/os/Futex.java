@@ -1,11 +1,11 @@
 package dev.lite.os;
 
 /**
- * Waiting in the kernel for a 32-bit word of shared memory to change; the word may be mapped by several processes at different
- * addresses. Any thread; nothing is allocated on the heap.
+ * Blocks in the kernel until a 32-bit word of shared memory changes. Several processes may map the word at different
+ * addresses. Any thread; allocates nothing on the heap.
  *
- * <p>The usual pattern: the waiter announces in shared memory that it sleeps, looks once more whether there is work, and awaits
- * the value it saw; the waker changes the word, and calls {@link #wake} when somebody announced to sleep.
+ * <p>The usual pattern: the waiter sets a "sleeping" flag in shared memory, checks once more for work, and then awaits the
+ * value it read. The waker changes the word and calls {@link #wake} if the flag is set.
  */
 public final class Futex {
     private static final long FUTEX_WAIT = 0;
@@ -15,20 +15,20 @@ public final class Futex {
 
     /** How a wait ended. */
     public enum Wait {
-        /** Woken, or interrupted by a signal: the waiter looks again in either case. */
+        /** Woken, or interrupted by a signal: the waiter must check its condition again. */
         WOKEN,
-        /** The word did not hold the expected value any more. */
+        /** The word no longer held the expected value. */
         CHANGED,
-        /** The time is over. */
+        /** The timeout has passed. */
         TIMED_OUT
     }
 
     /**
-     * Sleeps while the word holds the expected value, until {@link #wake} or the end of the time. A Java interrupt does not
-     * end it.
+     * Blocks while the word holds the expected value, until {@link #wake} or the timeout. A Java interrupt does not end the
+     * wait.
      *
      * @param address of a mapped int, a multiple of 4
-     * @param timeoutNs nanoseconds; 0 or less only looks
+     * @param timeoutNs nanoseconds; 0 or less only checks
      * @throws OsException EFAULT when the address is not mapped
      */
     public static Wait await(long address, int expected, long timeoutNs) {
@@ -49,9 +49,9 @@ public final class Futex {
     }
 
     /**
-     * Wakes waiters of the word, in whatever process they are.
+     * Wakes threads that wait for the word, in any process.
      *
-     * @param count how many at most
+     * @param count the maximum number of threads to wake
      * @return how many were woken
      */
     public static int wake(long address, int count) {

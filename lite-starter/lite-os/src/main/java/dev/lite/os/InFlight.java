@@ -9,23 +9,23 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which memory this process is using just now, so that none is taken away under a running operation (architecture §6),
- * without a shared counter on the hot path. What is guarded (a mapping, a connection) has a {@linkplain #newNumber number}.
+ * Tracks which memory this process is using, so that memory is never freed during a running operation, without a shared
+ * counter on the hot path. Each guarded object (a mapping or a connection) has a {@linkplain #newNumber number}.
  *
- * <p>An operation announces the number in a slot ({@link #enter}), then reads whether it may go on, then copies, then clears
- * the slot ({@link #exit}). Whoever takes the right away does so first and then {@linkplain #awaitEnd waits} until no slot
- * shows the number. Either the operation sees that its right is gone, or the other sees its slot. That needs the announcing
- * store to be ordered before the load of the right, the one order that a processor does not keep by itself. The costly
- * fence for it is not run by the operation but on its behalf by {@link Membarrier}, which makes every running thread of the
- * process pass a full fence. Where the kernel has no membarrier, the store is a volatile one. The compiler keeps the order
- * because a release store to raw memory is fenced for it in both directions.
+ * <p>An operation stores the number in a slot ({@link #enter}), checks that it may proceed, copies, and clears the slot
+ * ({@link #exit}). A thread that revokes access first revokes it and then {@linkplain #awaitEnd waits} until no slot holds
+ * the number. So either the operation sees the revocation, or the revoking thread sees the slot. This requires the store to
+ * the slot to be ordered before the following load, the one order that processors do not keep by themselves. The operation
+ * does not pay for that fence: {@link Membarrier} runs one on every running thread of the process instead. On kernels
+ * without membarrier the store is volatile. The compiler keeps the order because a release store to raw memory is fenced
+ * for it in both directions.
  *
- * <p>A slot belongs to the platform or virtual thread that has its thread id modulo {@value #OWNED_SLOTS} and came first.
- * Other threads take a shared slot for each operation by compare-and-set. An operation never blocks between enter and
- * exit, so a virtual thread stays on its carrier.
+ * <p>Each slot is owned by the first platform or virtual thread whose id modulo {@value #OWNED_SLOTS} selects it. Other
+ * threads take a shared slot per operation by compare-and-set. An operation never blocks between enter and exit, so a
+ * virtual thread stays on its carrier.
  *
  * <p>{@code enter} and {@code exit} compile to two stores and one comparison, about 1.4 ns. The slots live as long as the
- * process, so that an operation on what was closed long ago finds them.
+ * process, so that a late operation on a closed object still finds them.
  */
 public final class InFlight {
     private static final int OWNED_SLOTS = 1024;
@@ -43,7 +43,7 @@ public final class InFlight {
 
     private InFlight() {}
 
-    /** A number of 28 bits for something new, never 0. It comes again after very many; then a wait may be for both. */
+    /** Returns a 28-bit number for a new object, never 0. Numbers repeat after 2^28; a wait may then cover both objects. */
     public static int newNumber() {
         int number;
         do {
@@ -53,7 +53,7 @@ public final class InFlight {
     }
 
     /**
-     * Announces an operation of the calling thread, which is in none.
+     * Begins an operation of the calling thread, which must not be in another one.
      *
      * @return the slot, for {@link #exit}
      */
@@ -78,7 +78,7 @@ public final class InFlight {
     }
 
     /**
-     * {@link #enter}, for a thread that may be in another operation; that one ends later.
+     * Like {@link #enter}, but nested: the thread may be in another operation, which must end later.
      *
      * @return the slot, for {@link #exit}
      */
@@ -98,7 +98,7 @@ public final class InFlight {
     }
 
     private static long enterShared(long number, Thread thread) {
-        // Bounded: a slot is held for one copy each, never while waiting.
+        // Bounded: a slot is held for one copy, never during a wait.
         for (int at = (int) thread.threadId(); ; at++) {
             long slot = SLOTS + ((OWNED_SLOTS + (long) (at & (SHARED_SLOTS - 1))) << SLOT_SHIFT);
             if (RawMemory.compareAndSetLong(slot, 0, number)) { // a full fence
@@ -109,8 +109,8 @@ public final class InFlight {
     }
 
     /**
-     * Waits until every operation that was announced before the call with one of these numbers is over. What they were
-     * allowed must have been taken away before. An operation is a copy, so it ends by itself. The caller is in none of them.
+     * Waits until every operation that began before this call with one of these numbers has ended. The caller has revoked
+     * their access before, and is in none of them. An operation is a copy, so the wait is short.
      */
     public static void awaitEnd(LongPredicate numbers) {
         if (ASYMMETRIC) {

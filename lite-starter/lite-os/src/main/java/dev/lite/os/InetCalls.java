@@ -16,7 +16,7 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.ByteOrder;
 
-/** The calls on TCP sockets. Each answers like its C function, -1 with {@link CallState#errno} on failure. */
+/** The calls on TCP sockets. Each returns what its C function returns: -1 with {@link CallState#errno} on failure. */
 final class InetCalls {
     static final int SOL_SOCKET = 1;
     static final int SO_REUSEADDR = 2;
@@ -69,7 +69,7 @@ final class InetCalls {
 
     private InetCalls() {}
 
-    /** A new stream socket of the address's family; throws when there is none to be had. */
+    /** Creates a stream socket of the address's family, or throws {@link OsException}. */
     static int socket(InetAddress address, boolean blocking) {
         var state = CallState.current();
         int family = address instanceof Inet6Address ? AF_INET6 : AF_INET;
@@ -118,7 +118,7 @@ final class InetCalls {
         return encoded;
     }
 
-    /** The own or the peer's address. */
+    /** The socket's own address, or its peer's. */
     static InetSocketAddress name(int descriptor, boolean peer) {
         var call = peer ? GETPEERNAME : GETSOCKNAME;
         try (var arena = Arena.ofConfined()) {
@@ -147,7 +147,7 @@ final class InetCalls {
             var host = scope == 0 ? InetAddress.getByAddress(bytes) : Inet6Address.getByAddress(null, bytes, scope);
             return new InetSocketAddress(host, Short.toUnsignedInt(encoded.get(PORT, Short.BYTES)));
         } catch (UnknownHostException e) {
-            throw new AssertionError("%d bytes are an address".formatted(bytes.length), e);
+            throw new AssertionError("%d bytes must be a valid address".formatted(bytes.length), e);
         }
     }
 
@@ -196,7 +196,7 @@ final class InetCalls {
 
     static void shutdown(int descriptor, int how) {
         try {
-            // Fails only when the connection is gone already.
+            // Fails only when the connection is closed already.
             int unused = (int) SHUTDOWN.invokeExact(CallState.current().capture, descriptor, how);
         } catch (Throwable e) {
             throw CLibrary.impossible(e);
@@ -221,7 +221,7 @@ final class InetCalls {
         }
     }
 
-    /** The error that the connection met, and clears it; 0 for none. */
+    /** Returns and clears the connection's pending error; 0 for none. */
     static int error(int descriptor) {
         try (var arena = Arena.ofConfined()) {
             var state = CallState.current();

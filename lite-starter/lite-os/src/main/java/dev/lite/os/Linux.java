@@ -3,7 +3,7 @@ package dev.lite.os;
 import java.util.Locale;
 import java.util.Optional;
 
-/** Whether this is a system that the calls of this package exist on. */
+/** Tells whether this system supports the calls of this package. */
 public final class Linux {
     private static final Optional<String> UNSUPPORTED =
             unsupported(System.getProperty("os.name", ""), System.getProperty("os.arch", ""));
@@ -11,15 +11,15 @@ public final class Linux {
 
     private Linux() {}
 
-    /** Why the calls of this package cannot be used here, in words; empty when they can. */
+    /** The reason why this system does not support the calls of this package; empty when it does. */
     public static Optional<String> unsupported() {
         return UNSUPPORTED;
     }
 
     /**
-     * Returns when the calls of this package can be used here.
+     * Checks that this system supports the calls of this package.
      *
-     * @throws UnsupportedOperationException with the reason of {@link #unsupported()} otherwise
+     * @throws UnsupportedOperationException with the reason of {@link #unsupported()} when it does not
      */
     public static void require() {
         if (!SUPPORTED) {
@@ -39,7 +39,7 @@ public final class Linux {
         return PageSize.BYTES;
     }
 
-    /** Closes a file descriptor that came with a message and that nothing took over. */
+    /** Closes a file descriptor that was received in a message and not taken over. */
     public static void closeDescriptor(int descriptor) {
         require();
         Syscalls.close(descriptor);
@@ -57,7 +57,7 @@ public final class Linux {
         };
     }
 
-    /** Asked once, and only on a system that has it. */
+    /** Read once, and only on a supported system. */
     private static final class PageSize {
         static final int BYTES = (int) Syscalls.pageSize();
     }

@@ -1,8 +1,8 @@
 package dev.lite.os;
 
 /**
- * A full memory barrier on every processor that runs a thread of this process, so that the frequent side of a pair of threads
- * needs none of its own. Any thread.
+ * A full memory barrier on every processor that runs a thread of this process, so that the more frequent of two
+ * communicating threads needs no fence of its own. Any thread.
  */
 public final class Membarrier {
     private static final long PRIVATE_EXPEDITED = 1 << 3;
@@ -11,9 +11,9 @@ public final class Membarrier {
     private Membarrier() {}
 
     /**
-     * Tells the kernel that this process will call {@link #barrier}; may be called again.
+     * Registers this process with the kernel for {@link #barrier}. Idempotent.
      *
-     * @return false when this kernel (or a filter of system calls) does not offer it
+     * @return false when the kernel or a system call filter does not allow it
      */
     public static boolean register() {
         Linux.require();
@@ -21,9 +21,9 @@ public final class Membarrier {
     }
 
     /**
-     * The barrier.
+     * Runs the barrier.
      *
-     * @throws OsException EPERM when {@link #register} was not called or answered false
+     * @throws OsException EPERM when {@link #register} was not called or returned false
      */
     public static void barrier() {
         Linux.require();

@@ -6,7 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandle;
 
-/** The calls that make, size, seal and map memory. Each throws {@link OsException} on failure. */
+/** The calls that create, size, seal and map memory. Each throws {@link OsException} on failure. */
 final class MemoryCalls {
     static final int F_SEAL_SEAL = 0x1;
     static final int F_SEAL_SHRINK = 0x2;
@@ -52,7 +52,7 @@ final class MemoryCalls {
             int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
             int descriptor = (int) MEMFD_CREATE.invokeExact(state.capture, text, flags | MFD_NOEXEC_SEAL);
             if (descriptor < 0 && state.errno() == Errno.EINVAL) {
-                // A kernel before 6.3 does not know the flag; a hardened newer one refuses to do without it.
+                // Kernels before 6.3 do not know the flag; hardened newer kernels require it.
                 descriptor = (int) MEMFD_CREATE.invokeExact(state.capture, text, flags);
             }
             if (descriptor < 0) {
@@ -104,12 +104,12 @@ final class MemoryCalls {
         }
     }
 
-    /** Sizes a file and gives it all its blocks, so that no later store can fail for want of space. */
+    /** Sizes a file and allocates all its blocks, so that no later store fails because the file system is full. */
     static void allocate(int descriptor, long bytes, String path) {
         int error;
         try {
             do {
-                // This one returns its error.
+                // Unlike the others, this function returns its error.
                 error = (int) POSIX_FALLOCATE.invokeExact(CallState.current().capture, descriptor, 0L, bytes);
             } while (error == Errno.EINTR);
         } catch (Throwable e) {
@@ -127,7 +127,7 @@ final class MemoryCalls {
         }
     }
 
-    /** The seals of a descriptor; none for a file that cannot have any. */
+    /** The seals of a descriptor; 0 for a file that does not support seals. */
     static int seals(int descriptor) {
         var state = CallState.current();
         int seals = fcntl(state, descriptor, F_GET_SEALS, 0);
@@ -148,7 +148,7 @@ final class MemoryCalls {
         }
     }
 
-    /** The size of the file in bytes. By lseek: fstat is a function of its own only from glibc 2.33 on. */
+    /** The size of the file in bytes. Uses lseek because glibc exports fstat only since 2.33. */
     static long size(int descriptor) {
         var state = CallState.current();
         long bytes;
@@ -163,7 +163,7 @@ final class MemoryCalls {
         return bytes;
     }
 
-    /** Maps the first bytes of a file, shared, to read and write. */
+    /** Maps the first bytes of a file, shared, for reading and writing. */
     static long map(int descriptor, long bytes, String name) {
         var state = CallState.current();
         long address;

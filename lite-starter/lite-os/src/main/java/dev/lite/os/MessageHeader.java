@@ -6,7 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** A {@code msghdr} with one {@code iovec} and room for one control message that carries descriptors. One thread's. */
+/** A {@code msghdr} with one {@code iovec} and room for one control message that carries descriptors. Used by one thread only. */
 final class MessageHeader {
     // struct msghdr
     private static final long IOV = 16;
@@ -15,7 +15,7 @@ final class MessageHeader {
     private static final long CONTROL_LENGTH = 40;
     private static final long FLAGS = 48;
     private static final long MSGHDR_BYTES = 56;
-    // struct iovec, right behind it
+    // struct iovec, directly after it
     private static final long IOVEC = MSGHDR_BYTES;
     private static final long IOVEC_BYTES = 16;
     // struct cmsghdr, then its data
@@ -73,12 +73,12 @@ final class MessageHeader {
         memory.set(JAVA_INT, FLAGS, 0);
     }
 
-    /** Whether a part of the data or of the descriptors was cut off. */
+    /** Whether data or descriptors were truncated. */
     boolean truncated() {
         return (memory.get(JAVA_INT, FLAGS) & (MSG_TRUNC | MSG_CTRUNC)) != 0;
     }
 
-    /** The descriptors that were received. One socket option only was asked for, so there is one control message at most. */
+    /** The received descriptors. Only one socket option is set, so there is at most one control message. */
     int[] descriptors() {
         if (memory.get(JAVA_LONG, CONTROL_LENGTH) < CMSG_HEADER_BYTES
                 || memory.get(JAVA_INT, CMSG_LEVEL) != SOL_SOCKET

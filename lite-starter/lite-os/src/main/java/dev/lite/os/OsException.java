@@ -2,7 +2,7 @@ package dev.lite.os;
 
 import org.jspecify.annotations.Nullable;
 
-/** The kernel refused a call. The message names the call, what it was about, and the error: symbol and words. */
+/** A system call failed. The message names the call, its subject, and the error as a symbol and a description. */
 public final class OsException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
@@ -10,10 +10,10 @@ public final class OsException extends RuntimeException {
     private final String call;
 
     /**
-     * With the C library's words for the error.
+     * Creates the exception with the C library's description of the error.
      *
-     * @param call the call and what it was about, for example {@code bind(/run/x.sock)}
-     * @param errno one of {@link Errno}, or any other of the kernel's
+     * @param call the call and its subject, for example {@code bind(/run/x.sock)}
+     * @param errno one of {@link Errno}, or any other error of the kernel
      */
     OsException(String call, int errno) {
         this(call, errno, Syscalls.describe(errno), null);
@@ -30,7 +30,7 @@ public final class OsException extends RuntimeException {
         return errno;
     }
 
-    /** The call and what it was about, for example {@code bind(/run/x.sock)}. */
+    /** The call and its subject, for example {@code bind(/run/x.sock)}. */
     public String call() {
         return call;
     }

@@ -1,10 +1,10 @@
 package dev.lite.os;
 
 /**
- * Who is at the other end of a Unix socket, as the kernel noted it when the connection was made.
+ * The process at the other end of a Unix socket, as the kernel recorded it when the connection was made.
  *
- * @param pid the process
- * @param uid its effective user
- * @param gid its effective group
+ * @param pid the process id
+ * @param uid its effective user id
+ * @param gid its effective group id
  */
 public record PeerCredentials(int pid, int uid, int gid) {}

@@ -1,6 +1,6 @@
 package dev.lite.os;
 
-/** What an {@link Epoll} can watch. */
+/** A descriptor that can be added to an {@link Epoll}. */
 public abstract sealed class Pollable implements AutoCloseable permits DuplicateDescriptor, Epoll, EventFd, TcpSocket {
     final Descriptor descriptor;
 
@@ -8,7 +8,7 @@ public abstract sealed class Pollable implements AutoCloseable permits Duplicate
         descriptor = new Descriptor(number, name);
     }
 
-    /** Closes; an {@link Epoll} that watches it forgets it. A second call does nothing. */
+    /** Closes the descriptor, which also removes it from every {@link Epoll}. Idempotent. */
     @Override
     public void close() {
         descriptor.close();

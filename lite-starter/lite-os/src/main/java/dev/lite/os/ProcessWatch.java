@@ -1,8 +1,6 @@
 package dev.lite.os;
 
-/**
- * Watches one process by a pidfd: the answer stays right when its number is given to another process later. Any thread.
- */
+/** Watches one process through a pidfd, so that the result stays correct when its process id is reused. Any thread. */
 public final class ProcessWatch implements AutoCloseable {
     private static final int POLLIN = 1;
 
@@ -15,7 +13,7 @@ public final class ProcessWatch implements AutoCloseable {
     }
 
     /**
-     * Begins to watch.
+     * Starts to watch a process.
      *
      * @throws OsException ESRCH when there is no such process
      */
@@ -29,17 +27,17 @@ public final class ProcessWatch implements AutoCloseable {
         return new ProcessWatch(pid, (int) number);
     }
 
-    /** Whether it still runs; a process that ended and was not yet waited for does not. */
+    /** Whether the process still runs; a zombie does not. */
     public boolean isAlive() {
         return !awaitExit(0);
     }
 
     /**
-     * Waits for its end.
+     * Waits until the process ends.
      *
-     * @param timeoutNs nanoseconds; 0 or less only looks
-     * @return whether it ended
-     * @throws OsException EBADF when this was closed before; a close during the wait does not end it
+     * @param timeoutNs nanoseconds; 0 or less returns immediately
+     * @return whether the process has ended
+     * @throws OsException EBADF when this is closed; closing it during the wait does not end the wait
      */
     public boolean awaitExit(long timeoutNs) {
         long start = System.nanoTime();
@@ -58,7 +56,7 @@ public final class ProcessWatch implements AutoCloseable {
         }
     }
 
-    /** 1 when the process ended, 0 when the time is over, -1 when a signal came in between. */
+    /** Returns 1 when the process has ended, 0 after the timeout, -1 after a signal. */
     private int poll(int number, long timeoutNs) {
         var state = CallState.current();
         int ready = Syscalls.ppoll(state, state.pollfd(number, POLLIN), 1, state.timespec(timeoutNs));
@@ -68,7 +66,7 @@ public final class ProcessWatch implements AutoCloseable {
         return ready;
     }
 
-    /** Ends the watch. A second call does nothing. */
+    /** Stops watching. Idempotent. */
     @Override
     public void close() {
         descriptor.close();

@@ -10,12 +10,13 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 
 /**
- * Memory by absolute address, through one segment that covers everything: as fast as a raw copy, and with nothing checked but
- * the sign. <b>The caller has checked</b> that the address is mapped for all of the length; otherwise the process ends.
+ * Accesses memory by absolute address, through one segment that covers the whole address space: as fast as a raw copy, with
+ * no check except for a negative address. <b>The caller must check</b> that the whole range is mapped; an access to
+ * unmapped memory crashes the process.
  *
- * <p>Numbers are in native byte order. Plain accesses may be unaligned; the others must be aligned to their size and throw
- * {@link IllegalArgumentException} when they are not. Orders are those of {@link VarHandle} and hold between processes, too.
- * Any thread; nothing is allocated on the heap.
+ * <p>Numbers are in native byte order. Plain accesses may be unaligned; all others must be aligned to their size, or they
+ * throw {@link IllegalArgumentException}. Memory orders are those of {@link VarHandle} and also hold between processes. Any
+ * thread; allocates nothing on the heap.
  */
 public final class RawMemory {
     private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
@@ -24,7 +25,7 @@ public final class RawMemory {
 
     private RawMemory() {}
 
-    /** All of the address space: offsets into it are addresses. */
+    /** A segment over the whole address space: offsets into it are addresses. */
     public static MemorySegment all() {
         return ALL;
     }
@@ -69,12 +70,12 @@ public final class RawMemory {
         ALL.set(JAVA_LONG_UNALIGNED, address, value);
     }
 
-    /** Atomic, without any order. */
+    /** Atomic, but without ordering. */
     public static long getLongOpaque(long address) {
         return (long) LONG.getOpaque(ALL, address);
     }
 
-    /** Atomic, without any order. */
+    /** Atomic, but without ordering. */
     public static void putLongOpaque(long address, long value) {
         LONG.setOpaque(ALL, address, value);
     }
@@ -99,22 +100,22 @@ public final class RawMemory {
         LONG.setVolatile(ALL, address, value);
     }
 
-    /** Adds in one atomic step, sequentially consistent; the value before. */
+    /** Atomically adds, sequentially consistent; returns the previous value. */
     public static long getAndAddLong(long address, long delta) {
         return (long) LONG.getAndAdd(ALL, address, delta);
     }
 
-    /** Sets in one atomic step, sequentially consistent; the value before. */
+    /** Atomically sets, sequentially consistent; returns the previous value. */
     public static long getAndSetLong(long address, long value) {
         return (long) LONG.getAndSet(ALL, address, value);
     }
 
-    /** Sets when the value is the expected one, in one atomic step, sequentially consistent; the value before. */
+    /** Atomically sets if the value is the expected one, sequentially consistent; returns the previous value. */
     public static long compareAndExchangeLong(long address, long expected, long value) {
         return (long) LONG.compareAndExchange(ALL, address, expected, value);
     }
 
-    /** Sets when the value is the expected one, in one atomic step, sequentially consistent; whether it did. */
+    /** Atomically sets if the value is the expected one, sequentially consistent; returns whether it did. */
     public static boolean compareAndSetLong(long address, long expected, long value) {
         return LONG.compareAndSet(ALL, address, expected, value);
     }
@@ -129,12 +130,12 @@ public final class RawMemory {
         ALL.set(JAVA_INT_UNALIGNED, address, value);
     }
 
-    /** Atomic, without any order. */
+    /** Atomic, but without ordering. */
     public static int getIntOpaque(long address) {
         return (int) INT.getOpaque(ALL, address);
     }
 
-    /** Atomic, without any order. */
+    /** Atomic, but without ordering. */
     public static void putIntOpaque(long address, int value) {
         INT.setOpaque(ALL, address, value);
     }
@@ -159,22 +160,22 @@ public final class RawMemory {
         INT.setVolatile(ALL, address, value);
     }
 
-    /** Adds in one atomic step, sequentially consistent; the value before. */
+    /** Atomically adds, sequentially consistent; returns the previous value. */
     public static int getAndAddInt(long address, int delta) {
         return (int) INT.getAndAdd(ALL, address, delta);
     }
 
-    /** Sets in one atomic step, sequentially consistent; the value before. */
+    /** Atomically sets, sequentially consistent; returns the previous value. */
     public static int getAndSetInt(long address, int value) {
         return (int) INT.getAndSet(ALL, address, value);
     }
 
-    /** Sets when the value is the expected one, in one atomic step, sequentially consistent; the value before. */
+    /** Atomically sets if the value is the expected one, sequentially consistent; returns the previous value. */
     public static int compareAndExchangeInt(long address, int expected, int value) {
         return (int) INT.compareAndExchange(ALL, address, expected, value);
     }
 
-    /** Sets when the value is the expected one, in one atomic step, sequentially consistent; whether it did. */
+    /** Atomically sets if the value is the expected one, sequentially consistent; returns whether it did. */
     public static boolean compareAndSetInt(long address, int expected, int value) {
         return INT.compareAndSet(ALL, address, expected, value);
     }

@@ -1,10 +1,11 @@
 package dev.lite.os;
 
 /**
- * One message of a {@link UnixSocket}.
+ * One message received from a {@link UnixSocket}.
  *
- * @param length its bytes; 0 when the peer closed the connection
- * @param descriptors what came with it, open, and the receiver's to close; at most {@value UnixSocket#DESCRIPTORS_MAX}
+ * @param length its length in bytes; 0 when the peer closed the connection
+ * @param descriptors the open descriptors that came with it, which the receiver must close; at most {@value
+ *     UnixSocket#DESCRIPTORS_MAX}
  */
 public record Received(int length, int[] descriptors) {
     private static final int[] NONE = {};
@@ -16,7 +17,7 @@ public record Received(int length, int[] descriptors) {
         return length == 0;
     }
 
-    /** Closes all descriptors: for a receiver that refuses the message and has taken none of them over. */
+    /** Closes all descriptors: for a receiver that rejects the message and has taken over none of them. */
     public void closeDescriptors() {
         for (int descriptor : descriptors) {
             Syscalls.close(descriptor);

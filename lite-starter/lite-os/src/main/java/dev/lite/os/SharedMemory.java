@@ -8,10 +8,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Memory that several processes map: a memfd or a file. Any thread may use it and close it; closing is the owner's decision.
+ * Memory that several processes map: a memfd or a file. Any thread may use and close it; the owner decides when to close
+ * it.
  *
- * <p>{@link #segment} is safe against {@link #close}: a late access throws {@link IllegalStateException}. Raw use of
- * {@link #address} is not: whoever does that must have stopped before the close.
+ * <p>{@link #segment} is safe against {@link #close}: a late access throws {@link IllegalStateException}. Raw use of {@link
+ * #address} is not: it must have ended before the close.
  */
 public final class SharedMemory implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
@@ -20,7 +21,7 @@ public final class SharedMemory implements AutoCloseable {
     private final long address;
     private final MemorySegment segment;
 
-    /** Takes over an open descriptor whose file is long enough, and closes it when it cannot be mapped. */
+    /** Takes over an open descriptor whose file is long enough, and closes it if mapping fails. */
     private SharedMemory(int number, long bytes, String name) {
         this.number = number;
         descriptor = new Descriptor(number, name);
@@ -36,9 +37,8 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * New zeroed memory without a name in any directory, sealed against shrinking, growing and further seals: whoever is
-     * given its descriptor cannot take pages away from under the others. Its pages are taken from the system when they are
-     * first touched.
+     * Creates zeroed memory without a file, sealed against shrinking, growing and further seals: a process that receives
+     * its descriptor cannot take pages away from the others. The system allocates a page at its first access.
      *
      * @param name shown in {@code /proc/PID/maps}, at most 249 bytes
      * @param bytes at least 1
@@ -59,11 +59,12 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * A new file of mode 0600, mapped whole, with all its blocks taken at once: no later store can fail for want of space.
+     * Creates a file of mode 0600 and maps all of it. All its blocks are allocated now, so that no later store fails
+     * because the file system is full.
      *
      * @param file must not exist; its directory must
      * @param bytes at least 1
-     * @throws OsException EEXIST when the file is there, ENOSPC when it does not fit; a file that could not be made whole is
+     * @throws OsException EEXIST when the file exists, ENOSPC when the file system is too small; an incomplete file is
      *     removed
      */
     public static SharedMemory createFile(Path file, long bytes) {
@@ -86,9 +87,9 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Maps the whole of an existing file to read and write.
+     * Maps all of an existing file for reading and writing.
      *
-     * @throws OsException ENOENT when it is not there, EACCES when it is another user's
+     * @throws OsException ENOENT when the file does not exist, EACCES when it belongs to another user
      * @throws IllegalArgumentException when it is empty
      */
     public static SharedMemory openFile(Path file) {
@@ -98,7 +99,7 @@ public final class SharedMemory implements AutoCloseable {
         try {
             bytes = MemoryCalls.size(number);
             if (bytes < 1) {
-                throw new IllegalArgumentException("%s has %d bytes; nothing to map".formatted(file, bytes));
+                throw new IllegalArgumentException("%s has %d bytes; there is nothing to map".formatted(file, bytes));
             }
         } catch (OsException | IllegalArgumentException e) {
             Syscalls.close(number);
@@ -108,21 +109,21 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Maps the first bytes of a file that another process passed. Takes the descriptor over in every case: it is closed by
-     * {@link #close}, or before an exception leaves this call.
+     * Maps the first bytes of a file that another process passed. Always takes over the descriptor: {@link #close} closes
+     * it, or this method does before it throws.
      *
-     * @param descriptor open to read and write
+     * @param descriptor open for reading and writing
      * @param bytes at least 1
-     * @param requireSealed whether the file must be sealed against shrinking. Without it, whoever truncates the file makes
-     *     this process fail with {@link InternalError} at an unforeseeable place: leave it out only for a peer that is trusted.
-     * @throws IllegalArgumentException when the file is shorter than that, or not sealed
+     * @param requireSealed whether the file must be sealed against shrinking. Otherwise the peer can truncate the file and
+     *     make this process fail with {@link InternalError} at any access: pass false only for a trusted peer.
+     * @throws IllegalArgumentException when the file is shorter, or not sealed although required
      * @throws OsException when the kernel refuses
      */
     public static SharedMemory fromDescriptor(int descriptor, long bytes, boolean requireSealed) {
         Linux.require();
         try {
             requirePositive(bytes);
-            // The seal first: once it is there, the size that is read next can only stay or grow.
+            // Check the seal first: once it is set, the file can no longer become shorter than the size read next.
             if (requireSealed && (MemoryCalls.seals(descriptor) & MemoryCalls.F_SEAL_SHRINK) == 0) {
                 throw new IllegalArgumentException(
                         "the memory passed as descriptor %d is not sealed against shrinking".formatted(descriptor));
@@ -139,30 +140,30 @@ public final class SharedMemory implements AutoCloseable {
         return new SharedMemory(descriptor, bytes, "descriptor " + descriptor);
     }
 
-    /** All of it; an access after {@link #close} throws {@link IllegalStateException}. */
+    /** The whole memory; an access after {@link #close} throws {@link IllegalStateException}. */
     public MemorySegment segment() {
         return segment;
     }
 
-    /** Where it is mapped, aligned to a page. Using it after {@link #close} ends the process. */
+    /** The page-aligned address of the mapping. An access after {@link #close} crashes the process. */
     public long address() {
         return address;
     }
 
-    /** In bytes. */
+    /** The size in bytes. */
     public long size() {
         return segment.byteSize();
     }
 
-    /** The descriptor, for passing it on; it stays this object's and is open until {@link #close}. */
+    /** The descriptor, for passing it to another process. This object owns it and closes it in {@link #close}. */
     public int descriptor() {
         return number;
     }
 
     /**
-     * Asks for huge pages from here on.
+     * Asks the kernel for huge pages.
      *
-     * @return whether the kernel knows them for this memory; it gives no promise either way
+     * @return whether the kernel accepted the advice, which is no guarantee
      */
     public boolean adviseHugePages() {
         return MemoryCalls.adviseHugePages(address, size());
@@ -171,7 +172,7 @@ public final class SharedMemory implements AutoCloseable {
     /**
      * Unmaps the memory and closes the descriptor; a file stays. A second call does nothing.
      *
-     * @throws IllegalStateException when a native call on the segment is under way; nothing is closed then
+     * @throws IllegalStateException when a native call on the segment is in progress; nothing is closed then
      */
     @Override
     public synchronized void close() {

@@ -20,11 +20,11 @@ public final class SharedObject {
     private SharedObject() {}
 
     /**
-     * Loads a library so that the whole process sees its symbols, as if the program were linked with it. Its file is not needed
-     * any more when this returns.
+     * Loads a library so that the whole process sees its symbols, as if the program were linked with it. The file may be
+     * deleted afterwards.
      *
-     * @throws UnsatisfiedLinkError with the words of the loader: when the file is none that can be loaded, or a library that
-     *     it needs is missing
+     * @throws UnsatisfiedLinkError with the loader's message, when the file cannot be loaded or a library that it needs is
+     *     missing
      * @throws UnsupportedOperationException when this is not Linux, see {@link Linux#require}
      */
     public static void loadGlobally(Path file) {
@@ -42,7 +42,7 @@ public final class SharedObject {
         }
     }
 
-    /** The loader keeps the words per thread, until the thread's next call of its. */
+    /** The loader keeps its message per thread, until the thread's next call of the loader. */
     private static String words(long address) {
         return address == 0
                 ? "the loader gave no reason"

@@ -11,7 +11,7 @@ import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
-/** The calls on Unix sockets. Each answers like its C function, -1 with {@link CallState#errno} on failure. */
+/** The calls on Unix sockets. Each returns what its C function returns: -1 with {@link CallState#errno} on failure. */
 final class SocketCalls {
     static final int SO_PEERCRED = 17;
     static final int SO_RCVTIMEO = 20;
@@ -49,7 +49,7 @@ final class SocketCalls {
 
     private SocketCalls() {}
 
-    /** The path's bytes, checked against the kernel's limit (108 with a zero, and one to spare). */
+    /** The path's bytes, checked against the kernel's limit (108 bytes including the terminating zero, minus one in reserve). */
     static byte[] pathBytes(Path path) {
         byte[] bytes = path.toString().getBytes(StandardCharsets.UTF_8);
         if (bytes.length == 0 || bytes.length > PATH_BYTES_MAX) {
@@ -59,7 +59,7 @@ final class SocketCalls {
         return bytes;
     }
 
-    /** A new blocking socket; throws when there is none to be had. */
+    /** Creates a blocking socket, or throws {@link OsException}. */
     static int socket() {
         var state = CallState.current();
         int descriptor;
@@ -131,14 +131,14 @@ final class SocketCalls {
 
     static void shutdown(int descriptor) {
         try {
-            // Fails only when the peer is gone already, and then nobody is left blocked.
+            // Fails only when the peer has disconnected, and then no thread is blocked.
             int unused = (int) SHUTDOWN.invokeExact(CallState.current().capture, descriptor, SHUT_RDWR);
         } catch (Throwable e) {
             throw CLibrary.impossible(e);
         }
     }
 
-    /** Sets SO_RCVTIMEO or SO_SNDTIMEO; rounds up to whole microseconds, since 0 means for ever. */
+    /** Sets SO_RCVTIMEO or SO_SNDTIMEO; rounds up to whole microseconds, since 0 means no timeout. */
     static int setTimeout(CallState state, int descriptor, int option, long timeoutNs) {
         long timeoutUs = timeoutNs / NS_PER_US + (timeoutNs % NS_PER_US == 0 ? 0 : 1);
         try (var arena = Arena.ofConfined()) {

@@ -6,11 +6,11 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/** System calls that the C library does not wrap, and the calls that everything else needs. */
+/** System calls that the C library does not wrap, and calls that the whole package uses. */
 final class Syscalls {
     private static final boolean X86_64 = !System.getProperty("os.arch", "").equals("aarch64");
 
-    /** The numbers by name, for x86-64 and for the table that aarch64 shares with all newer architectures. */
+    /** The system call numbers of x86-64, and of aarch64, which uses the generic table. */
     static final long FUTEX = X86_64 ? 202 : 98;
 
     static final long MEMBARRIER = X86_64 ? 324 : 283;
@@ -20,7 +20,7 @@ final class Syscalls {
     private static final int SC_PAGESIZE = 30;
     private static final int ERROR_WORDS_MAX = 256;
 
-    // Six parameters always: registers that a call does not look at cost nothing.
+    // Always six parameters: registers that a system call ignores cost nothing.
     private static final MethodHandle SYSCALL = CLibrary.variadic(
             "syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
     private static final MethodHandle CLOSE = CLibrary.function("close", JAVA_INT, JAVA_INT);
@@ -40,7 +40,7 @@ final class Syscalls {
         }
     }
 
-    /** Closes a descriptor; what {@code close} reports afterwards cannot be acted on. */
+    /** Closes a descriptor. Errors are ignored, because the caller could not act on them. */
     static void close(int descriptor) {
         try {
             int unused = (int) CLOSE.invokeExact(CallState.current().capture, descriptor);
@@ -65,7 +65,7 @@ final class Syscalls {
         }
     }
 
-    /** The C library's words for an error number. */
+    /** The C library's description of an error number. */
     static String describe(int errno) {
         try {
             long words = (long) STRERROR.invokeExact(CallState.current().capture, errno);

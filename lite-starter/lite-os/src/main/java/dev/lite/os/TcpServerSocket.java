@@ -15,9 +15,9 @@ public final class TcpServerSocket implements AutoCloseable {
     /**
      * Binds and listens.
      *
-     * @param address resolved; port 0 takes a free one
-     * @param backlog how many connections may wait for {@link #accept}
-     * @throws OsException EADDRINUSE when the port is taken, EADDRNOTAVAIL when the address is not this host's
+     * @param address a resolved address; port 0 selects a free port
+     * @param backlog the maximum number of connections waiting for {@link #accept}
+     * @throws OsException EADDRINUSE when the port is in use, EADDRNOTAVAIL when the address does not belong to this host
      */
     public static TcpServerSocket bind(InetSocketAddress address, int backlog) {
         Linux.require();
@@ -26,7 +26,7 @@ public final class TcpServerSocket implements AutoCloseable {
         }
         int number = InetCalls.socket(address.getAddress(), true);
         try {
-            // A restarted node takes its port back while connections of its former life still fade away.
+            // Lets a restarted node bind its port while connections of its previous process are in TIME_WAIT.
             InetCalls.option(number, InetCalls.SOL_SOCKET, InetCalls.SO_REUSEADDR, "SO_REUSEADDR", 1);
             var state = CallState.current();
             if (InetCalls.bind(state, number, address) < 0) {
@@ -42,7 +42,7 @@ public final class TcpServerSocket implements AutoCloseable {
         }
     }
 
-    /** Where it listens, with the port that it got. */
+    /** The address it listens on, with the actual port. */
     public InetSocketAddress address() {
         return address;
     }
@@ -50,8 +50,8 @@ public final class TcpServerSocket implements AutoCloseable {
     /**
      * Blocks until a peer connects.
      *
-     * @throws OsException EBADF or EINVAL when this was closed, also by another thread in the meantime; EMFILE when the
-     *     process has no descriptor left (the peer goes on waiting)
+     * @throws OsException EBADF or EINVAL when this socket is closed, also during the call; EMFILE when the process has no
+     *     descriptor left (the peer keeps waiting)
      */
     public TcpSocket accept() {
         int number = descriptor.acquire("accept4");
@@ -72,7 +72,7 @@ public final class TcpServerSocket implements AutoCloseable {
         }
     }
 
-    /** Stops to listen. Ends a blocked {@link #accept}. Connections stay. A second call does nothing. */
+    /** Stops listening and ends a blocked {@link #accept}. Accepted connections stay open. Idempotent. */
     @Override
     public void close() {
         int number;

@@ -4,12 +4,13 @@ import java.net.InetSocketAddress;
 
 /**
  * A TCP socket that never blocks, except in the methods that say so. It sends from and receives into any memory of the
- * process, so that no byte passes through a buffer that nobody needs. Nagle's delay is off.
+ * process, without an intermediate buffer. Nagle's algorithm is off.
  *
- * <p>Any thread; one at a time sends, one receives. Raw addresses are not checked. Sending and receiving allocate nothing.
+ * <p>Any thread; at most one thread at a time may send, and one receive. Raw addresses are not checked. Sending and
+ * receiving allocate nothing.
  */
 public final class TcpSocket extends Pollable {
-    /** What {@link #receive} answers when the peer sends no more. */
+    /** Returned by {@link #receive} when the peer has ended its output. */
     public static final long END = -1;
 
     private static final int POLLIN = 0x1;
@@ -27,11 +28,11 @@ public final class TcpSocket extends Pollable {
     }
 
     /**
-     * Connects. Blocks until the connection is there, or the time is over.
+     * Connects. Blocks until connected or until the timeout.
      *
-     * @param address resolved
+     * @param address a resolved address
      * @param timeoutNs nanoseconds
-     * @throws OsException ECONNREFUSED when nobody listens, ETIMEDOUT when the time is over, and what else the network says
+     * @throws OsException ECONNREFUSED when no server listens, ETIMEDOUT after the timeout, or another network error
      */
     public static TcpSocket connect(InetSocketAddress address, long timeoutNs) {
         Linux.require();
@@ -58,10 +59,10 @@ public final class TcpSocket extends Pollable {
     }
 
     /**
-     * Sends what the system takes now.
+     * Sends as many bytes as the system accepts now.
      *
-     * @return how many bytes of {@code length} were taken; 0 when there is no room
-     * @throws OsException EPIPE or ECONNRESET when the peer is gone, EBADF when this was closed
+     * @return how many bytes of {@code length} were accepted; 0 when the send buffer is full
+     * @throws OsException EPIPE or ECONNRESET when the peer has disconnected, EBADF when this socket is closed
      */
     public long send(long address, long length) {
         int number = descriptor.acquire("send");
@@ -78,12 +79,12 @@ public final class TcpSocket extends Pollable {
     }
 
     /**
-     * Sends what the system takes now of several ranges, one after the other.
+     * Sends as many bytes of several ranges, in order, as the system accepts now.
      *
-     * @param iovec the address of {@code count} pairs of an address and a length, 8 bytes each
+     * @param iovec the address of {@code count} pairs of address and length, 8 bytes each
      * @param count 1 to 1024
-     * @return how many bytes were taken; 0 when there is no room
-     * @throws OsException EPIPE or ECONNRESET when the peer is gone, EBADF when this was closed
+     * @return how many bytes were accepted; 0 when the send buffer is full
+     * @throws OsException EPIPE or ECONNRESET when the peer has disconnected, EBADF when this socket is closed
      */
     public long sendVector(long iovec, int count) {
         int number = descriptor.acquire("sendmsg");
@@ -111,11 +112,11 @@ public final class TcpSocket extends Pollable {
     }
 
     /**
-     * Receives what is there.
+     * Receives the bytes that are available.
      *
      * @param length at least 1
-     * @return how many bytes; 0 when there are none now, {@link #END} when none will come
-     * @throws OsException ECONNRESET or ETIMEDOUT when the peer is gone, EBADF when this was closed
+     * @return how many bytes; 0 when none are available now, {@link #END} when the peer has ended its output
+     * @throws OsException ECONNRESET or ETIMEDOUT when the peer has disconnected, EBADF when this socket is closed
      */
     public long receive(long address, long length) {
         int number = descriptor.acquire("recv");
@@ -131,22 +132,22 @@ public final class TcpSocket extends Pollable {
         }
     }
 
-    /** Blocks until there is something to receive, the end included; false when the time is over first. Nanoseconds. */
+    /** Blocks until data or the end of the input is available; false after the timeout in nanoseconds. */
     public boolean awaitReadable(long timeoutNs) {
         return await(POLLIN, timeoutNs);
     }
 
-    /** Blocks until there is room to send, or nothing will ever be taken; false when the time is over first. Nanoseconds. */
+    /** Blocks until the send buffer has room or the connection has failed; false after the timeout in nanoseconds. */
     public boolean awaitWritable(long timeoutNs) {
         return await(POLLOUT, timeoutNs);
     }
 
-    /** Blocks until the peer said that it sends no more, or is gone; false when the time is over first. Nanoseconds. */
+    /** Blocks until the peer has ended its output or disconnected; false after the timeout in nanoseconds. */
     public boolean awaitPeerEnd(long timeoutNs) {
         return await(POLLRDHUP, timeoutNs);
     }
 
-    /** Whether the peer reset the connection, or both sides ended it; what came before may still be there to be received. */
+    /** Whether the peer reset the connection, or both sides ended it. Data received before may still be read. */
     public boolean isReset() {
         return await(0, 0);
     }
@@ -173,7 +174,7 @@ public final class TcpSocket extends Pollable {
     }
 
     /**
-     * How long sent data may stay unacknowledged before the system gives the connection up.
+     * Sets how long sent data may stay unacknowledged before the system drops the connection.
      *
      * @param timeoutMs milliseconds, at least 1
      */
@@ -196,12 +197,12 @@ public final class TcpSocket extends Pollable {
         }
     }
 
-    /** Tells the peer that no more comes. Does nothing when it is gone, or this was closed. */
+    /** Ends the output. Does nothing when the peer has disconnected, or this socket is closed. */
     public void shutdownOutput() {
         shutdown(InetCalls.SHUT_WR);
     }
 
-    /** Ends both directions: blocked calls of other threads return. Does nothing when this was closed. */
+    /** Ends both directions; blocked calls of other threads return. Does nothing when this socket is closed. */
     public void shutdown() {
         shutdown(InetCalls.SHUT_RDWR);
     }
@@ -220,7 +221,7 @@ public final class TcpSocket extends Pollable {
         }
     }
 
-    /** Closes so that the peer learns it at once by a reset, and what was not sent or received yet is dropped. */
+    /** Closes with a reset, which the peer notices immediately; data not yet sent or received is dropped. */
     public void abort() {
         int number;
         try {
@@ -236,7 +237,7 @@ public final class TcpSocket extends Pollable {
         }
     }
 
-    /** An address as {@code host:port}, or {@code [host]:port} when it is an IPv6 one. */
+    /** An address as {@code host:port}, or {@code [host]:port} for IPv6. */
     static String text(InetSocketAddress address) {
         var host = address.getAddress().getHostAddress();
         return (host.contains(":") ? "[%s]:%d" : "%s:%d").formatted(host, address.getPort());

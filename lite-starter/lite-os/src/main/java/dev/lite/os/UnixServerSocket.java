@@ -18,7 +18,7 @@ public final class UnixServerSocket implements AutoCloseable {
 
     private final Descriptor descriptor;
     private final Path path;
-    /** The identity of the file that was bound: what somebody else puts there later is not ours to remove. */
+    /** The identity of the bound file: a file that another process creates there later must not be removed. */
     private final @Nullable Object fileKey;
 
     private UnixServerSocket(int number, Path path) {
@@ -28,13 +28,14 @@ public final class UnixServerSocket implements AutoCloseable {
     }
 
     /**
-     * Binds and listens. A socket that a dead server left behind is replaced; two servers that start at one path in the same
-     * moment need a lock of their own.
+     * Binds and listens. Replaces a socket left behind by a dead server. Two servers that start on the same path at the
+     * same time need a lock of their own.
      *
      * @param path at most 106 bytes in UTF-8; its directory must exist
-     * @param mode the socket's permission bits, for example 0600: who may write it may connect
-     * @param backlog how many connections may wait for {@link #accept}
-     * @throws OsException EADDRINUSE when a server is alive there, or a file that is no socket; ENOENT without the directory
+     * @param mode the socket's permission bits, for example 0600: users with write permission may connect
+     * @param backlog the maximum number of connections waiting for {@link #accept}
+     * @throws OsException EADDRINUSE when a server listens there or the file is not a socket; ENOENT when the directory
+     *     does not exist
      */
     public static UnixServerSocket bind(Path path, int mode, int backlog) {
         Linux.require();
@@ -50,7 +51,7 @@ public final class UnixServerSocket implements AutoCloseable {
         }
         var server = new UnixServerSocket(number, path);
         try {
-            // Nobody can connect before listen, so nobody gets in under the mode that the umask gave.
+            // No client can connect before listen, so the mode set by the umask is never effective.
             Files.setPosixFilePermissions(path, permissions);
             if (SocketCalls.listen(state, number, backlog) < 0) {
                 throw new OsException("listen(%s, %d)".formatted(path, backlog), state.errno());
@@ -68,8 +69,8 @@ public final class UnixServerSocket implements AutoCloseable {
     /**
      * Blocks until a peer connects.
      *
-     * @throws OsException EBADF or EINVAL when this was closed, also by another thread in the meantime; EMFILE when the
-     *     process has no descriptor left (the peer goes on waiting)
+     * @throws OsException EBADF or EINVAL when this socket is closed, also during the call; EMFILE when the process has no
+     *     descriptor left (the peer keeps waiting)
      */
     public UnixSocket accept() {
         int number = descriptor.acquire("accept4");
@@ -90,14 +91,14 @@ public final class UnixServerSocket implements AutoCloseable {
         }
     }
 
-    /** Where it listens. */
+    /** The path it listens on. */
     public Path path() {
         return path;
     }
 
     /**
-     * Stops to listen and removes the socket's file, unless another server has replaced it. Ends a blocked {@link #accept}.
-     * Connections stay. A second call does nothing.
+     * Stops listening, ends a blocked {@link #accept}, and removes the socket's file unless another server has replaced it.
+     * Accepted connections stay open. Idempotent.
      */
     @Override
     public void close() {
@@ -136,7 +137,8 @@ public final class UnixServerSocket implements AutoCloseable {
             } else if (e.errno() == Errno.EADDRINUSE) {
                 throw e;
             } else if (e.errno() != Errno.ENOENT) {
-                throw new OsException("bind(%s)".formatted(path), Errno.EADDRINUSE, "somebody is there", e);
+                throw new OsException(
+                        "bind(%s)".formatted(path), Errno.EADDRINUSE, "the path exists and is not a stale socket", e);
             }
         }
     }
@@ -149,7 +151,7 @@ public final class UnixServerSocket implements AutoCloseable {
         }
     }
 
-    /** Only a socket is ever removed: to connect to any other file is refused, too. */
+    /** Only a socket may be removed: connecting to any other file is refused, too. */
     private static boolean isSocket(Path path) {
         try {
             int mode = (int) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
@@ -170,7 +172,7 @@ public final class UnixServerSocket implements AutoCloseable {
 
     private static Set<PosixFilePermission> permissions(int mode) {
         if ((mode & ~0777) != 0) {
-            throw new IllegalArgumentException("a mode has the bits 0777 only, not 0%o".formatted(mode));
+            throw new IllegalArgumentException("a mode may only have the bits 0777, not 0%o".formatted(mode));
         }
         var bits =
                 PosixFilePermission.values(); // OWNER_READ first, OTHERS_EXECUTE last: the order of the bits of a mode

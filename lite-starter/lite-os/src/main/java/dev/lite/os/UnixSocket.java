@@ -9,10 +9,10 @@ import java.nio.file.Path;
 
 /**
  * A connected Unix socket that keeps message boundaries (SOCK_SEQPACKET) and carries file descriptors. Any thread may send,
- * receive, shut down and close; messages are whole and in order whatever the threads. Blocking calls hold their carrier.
+ * receive, shut down and close; messages stay whole and in order across threads. Blocking calls pin their carrier.
  */
 public final class UnixSocket implements AutoCloseable {
-    /** How many descriptors one message carries at most. */
+    /** The maximum number of descriptors in one message. */
     public static final int DESCRIPTORS_MAX = 16;
 
     /** How long a connect waits for room in the server's queue. */
@@ -30,8 +30,8 @@ public final class UnixSocket implements AutoCloseable {
      * Connects to a {@link UnixServerSocket}. Waits at most 5 s while the server's queue is full.
      *
      * @param path at most 106 bytes in UTF-8
-     * @throws OsException ENOENT when there is no such socket, ECONNREFUSED when nobody listens, EACCES when its mode forbids
-     *     it, EAGAIN when the server does not accept
+     * @throws OsException ENOENT when the socket does not exist, ECONNREFUSED when no server listens, EACCES without
+     *     permission, EAGAIN when the server does not accept in time
      */
     public static UnixSocket connect(Path path) {
         Linux.require();
@@ -57,13 +57,13 @@ public final class UnixSocket implements AutoCloseable {
     }
 
     /**
-     * Sends one message. Blocks while the peer's queue is full, at most the send timeout.
+     * Sends one message. Blocks while the peer's queue is full, at most until the send timeout.
      *
-     * @param message native memory that stays open through the call
-     * @param length its first bytes, at least 1; about 200 KB at most, which is the system's socket buffer
-     * @param descriptors open ones, at most {@value #DESCRIPTORS_MAX}; they stay the caller's
-     * @throws OsException EPIPE or ECONNREFUSED when the peer is gone, EAGAIN when the timeout is over (nothing was sent),
-     *     EMSGSIZE when the message is too long, EBADF when this socket was closed
+     * @param message native memory that stays open during the call
+     * @param length the number of bytes to send from its start, 1 to about 200 KB (the system's socket buffer)
+     * @param descriptors open descriptors, at most {@value #DESCRIPTORS_MAX}; the caller still owns them
+     * @throws OsException EPIPE or ECONNREFUSED when the peer has disconnected, EAGAIN after the timeout (nothing was
+     *     sent), EMSGSIZE when the message is too long, EBADF when this socket is closed
      */
     public void send(MemorySegment message, long length, int... descriptors) {
         requireNative(message);
@@ -93,13 +93,13 @@ public final class UnixSocket implements AutoCloseable {
     }
 
     /**
-     * Receives one message. Blocks until there is one, the peer closes, {@link #shutdown}, or the receive timeout is over.
+     * Receives one message. Blocks until a message arrives, the peer closes, {@link #shutdown}, or the receive timeout.
      *
-     * @param buffer native memory for the message that stays open through the call
-     * @return the message, or {@link Received#isEnd} when the peer closed (also by dying)
-     * @throws OsException EMSGSIZE when the message is longer than the buffer or carries more than {@value #DESCRIPTORS_MAX}
-     *     descriptors (it is gone then, its descriptors are closed), EAGAIN when the timeout is over, EBADF when this socket
-     *     was closed
+     * @param buffer native memory for the message, which stays open during the call
+     * @return the message, or {@link Received#isEnd} when the peer closed or died
+     * @throws OsException EMSGSIZE when the message is longer than the buffer or carries more than {@value
+     *     #DESCRIPTORS_MAX} descriptors (it is dropped and its descriptors are closed), EAGAIN after the timeout, EBADF
+     *     when this socket is closed
      */
     public Received receive(MemorySegment buffer) {
         requireNative(buffer);
@@ -122,7 +122,7 @@ public final class UnixSocket implements AutoCloseable {
                         null);
             }
             if (received.isEnd()) {
-                // A peer may send an empty message with descriptors; it means the end all the same.
+                // A peer may send an empty message with descriptors; treat it as the end, too.
                 received.closeDescriptors();
                 return Received.END;
             }
@@ -142,7 +142,7 @@ public final class UnixSocket implements AutoCloseable {
             }
             int errno = state.errno();
             if (errno == Errno.ECONNRESET && !reset) {
-                // The peer closed with unread messages of ours. Said once; what it had sent before comes next, then the
+                // The peer closed without reading all our messages. Reported once; its own messages follow, then the
                 // end.
                 reset = true;
             } else if (errno != Errno.EINTR) {
@@ -152,7 +152,8 @@ public final class UnixSocket implements AutoCloseable {
     }
 
     /**
-     * Sets how long a receive and a send may block; rounded up to microseconds. Not for one that is blocked already.
+     * Sets how long a receive and a send may block; rounded up to microseconds. Does not affect calls that are already
+     * blocked.
      *
      * @param receiveNs nanoseconds; 0 for no limit
      * @param sendNs nanoseconds; 0 for no limit
@@ -176,7 +177,7 @@ public final class UnixSocket implements AutoCloseable {
         }
     }
 
-    /** Who is at the other end, as the kernel knows it: for an accepted socket, who called connect. */
+    /** The peer's credentials from the kernel: for an accepted socket, those of the process that called connect. */
     public PeerCredentials peerCredentials() {
         int number = descriptor.acquire("getsockopt");
         try (var arena = Arena.ofConfined()) {
@@ -210,7 +211,7 @@ public final class UnixSocket implements AutoCloseable {
         }
     }
 
-    /** Shuts down and closes. Calls blocked in other threads return; later ones throw EBADF. A second call does nothing. */
+    /** Shuts down and closes. Calls blocked in other threads return; later calls throw EBADF. Idempotent. */
     @Override
     public void close() {
         shutdown();
@@ -222,7 +223,7 @@ public final class UnixSocket implements AutoCloseable {
             throw new IllegalArgumentException("a socket needs native memory; this segment is on the heap");
         }
         if (!segment.scope().isAlive()) {
-            throw new IllegalStateException("the segment is closed already");
+            throw new IllegalStateException("the segment is closed");
         }
     }
 

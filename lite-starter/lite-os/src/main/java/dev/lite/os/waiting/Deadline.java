@@ -3,9 +3,9 @@ package dev.lite.os.waiting;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** The instant until which something may wait, on the clock of {@link System#nanoTime}. Immutable. */
+/** The instant at which a wait must end, on the clock of {@link System#nanoTime}. Immutable. */
 public final class Deadline {
-    /** Longer ones are cut to this, about 146 years, so that the arithmetic does not overflow. */
+    /** Longer durations are cut to this, about 146 years, so that the arithmetic does not overflow. */
     private static final long NS_MAX = Long.MAX_VALUE / 2;
 
     private static final int SHARED_PART = 1000;
@@ -27,8 +27,8 @@ public final class Deadline {
     }
 
     /**
-     * Like {@link #in}, but may return {@code last} when that was made for the same duration less than a thousandth of it ago.
-     * Operations in a row, each with a deadline of its own, allocate nothing that way.
+     * Like {@link #in}, but may return {@code last} if it was made for the same duration less than a thousandth of that
+     * duration ago. So operations in a row, each with its own deadline, allocate nothing.
      *
      * @param last the deadline that the caller used last, or null
      */
@@ -43,7 +43,7 @@ public final class Deadline {
         return in(duration);
     }
 
-    /** This one, or {@code duration} from now if that is sooner. */
+    /** This deadline, or {@code duration} from now if that is sooner. */
     public Deadline atMost(Duration duration) {
         Deadline other = in(duration);
         return other.endNs - endNs < 0 ? other : this;
@@ -54,7 +54,7 @@ public final class Deadline {
         return Math.max(0, endNs - System.nanoTime());
     }
 
-    /** The instant, of {@link System#nanoTime}. */
+    /** The instant, in {@link System#nanoTime} terms. */
     public long endNs() {
         return endNs;
     }
@@ -69,7 +69,7 @@ public final class Deadline {
         return remainingNs() == 0;
     }
 
-    /** The duration that it was made with. */
+    /** The duration that this deadline was made with. */
     public Duration duration() {
         return duration;
     }
@@ -79,7 +79,7 @@ public final class Deadline {
         return "%s: not done within its deadline of %s".formatted(what, duration);
     }
 
-    /** The duration that it was made with. */
+    /** The duration that this deadline was made with. */
     @Override
     public String toString() {
         return duration.toString();

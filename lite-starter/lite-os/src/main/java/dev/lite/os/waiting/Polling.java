@@ -17,7 +17,7 @@ public final class Polling {
      * One step of a wait for something that another thread is about to finish: a spin hint for the first 200 steps, then a
      * sleep of 50 µs.
      *
-     * @param step how many steps of this wait came before
+     * @param step the number of previous steps in this wait
      */
     public static void pause(int step) {
         if (step < SPINS) {
@@ -33,11 +33,11 @@ public final class Polling {
     }
 
     /**
-     * Polls a condition until it holds or the deadline has passed. An interrupt does not end the wait and is kept; with it the
-     * thread spins.
+     * Polls a condition until it holds or the deadline has passed. An interrupt does not end the wait and stays set; the
+     * thread then polls without sleeping.
      *
      * @param pauseNs the sleep between two polls
-     * @return whether it held at the last poll
+     * @return whether the condition held at the last poll
      */
     public static boolean until(BooleanSupplier condition, Deadline deadline, long pauseNs) {
         while (!condition.getAsBoolean()) {

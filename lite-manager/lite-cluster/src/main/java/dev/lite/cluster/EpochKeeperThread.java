@@ -13,8 +13,8 @@ import org.slf4j.LoggerFactory;
  * epoch, the leadership or the directory's availability changes, looks every {@value #PENDING_MS} ms while acknowledgements
  * are missing, and every {@value #IDLE_MS} ms otherwise.
  */
-public final class EpochKeeping implements AutoCloseable {
-    private static final Logger log = LoggerFactory.getLogger(EpochKeeping.class);
+public final class EpochKeeperThread implements AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(EpochKeeperThread.class);
     private static final long PENDING_MS = 50;
     private static final long IDLE_MS = 5000;
     private static final long RETRY_MS = 500;
@@ -26,14 +26,14 @@ public final class EpochKeeping implements AutoCloseable {
     private final Semaphore changed = new Semaphore(0); // a permit for every change since the last look
     private volatile boolean closed;
 
-    private EpochKeeping(EpochKeeper keeper, Leadership leadership) {
+    private EpochKeeperThread(EpochKeeper keeper, Leadership leadership) {
         this.keeper = keeper;
         this.leadership = leadership;
         this.thread = Thread.ofPlatform().name("lite-epochs").daemon().unstarted(this::run);
     }
 
-    static EpochKeeping start(EpochStore store, ClusterDirectory directory, Leadership leadership) {
-        EpochKeeping keeping = new EpochKeeping(new EpochKeeper(store, leadership::isLeaderNow), leadership);
+    static EpochKeeperThread start(EpochStore store, ClusterDirectory directory, Leadership leadership) {
+        EpochKeeperThread keeping = new EpochKeeperThread(new EpochKeeper(store, leadership::isLeaderNow), leadership);
         leadership.addListener(leads -> keeping.changed.release());
         directory.addListener(new DirectoryListener() {
             @Override
