@@ -17,6 +17,7 @@ import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierRpc;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.TierSync;
+import dev.lite.tier.lmr.LmrServices;
 import dev.lite.tier.memory.BulkOperations;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.sync.SessionSync;

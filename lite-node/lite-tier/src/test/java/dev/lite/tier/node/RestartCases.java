@@ -21,6 +21,7 @@ import dev.lite.api.Placement;
 import dev.lite.api.SessionLostException;
 import dev.lite.tier.memory.ArenaException;
 import dev.lite.tier.testing.Effort;
+import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
