@@ -9,7 +9,7 @@ public interface Fabric extends AutoCloseable {
     /** What a peer gives to its {@link #connect}; known from {@link #register} on. */
     String localAddress();
 
-    /** What the tier may count on. */
+    /** What this fabric offers. Any thread, from the time on when it was opened; it does not change. */
     FabricCapabilities capabilities();
 
     /**

@@ -1,12 +1,12 @@
 package dev.lite.fabric;
 
 /**
- * What the tier may count on.
+ * What a fabric offers. The same for every connection of a fabric, and known as soon as it is open.
  *
  * @param operationBytesMax the longest single read or write, in bytes
- * @param registeredLocalMemory whether local memory in a post must lie in the registered memory
+ * @param sameHostOnly whether only peers on the same host can be reached
  * @param oneSided whether reads and writes use no CPU of the peer
- * @param atomicsByOwner whether atomic steps are made by the owner of the word, inside its {@link Fabric#poll}
+ * @param atomicsByOwner whether the owner of the word carries out atomic operations, inside its {@link Fabric#poll}
  */
 public record FabricCapabilities(
-        long operationBytesMax, boolean registeredLocalMemory, boolean oneSided, boolean atomicsByOwner) {}
+        long operationBytesMax, boolean sameHostOnly, boolean oneSided, boolean atomicsByOwner) {}

@@ -6,6 +6,9 @@ import org.jspecify.annotations.Nullable;
  * A connection to one peer. Addresses: {@code remoteOffset} counts from the start of the memory that the peer
  * {@linkplain Fabric#register registered}; {@code localAddress} is a raw address of this process. Any thread may post.
  *
+ * <p>The local memory of a post lies in the memory that this node registered: a driver may refuse any other with an
+ * {@link IllegalArgumentException}.
+ *
  * <p>A post to an endpoint that is not connected answers {@link Post#CLOSED}, whatever it names. On a connected one, a post
  * whose remote range does not lie in {@code [0, remoteSize())} throws {@link IndexOutOfBoundsException} (an empty range lies
  * in it up to and including its end), and one with a word that is not a multiple of 8, or longer than

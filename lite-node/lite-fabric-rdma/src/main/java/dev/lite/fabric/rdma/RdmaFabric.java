@@ -27,7 +27,7 @@ final class RdmaFabric implements Fabric {
     static final long OPERATION_BYTES_MAX = 16 << 20;
 
     private static final FabricCapabilities CAPABILITIES =
-            new FabricCapabilities(OPERATION_BYTES_MAX, true, true, true);
+            new FabricCapabilities(OPERATION_BYTES_MAX, false, true, true);
 
     /** "LITERDM" and the version of the protocol. */
     static final long PROTOCOL = 0x4C49544552444D01L;

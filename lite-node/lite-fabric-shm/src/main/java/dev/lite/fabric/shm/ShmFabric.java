@@ -23,7 +23,7 @@ final class ShmFabric implements Fabric {
     private static final String SOCKET = "shm.sock";
     private static final int OWNER_ONLY = 0600;
     private static final int BACKLOG = 64;
-    private static final FabricCapabilities CAPABILITIES = new FabricCapabilities(Long.MAX_VALUE, false, true, false);
+    private static final FabricCapabilities CAPABILITIES = new FabricCapabilities(Long.MAX_VALUE, true, true, false);
     private static final ShmEndpoint[] NONE = {};
 
     private final FabricConfig config;

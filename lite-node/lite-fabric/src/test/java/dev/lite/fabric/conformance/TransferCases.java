@@ -252,6 +252,9 @@ interface TransferCases extends ConformanceCases {
         FabricEndpoint out = pair.out();
         long mapped = out.mappedAddress();
         assumeThat(mapped).as("mapped address; this driver maps nothing").isNotZero();
+        assertThat(pair.from().fabric.capabilities().sameHostOnly())
+                .as("only a peer on the same host can be mapped")
+                .isTrue();
         MemorySegment memory = MemorySegment.ofAddress(mapped).reinterpret(out.remoteSize());
         pair.to().word(8, 42);
         assertThat(memory.get(JAVA_LONG, 8)).isEqualTo(42);
