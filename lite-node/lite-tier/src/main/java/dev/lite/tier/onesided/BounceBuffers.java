@@ -39,9 +39,6 @@ final class BounceBuffers {
     /** That whose post has this context; null when it is not a buffer's, or a former one. */
     @Nullable
     BounceBuffer of(long context) {
-        if (context < 0) {
-            return null;
-        }
         BounceBuffer buffer = buffers[(int) (context & (BUFFERS - 1))];
         return context == buffer.context() ? buffer : null;
     }
