@@ -7,6 +7,7 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.ImmediateKind;
 import dev.lite.tier.peer.Peer;
@@ -28,7 +29,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
@@ -173,7 +173,8 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         return handler;
     }
 
-    private Post send(Peer peer, ImmediateKind kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
+    private Post send(
+            Peer peer, ImmediateKind kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
         boolean request = kind == ImmediateKind.CONTROL_REQUEST;
         arenaInUse.readLock().lock();
         try {
@@ -200,7 +201,8 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         }
     }
 
-    private Post post(Peer peer, long quarter, long local, int length, ImmediateKind kind, int slot, Deadline deadline) {
+    private Post post(
+            Peer peer, long quarter, long local, int length, ImmediateKind kind, int slot, Deadline deadline) {
         long remote =
                 peer.hello().controlOffset() + self * NodeArena.CONTROL_BYTES + quarter + slot * (long) SLOT_BYTES;
         while (true) {
@@ -208,7 +210,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             if (post != Post.BUSY || deadline.passed()) {
                 return post;
             }
-            LockSupport.parkNanos(BUSY_PAUSE_NS);
+            Polling.sleepNs(BUSY_PAUSE_NS);
         }
     }
 

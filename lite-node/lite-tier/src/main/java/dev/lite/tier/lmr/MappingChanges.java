@@ -8,6 +8,7 @@ import dev.lite.api.LmrUnavailableException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.memory.HandleOwner;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.peer.Fencing;
 import dev.lite.tier.peer.Peer;
@@ -119,7 +120,7 @@ public final class MappingChanges implements PeerListener {
      * under the next registration.
      */
     public void pauseAll(Deadline deadline) {
-        List<Mapping> all = mappings.changeAll(mapping -> !(mapping.owner() instanceof SyncWords));
+        List<Mapping> all = mappings.changeAll(mapping -> mapping.owner() instanceof HandleOwner);
         all.forEach(Mapping::pause);
         if (!all.isEmpty() && !Mapping.awaitEnd(all, deadline)) {
             throw new LiteTimeoutException(

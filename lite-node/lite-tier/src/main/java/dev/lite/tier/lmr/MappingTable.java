@@ -1,6 +1,7 @@
 package dev.lite.tier.lmr;
 
 import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.memory.MappingOwner;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -67,7 +68,7 @@ public final class MappingTable {
     }
 
     /** Every mapping of an owner. */
-    public List<Mapping> of(Mapping.Owner owner) {
+    public List<Mapping> of(MappingOwner owner) {
         return find(mapping -> mapping.owner() == owner);
     }
 

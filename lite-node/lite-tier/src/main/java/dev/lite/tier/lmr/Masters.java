@@ -14,6 +14,7 @@ import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.cluster.LmrRecord.State;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.memory.Layout;
 import java.time.Duration;
@@ -33,7 +34,6 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -184,7 +184,7 @@ public final class Masters {
             } else if (deadline.passed()) {
                 throw new LiteTimeoutException(deadline.expired("waiting for the end of the move of LMR " + id));
             } else {
-                LockSupport.parkNanos(PAUSE_NS);
+                Polling.sleepNs(PAUSE_NS);
             }
         }
     }
@@ -234,11 +234,8 @@ public final class Masters {
     /** Moves an LMR. Waits for another move of it by this node. */
     public void move(
             @Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
-        while (!moving.add(id)) {
-            if (deadline.passed()) {
-                throw new LiteTimeoutException(deadline.expired("waiting for another move of LMR " + id));
-            }
-            LockSupport.parkNanos(PAUSE_NS);
+        if (!Polling.until(() -> moving.add(id), deadline, PAUSE_NS)) {
+            throw new LiteTimeoutException(deadline.expired("waiting for another move of LMR " + id));
         }
         try {
             moveAlone(name, id, master, destination, deadline);
@@ -470,7 +467,7 @@ public final class Masters {
                 throw new LiteTimeoutException(deadline.expired(
                         "LMR %d: waiting for the nodes %s to follow the change of its record".formatted(id, left)));
             }
-            LockSupport.parkNanos(PAUSE_NS);
+            Polling.sleepNs(PAUSE_NS);
         }
     }
 

@@ -13,11 +13,12 @@ import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.memory.MappingOwner;
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -72,7 +73,7 @@ public final class MemoryService {
     }
 
     /** {@code LT_malloc} of an LMR that nobody else can map before {@link #publish}. */
-    public Mapping prepare(Mapping.Owner owner, String principal, LmrSpec spec, Deadline deadline) {
+    public Mapping prepare(MappingOwner owner, String principal, LmrSpec spec, Deadline deadline) {
         if (spec.size() > lmrBytesMax) {
             throw new LimitExceededException(
                     "an LMR of %d bytes is asked for; the limit is %d (lite.node.limits.lmr-size)"
@@ -96,7 +97,7 @@ public final class MemoryService {
         }
     }
 
-    private Mapping prepare(long id, Mapping.Owner owner, String principal, LmrSpec spec, Deadline deadline) {
+    private Mapping prepare(long id, MappingOwner owner, String principal, LmrSpec spec, Deadline deadline) {
         PrincipalBytes.Charge charge = new PrincipalBytes.Charge(principal, true);
         ShareAllocation.Placed placed = allocation.place(id, spec.size(), charge, spec.placement(), deadline);
         LmrRecord lmr = new LmrRecord(
@@ -156,7 +157,7 @@ public final class MemoryService {
     }
 
     public Mapping map(
-            Mapping.Owner owner, String principal, String name, Set<Permission> permissions, Deadline deadline) {
+            MappingOwner owner, String principal, String name, Set<Permission> permissions, Deadline deadline) {
         int wanted = Permission.toBits(permissions);
         while (true) {
             long since = mappings.now();
@@ -191,7 +192,7 @@ public final class MemoryService {
         }
     }
 
-    public Mapping map(Mapping.Owner owner, String principal, long id, Set<Permission> permissions, Deadline deadline) {
+    public Mapping map(MappingOwner owner, String principal, long id, Set<Permission> permissions, Deadline deadline) {
         int wanted = Permission.toBits(permissions);
         while (true) {
             long since = mappings.now();
@@ -209,7 +210,7 @@ public final class MemoryService {
                 throw new LiteTimeoutException(
                         deadline.expired("map of the LMR of the id %d, which moves".formatted(id)));
             }
-            LockSupport.parkNanos(MOVE_PAUSE_NS);
+            Polling.sleepNs(MOVE_PAUSE_NS);
         }
     }
 
@@ -225,7 +226,7 @@ public final class MemoryService {
     }
 
     private Mapping newMapping(
-            LmrRecord lmr, @Nullable String name, int granted, Mapping.Owner owner, Deadline deadline) {
+            LmrRecord lmr, @Nullable String name, int granted, MappingOwner owner, Deadline deadline) {
         places.requireArenas(lmr, name, deadline);
         return Mapping.open(lmr, name, granted, places.of(lmr, deadline), owner);
     }
@@ -237,7 +238,7 @@ public final class MemoryService {
      * @throws dev.lite.api.LmrUnavailableException when a node that it lies on came back without it
      */
     Mapping mapInternal(
-            String name, int permissions, Mapping.Owner owner, Supplier<LmrRecord> record, Deadline deadline) {
+            String name, int permissions, MappingOwner owner, Supplier<LmrRecord> record, Deadline deadline) {
         while (true) {
             long since = mappings.now();
             LmrRecord lmr = record.get();
@@ -257,7 +258,7 @@ public final class MemoryService {
     }
 
     /** A mapping of an internal LMR of this arena that no change of its record reaches: the caller takes care of those. */
-    Mapping mapOwn(LmrRecord lmr, int permissions, Mapping.Owner owner, Deadline deadline) {
+    Mapping mapOwn(LmrRecord lmr, int permissions, MappingOwner owner, Deadline deadline) {
         return newMapping(lmr, null, permissions, owner, deadline);
     }
 

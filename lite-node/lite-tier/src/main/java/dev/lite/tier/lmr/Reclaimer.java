@@ -4,6 +4,7 @@ import dev.lite.api.LiteException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.peer.PeerLinks;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -16,7 +17,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -113,9 +113,7 @@ public final class Reclaimer implements AutoCloseable {
 
     /** Waits until everything is given back that connected nodes can take, or the deadline passed. */
     void drain(Deadline deadline) {
-        while (pending.get() > hopeless.get() && !deadline.passed() && thread.isAlive()) {
-            LockSupport.parkNanos(DRAIN_PAUSE_NS);
-        }
+        Polling.until(() -> pending.get() <= hopeless.get() || !thread.isAlive(), deadline, DRAIN_PAUSE_NS);
     }
 
     private void run() {

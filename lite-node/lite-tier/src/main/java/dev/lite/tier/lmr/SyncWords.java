@@ -11,13 +11,12 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.session.async.AsyncOperations;
 import dev.lite.tier.RemoteMemory;
-import dev.lite.tier.RemoteWork;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.memory.MappingOwner;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.sync.SyncWord;
 import dev.lite.tier.sync.WordMoves;
@@ -40,7 +39,7 @@ import org.slf4j.LoggerFactory;
  * Words of locks and barriers: small internal LMRs that no principal may use, with records under internal names. A node maps
  * each of them once, for all of its sessions.
  */
-public final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable {
+public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(SyncWords.class);
 
     /** How many records may be in doubt, because the directory did not answer their creation. */
@@ -195,11 +194,6 @@ public final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable 
     }
 
     @Override
-    public String principal() {
-        return "";
-    }
-
-    @Override
     public void moved(long lmrId) {
         moves.homeMoved(lmrId);
     }
@@ -208,35 +202,6 @@ public final class SyncWords implements WordStore, Mapping.Owner, AutoCloseable 
     @Override
     public int allowed(LmrRecord lmr) {
         return Permission.ATOMIC.bit();
-    }
-
-    @Override
-    public RemoteWork remoteWork() {
-        return lmrs.remoteWork();
-    }
-
-    @Override
-    public AsyncOperations async() {
-        throw master();
-    }
-
-    @Override
-    public void free(Mapping mapping) {
-        throw master();
-    }
-
-    @Override
-    public void grant(Mapping mapping, String principal, Set<Permission> permissions) {
-        throw master();
-    }
-
-    @Override
-    public void moveTo(Mapping mapping, String node) {
-        throw master();
-    }
-
-    private static UnsupportedOperationException master() {
-        return new UnsupportedOperationException("a lock or barrier has no master");
     }
 
     @Override

@@ -5,6 +5,7 @@ import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
@@ -15,7 +16,6 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -122,7 +122,7 @@ final class WorkCalls implements RemoteWork {
         try {
             executor.execute(() -> {
                 while (!mappers.isGone(node) && !isQuiet(node)) {
-                    LockSupport.parkNanos(PAUSE_NS);
+                    Polling.sleepNs(PAUSE_NS);
                     if (Thread.currentThread().isInterrupted()) {
                         break; // this node stops
                     }

@@ -8,6 +8,7 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
@@ -15,7 +16,6 @@ import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.UUID;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -205,7 +205,7 @@ public final class PostedMemory implements RemoteMemory {
             if (deadline.passed() || Thread.currentThread().isInterrupted()) {
                 throw broken;
             }
-            LockSupport.parkNanos(BUSY_PAUSE_NS);
+            Polling.sleepNs(BUSY_PAUSE_NS);
         }
         Peer peer;
         try {
@@ -374,7 +374,7 @@ public final class PostedMemory implements RemoteMemory {
                 if (deadline.passed()) {
                     throw late(peer, operation, deadline);
                 }
-                LockSupport.parkNanos(BUSY_PAUSE_NS);
+                Polling.sleepNs(BUSY_PAUSE_NS);
             }
         } finally {
             if (has) {

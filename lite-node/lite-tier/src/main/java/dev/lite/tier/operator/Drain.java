@@ -10,6 +10,7 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.lmr.LmrRecords;
 import dev.lite.tier.lmr.NamedLmrs;
 import dev.lite.tier.memory.ArenaAllocator;
@@ -23,7 +24,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -151,7 +151,7 @@ final class Drain {
                                 found.bytes(),
                                 failures.values().iterator().next());
             }
-            LockSupport.parkNanos(PAUSE_NS);
+            Polling.sleepNs(PAUSE_NS);
         }
         progress.report(totalBytes, totalBytes, "bytes moved away");
         if (found.unknownBytes() > 0) {

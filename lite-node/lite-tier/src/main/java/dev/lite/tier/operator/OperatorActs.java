@@ -4,6 +4,7 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.lmr.LmrRecords;
 import dev.lite.tier.lmr.LmrServices;
 import dev.lite.tier.lmr.Masters;
@@ -15,7 +16,6 @@ import dev.lite.tier.sync.SyncWord;
 import dev.lite.tier.sync.WordRef;
 import java.time.Duration;
 import java.util.concurrent.Executor;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /** What this node does for an operator, of its own authority: no principal is asked. Any thread; blocks. */
@@ -143,7 +143,7 @@ public final class OperatorActs implements OrderExecutor.Acts {
             if (!progress.report(0, 0, "waiting for what is just being made")) {
                 return "it was taken back";
             }
-            LockSupport.parkNanos(ORPHANS_PAUSE_NS);
+            Polling.sleepNs(ORPHANS_PAUSE_NS);
         }
         long freed = orphans.look(patience.multipliedBy(2));
         progress.report(freed, freed, "bytes freed");

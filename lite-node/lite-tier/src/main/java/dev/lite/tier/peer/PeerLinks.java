@@ -394,8 +394,8 @@ public final class PeerLinks implements AutoCloseable {
         }
         for (Map.Entry<String, Fabric> candidate : fabrics.entrySet()) {
             String address = node.fabrics().get(candidate.getKey());
-            boolean reachable =
-                    !candidate.getValue().capabilities().sameHostOnly() || node.host().equals(host);
+            boolean reachable = !candidate.getValue().capabilities().sameHostOnly()
+                    || node.host().equals(host);
             if (address != null && reachable) {
                 connect(node, candidate.getValue(), address);
                 return;

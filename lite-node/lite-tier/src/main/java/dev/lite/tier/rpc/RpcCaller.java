@@ -8,6 +8,7 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
@@ -16,7 +17,6 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -227,7 +227,7 @@ final class RpcCaller {
                 if (Thread.interrupted()) {
                     throw new InterruptedException();
                 }
-                LockSupport.parkNanos(PAUSE_NS);
+                Polling.sleepNs(PAUSE_NS);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -278,7 +278,7 @@ final class RpcCaller {
             if (post != Post.BUSY || deadlineNs - System.nanoTime() <= 0) {
                 return post;
             }
-            LockSupport.parkNanos(PAUSE_NS);
+            Polling.sleepNs(PAUSE_NS);
         }
     }
 
@@ -290,7 +290,7 @@ final class RpcCaller {
         engine.execute(() -> {
             Post post;
             while ((post = post(binding, slot, place, length, Poster.CALL_SLOT.context(slot.index))) == Post.BUSY) {
-                LockSupport.parkNanos(PAUSE_NS); // until it is taken or the connection ends
+                Polling.sleepNs(PAUSE_NS); // until it is taken or the connection ends
             }
             if (post != Post.ACCEPTED) {
                 slots.giveBack(slot);

@@ -8,6 +8,7 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
@@ -25,7 +26,6 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
@@ -147,20 +147,6 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             }
             function.addServer(principal);
             return new FunctionServer(this, function, handled, whenClosed);
-        }
-    }
-
-    /**
-     * Serves a function by a part of the tier itself: each call is handed over on the thread that polls, without a hop to
-     * another one. The part must neither block nor throw; it may answer later, from any thread. Until the node ends.
-     */
-    public void serveInline(String name, Consumer<ReceivedCall> consumer) {
-        synchronized (functions) {
-            RpcFunction function = new RpcFunction(name, this);
-            if (functions.putIfAbsent(name, function) != null) {
-                throw new IllegalStateException("the function \"%s\" is served already".formatted(name));
-            }
-            function.serveInline(consumer);
         }
     }
 
@@ -468,7 +454,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             }
             long deadlineNs = System.nanoTime() + REPLY_PATIENCE_NS;
             while (post == Post.BUSY && deadlineNs - System.nanoTime() > 0) {
-                LockSupport.parkNanos(BUSY_PAUSE_NS);
+                Polling.sleepNs(BUSY_PAUSE_NS);
                 post = postReply(peer, call, out, length);
             }
         }

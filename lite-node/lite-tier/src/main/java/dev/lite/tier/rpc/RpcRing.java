@@ -2,10 +2,10 @@ package dev.lite.tier.rpc;
 
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.Poster;
 import java.util.concurrent.Executor;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -147,7 +147,7 @@ final class RpcRing {
     /** Until the head is taken or the connection ends. A virtual thread. */
     private void reportPatiently() {
         while (isBusyReporting()) {
-            LockSupport.parkNanos(PAUSE_NS);
+            Polling.sleepNs(PAUSE_NS);
         }
     }
 

@@ -202,7 +202,12 @@ class ControlChannelTest {
         var peer = caller.links.awaitPeer(0, Deadline.in(Waits.seconds(10)));
         long reply = caller.arena.address() + caller.arena.controlOffset() + 4 * 2048 + slot;
         peer.endpoint()
-                .writeImm(server.arena.controlOffset() + NodeArena.CONTROL_BYTES + slot, own, 16, ImmediateKind.CONTROL_REQUEST.with(2), Poster.NOBODY);
+                .writeImm(
+                        server.arena.controlOffset() + NodeArena.CONTROL_BYTES + slot,
+                        own,
+                        16,
+                        ImmediateKind.CONTROL_REQUEST.with(2),
+                        Poster.NOBODY);
         Waits.until("the request was refused", () -> RawMemory.getLong(reply + 8) == 99);
         assertThat(RawMemory.getInt(reply + 4)).isNotZero();
         int length = RawMemory.getInt(reply);
