@@ -25,7 +25,9 @@ class ManyLmrsTest {
     void aHundredThousandSmallLmrsAreMadeAndFreedInBoundedTime() {
         try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider())) {
             LiteNodeConfig config = cluster.config("n0");
-            LiteNode node = cluster.start(config.withLimits(new LiteNodeConfig.Limits(1 << 20, 1 << 20, 110_000, 8)));
+            LiteNode node = cluster.start(config.toBuilder()
+                    .limits(new LiteNodeConfig.Limits(1 << 20, 1 << 20, 110_000, 8))
+                    .build());
             long rest = node.usage().allocatedBytes();
             Lite lite = node.attach("app");
             List<LmrHandle> handles = new ArrayList<>();

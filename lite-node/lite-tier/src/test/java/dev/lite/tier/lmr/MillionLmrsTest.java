@@ -104,10 +104,11 @@ class MillionLmrsTest {
     }
 
     private LiteNode start(String name, long arenaBytes, ClusterDirectory directory) {
-        LiteNodeConfig config = LiteNodeConfig.of("c", name, arenaBytes, root.resolve("run-" + name))
-                .withArena(root.resolve("arenas"), false)
-                .withDeadline(Waits.seconds(20))
-                .withLimits(new LiteNodeConfig.Limits(1 << 20, 1 << 20, LMRS + 10_000, 8));
+        LiteNodeConfig config = LiteNodeConfig.builder("c", name, arenaBytes, root.resolve("run-" + name))
+                .arena(root.resolve("arenas"), false)
+                .deadline(Waits.seconds(20))
+                .limits(new LiteNodeConfig.Limits(1 << 20, 1 << 20, LMRS + 10_000, 8))
+                .build();
         return LiteNode.start(config, directory, List.of(new ShmFabricProvider()));
     }
 

@@ -143,8 +143,9 @@ class TwoThreadsTest {
     }
 
     private static LiteNodeConfig config(Path root, String name) {
-        return LiteNodeConfig.of("c", name, ARENA_BYTES, root.resolve("run-" + name))
-                .withArena(root.resolve("arenas"), false);
+        return LiteNodeConfig.builder("c", name, ARENA_BYTES, root.resolve("run-" + name))
+                .arena(root.resolve("arenas"), false)
+                .build();
     }
 
     /**

@@ -44,30 +44,16 @@ public final class TestCluster implements AutoCloseable {
 
     /** With another run directory. */
     public LiteNodeConfig in(String name, Path runDirectory) {
-        return new LiteNodeConfig(
-                "c",
-                name,
-                arenas(),
-                ARENA_BYTES,
-                true,
-                runDirectory,
-                new LiteNodeConfig.Limits(Long.MAX_VALUE, 1 << 20, 0, 8),
-                deadline,
-                100);
+        return LiteNodeConfig.builder("c", name, ARENA_BYTES, runDirectory)
+                .arena(arenas(), true)
+                .limits(new LiteNodeConfig.Limits(Long.MAX_VALUE, 1 << 20, 0, 8))
+                .deadline(deadline)
+                .pollSpins(100)
+                .build();
     }
 
     public LiteNodeConfig withDeadline(String name, Duration ofNode) {
-        LiteNodeConfig config = config(name);
-        return new LiteNodeConfig(
-                config.cluster(),
-                name,
-                config.arenaRoot(),
-                config.arenaBytes(),
-                config.arenaRetained(),
-                config.runDirectory(),
-                config.limits(),
-                ofNode,
-                config.pollSpins());
+        return config(name).toBuilder().deadline(ofNode).build();
     }
 
     public LiteNode start(String name) {
