@@ -38,9 +38,10 @@ final class BenchNodes implements AutoCloseable {
      */
     BenchNodes(List<? extends ClusterDirectory> directories, long arenaBytes) {
         for (int index = 0; index < directories.size(); index++) {
-            LiteNodeConfig config = LiteNodeConfig.of(
+            LiteNodeConfig config = LiteNodeConfig.builder(
                             "bench", "node-" + index, arenaBytes, sockets.resolve("n" + index))
-                    .withArena(root, false);
+                    .arena(root, false)
+                    .build();
             nodes.add(LiteNode.start(config, directories.get(index), List.of(new ShmFabricProvider())));
         }
         while (nodes.stream().anyMatch(BenchNodes::isAlone)) {

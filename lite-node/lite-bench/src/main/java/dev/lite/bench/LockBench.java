@@ -52,9 +52,10 @@ final class LockBench implements BenchMain.Benchmark {
         InMemoryDirectory.Store store = new InMemoryDirectory.Store();
         try {
             for (int index = 0; index < NODES; index++) {
-                LiteNodeConfig config = LiteNodeConfig.of(
+                LiteNodeConfig config = LiteNodeConfig.builder(
                                 "bench", "node-" + index, ARENA_BYTES, sockets.resolve("n" + index))
-                        .withArena(root, false);
+                        .arena(root, false)
+                        .build();
                 nodes.add(LiteNode.start(config, store.open(), List.of(new ShmFabricProvider())));
             }
             uncontended(report, nodes);

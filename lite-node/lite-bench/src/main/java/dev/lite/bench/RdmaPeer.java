@@ -173,21 +173,14 @@ final class RdmaPeer implements AutoCloseable {
 
     private static LiteNode node(
             String fabric, String name, long arenaBytes, InMemoryDirectory.Store store, Path arenas, Path sockets) {
-        LiteNodeConfig usual = LiteNodeConfig.of(
+        LiteNodeConfig.Builder config = LiteNodeConfig.builder(
                         "bench-" + fabric, name, arenaBytes, sockets.resolve(fabric + "-" + name))
-                .withArena(arenas, false);
-        LiteNodeConfig config = new LiteNodeConfig(
-                usual.cluster(),
-                name,
-                usual.arenaRoot(),
-                arenaBytes,
-                false,
-                usual.runDirectory(),
-                usual.limits(),
-                usual.deadline(),
-                fabric.equals("rdma") ? POLL_SPINS : usual.pollSpins(),
-                Map.of(fabric, options()));
-        return LiteNode.start(config, store.open(), List.of(provider(fabric)));
+                .arena(arenas, false)
+                .fabricOptions(fabric, options());
+        if (fabric.equals("rdma")) {
+            config.pollSpins(POLL_SPINS);
+        }
+        return LiteNode.start(config.build(), store.open(), List.of(provider(fabric)));
     }
 
     /** RDMA has no loopback address: it wants a secret. */

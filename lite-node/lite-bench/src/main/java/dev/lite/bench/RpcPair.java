@@ -125,8 +125,9 @@ final class RpcPair implements AutoCloseable {
     }
 
     private static LiteNodeConfig config(Path root, String name) {
-        return LiteNodeConfig.of("bench", name, ARENA_BYTES, root.resolve("run-" + name))
-                .withArena(root.resolve("arenas"), false);
+        return LiteNodeConfig.builder("bench", name, ARENA_BYTES, root.resolve("run-" + name))
+                .arena(root.resolve("arenas"), false)
+                .build();
     }
 
     /** The bare ping-pong, so many times. */

@@ -85,8 +85,9 @@ final class TcpPeer implements AutoCloseable {
     }
 
     static LiteNodeConfig config(String name, Path arenas, Path sockets) {
-        return LiteNodeConfig.of("bench", name, ARENA_BYTES, sockets.resolve(name))
-                .withArena(arenas, false);
+        return LiteNodeConfig.builder("bench", name, ARENA_BYTES, sockets.resolve(name))
+                .arena(arenas, false)
+                .build();
     }
 
     /** How often a plain socket is read in vain before its thread sleeps: as often as LITE polls its own, see {@code Fabric.pollCost}. */

@@ -60,14 +60,15 @@ public final class EmbeddedNode implements AutoCloseable {
         boolean started = false;
         try {
             directory = openDirectory(config);
-            LiteNodeConfig nodeConfig = LiteNodeConfig.of(
+            LiteNodeConfig.Builder nodeConfig = LiteNodeConfig.builder(
                             config.cluster(), config.name(), config.arenaBytes(), runDirectory)
-                    .withArena(config.arenaDirectory(), false);
+                    .arena(config.arenaDirectory(), false)
+                    .deadline(config.deadline());
             List<FabricProvider> fabrics = fabrics(config);
             for (FabricProvider fabric : fabrics) {
-                nodeConfig = nodeConfig.withFabricOptions(fabric.name(), options(fabric.name(), config.secret()));
+                nodeConfig.fabricOptions(fabric.name(), options(fabric.name(), config.secret()));
             }
-            LiteNode node = LiteNode.start(nodeConfig.withDeadline(config.deadline()), directory, fabrics);
+            LiteNode node = LiteNode.start(nodeConfig.build(), directory, fabrics);
             started = true;
             return new EmbeddedNode(directory, node, runDirectory);
         } finally {

@@ -7,7 +7,7 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an embedded node is. Start with {@link #alone}; every {@code with} method returns a changed copy.
+ * The configuration of an embedded node. Made by {@link #builder}.
  *
  * @param cluster the cluster's name: 1 to 63 of {@code a–z A–Z 0–9 . _ -}
  * @param name the node's name, likewise; unique in the cluster
@@ -36,84 +36,99 @@ public record EmbeddedNodeConfig(
     private static final Duration DEADLINE_DEFAULT = Duration.ofSeconds(10);
 
     /** A cluster of one, named after this process, with 64 MiB in {@code /dev/shm/lite}. */
-    public static EmbeddedNodeConfig alone() {
-        return new EmbeddedNodeConfig(
-                "embedded-" + ProcessHandle.current().pid(),
-                "embedded",
-                null,
-                Path.of("/dev/shm/lite"),
-                ARENA_BYTES_DEFAULT,
-                DEADLINE_DEFAULT,
-                FabricSelection.AUTO,
-                null,
-                null,
-                null);
+    public static Builder builder() {
+        return new Builder();
     }
 
-    /** With so much memory. */
-    public EmbeddedNodeConfig withArenaBytes(long bytes) {
-        return new EmbeddedNodeConfig(
-                cluster, name, zookeeper, arenaDirectory, bytes, deadline, fabric, require, secret, credentials);
-    }
+    /** Builds the configuration of an embedded node. One thread. */
+    public static final class Builder {
+        private String cluster = "embedded-" + ProcessHandle.current().pid();
+        private String name = "embedded";
+        private @Nullable String zookeeper;
+        private Path arenaDirectory = Path.of("/dev/shm/lite");
+        private long arenaBytes = ARENA_BYTES_DEFAULT;
+        private Duration deadline = DEADLINE_DEFAULT;
+        private String fabric = FabricSelection.AUTO;
+        private @Nullable String require;
+        private @Nullable String secret;
+        private CuratorConfig.@Nullable Credentials credentials;
 
-    /** As a node of this name of that cluster. */
-    public EmbeddedNodeConfig joining(String zookeeperOfCluster, String newCluster, String newName) {
-        return new EmbeddedNodeConfig(
-                newCluster,
-                newName,
-                zookeeperOfCluster,
-                arenaDirectory,
-                arenaBytes,
-                deadline,
-                fabric,
-                require,
-                secret,
-                credentials);
-    }
+        private Builder() {}
 
-    /** Over this fabric, or {@code auto}; with the cluster's secret, or null. */
-    public EmbeddedNodeConfig withFabric(String newFabric, @Nullable String newSecret) {
-        return new EmbeddedNodeConfig(
-                cluster,
-                name,
-                zookeeper,
-                arenaDirectory,
-                arenaBytes,
-                deadline,
-                newFabric,
-                require,
-                newSecret,
-                credentials);
-    }
+        /** The cluster's name. */
+        public Builder cluster(String newCluster) {
+            cluster = newCluster;
+            return this;
+        }
 
-    /** Not without this fabric, nor with a less preferred one in its place; null: with what there is. */
-    public EmbeddedNodeConfig requiring(@Nullable String newRequire) {
-        return new EmbeddedNodeConfig(
-                cluster,
-                name,
-                zookeeper,
-                arenaDirectory,
-                arenaBytes,
-                deadline,
-                fabric,
-                newRequire,
-                secret,
-                credentials);
-    }
+        /** The node's name, unique in the cluster. */
+        public Builder name(String newName) {
+            name = newName;
+            return this;
+        }
 
-    /** As this user of ZooKeeper; null: as nobody. */
-    public EmbeddedNodeConfig withCredentials(CuratorConfig.@Nullable Credentials newCredentials) {
-        return new EmbeddedNodeConfig(
-                cluster,
-                name,
-                zookeeper,
-                arenaDirectory,
-                arenaBytes,
-                deadline,
-                fabric,
-                require,
-                secret,
-                newCredentials);
+        /** {@code host:port[,host:port…]} of the cluster to join; null: a cluster of one. */
+        public Builder zookeeper(@Nullable String newZookeeper) {
+            zookeeper = newZookeeper;
+            return this;
+        }
+
+        /** The directory of all arenas, on a memory file system. */
+        public Builder arenaDirectory(Path newDirectory) {
+            arenaDirectory = newDirectory;
+            return this;
+        }
+
+        /** The memory that the node contributes. */
+        public Builder arenaBytes(long bytes) {
+            arenaBytes = bytes;
+            return this;
+        }
+
+        /** How long an operation may wait when its call says nothing. */
+        public Builder deadline(Duration newDeadline) {
+            deadline = newDeadline;
+            return this;
+        }
+
+        /** The fabric to other nodes, or {@code auto}. */
+        public Builder fabric(String newFabric) {
+            fabric = newFabric;
+            return this;
+        }
+
+        /** The fabric without which the node does not start, nor with a less preferred one in its place; null: none. */
+        public Builder require(@Nullable String newRequire) {
+            require = newRequire;
+            return this;
+        }
+
+        /** The secret of the cluster, for rdma and tcp; null: none. */
+        public Builder secret(@Nullable String newSecret) {
+            secret = newSecret;
+            return this;
+        }
+
+        /** The user of ZooKeeper, the same for every process of the cluster; null: none. */
+        public Builder credentials(CuratorConfig.@Nullable Credentials newCredentials) {
+            credentials = newCredentials;
+            return this;
+        }
+
+        /** The configuration. */
+        public EmbeddedNodeConfig build() {
+            return new EmbeddedNodeConfig(
+                    cluster,
+                    name,
+                    zookeeper,
+                    arenaDirectory,
+                    arenaBytes,
+                    deadline,
+                    fabric,
+                    require,
+                    secret,
+                    credentials);
+        }
     }
 
     /** Without the values of the secret and the password. */

@@ -66,16 +66,20 @@ record LiteEmbeddedProperties(
     }
 
     EmbeddedNodeConfig toConfig() {
-        return new EmbeddedNodeConfig(
-                cluster == null ? EmbeddedNodeConfig.alone().cluster() : cluster,
-                name,
-                zookeeper,
-                arenaDirectory,
-                arenaSize.toBytes(),
-                deadline,
-                fabric,
-                require,
-                secret,
-                CuratorConfig.Credentials.of("lite.embedded.auth", auth.user(), auth.password(), auth.passwordFile()));
+        EmbeddedNodeConfig.Builder builder = EmbeddedNodeConfig.builder()
+                .name(name)
+                .zookeeper(zookeeper)
+                .arenaDirectory(arenaDirectory)
+                .arenaBytes(arenaSize.toBytes())
+                .deadline(deadline)
+                .fabric(fabric)
+                .require(require)
+                .secret(secret)
+                .credentials(CuratorConfig.Credentials.of(
+                        "lite.embedded.auth", auth.user(), auth.password(), auth.passwordFile()));
+        if (cluster != null) {
+            builder.cluster(cluster);
+        }
+        return builder.build();
     }
 }

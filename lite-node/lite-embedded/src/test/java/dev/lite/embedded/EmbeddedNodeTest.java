@@ -27,7 +27,8 @@ class EmbeddedNodeTest {
 
     @Test
     void aNodeAloneServesItsOwnJvmAndLeavesNothing() {
-        EmbeddedNodeConfig config = EmbeddedNodeConfig.alone().withArenaBytes(16 << 20);
+        EmbeddedNodeConfig config =
+                EmbeddedNodeConfig.builder().arenaBytes(16 << 20).build();
         Path arena = config.arenaDirectory().resolve(config.cluster());
         try (EmbeddedNode node = EmbeddedNode.start(config);
                 Lite lite = node.attach("tool");
@@ -42,14 +43,15 @@ class EmbeddedNodeTest {
 
     @Test
     void aNodeThatCannotStartLeavesNothing() {
-        EmbeddedNodeConfig config = EmbeddedNodeConfig.alone().withArenaBytes(1L << 60);
+        EmbeddedNodeConfig config =
+                EmbeddedNodeConfig.builder().arenaBytes(1L << 60).build();
         assertThatThrownBy(() -> EmbeddedNode.start(config)).isInstanceOf(ArenaException.class);
         assertThat(config.arenaDirectory().resolve(config.cluster())).doesNotExist();
     }
 
     @Test
     void aRequiredFabricThatCannotBeUsedIsRefusedWithTheReasonAndNothingIsLeft() {
-        EmbeddedNodeConfig config = EmbeddedNodeConfig.alone().requiring("rdma");
+        EmbeddedNodeConfig config = EmbeddedNodeConfig.builder().require("rdma").build();
         assertThatThrownBy(() -> EmbeddedNode.start(config))
                 .isInstanceOf(FabricException.class)
                 .hasMessage("the fabric rdma is required, and it cannot be used: its driver is not on the class path");
@@ -59,7 +61,8 @@ class EmbeddedNodeTest {
                         .getFailure()
                         .rootCause()
                         .hasMessageContaining("the fabric rdma is required"));
-        try (EmbeddedNode node = EmbeddedNode.start(config.requiring("shm").withArenaBytes(16 << 20))) {
+        try (EmbeddedNode node = EmbeddedNode.start(
+                EmbeddedNodeConfig.builder().require("shm").arenaBytes(16 << 20).build())) {
             assertThat(node.name()).isEqualTo("embedded");
         }
     }

@@ -290,24 +290,21 @@ record NodeProperties(
     /** With these fabrics instead of the listed ones. */
     LiteNodeConfig toConfig(String cluster, List<String> chosen) {
         checkTimes();
-        Map<String, Map<String, String>> options = new HashMap<>();
+        LiteNodeConfig.Builder builder = LiteNodeConfig.builder(
+                        cluster, nodeName(), arena.size().toBytes(), runDirectory.toAbsolutePath())
+                .arena(arena.directory().toAbsolutePath(), arena.retain())
+                .limits(limits.toConfig(arena.extents()))
+                .deadline(deadline);
         if (chosen.contains("tcp")) {
-            options.put("tcp", tcp.toOptions());
+            builder.fabricOptions("tcp", tcp.toOptions());
         }
         if (chosen.contains("rdma")) {
-            options.put("rdma", rdma.toOptions(rdmaSecret()));
+            builder.fabricOptions("rdma", rdma.toOptions(rdmaSecret()));
         }
-        return new LiteNodeConfig(
-                cluster,
-                nodeName(),
-                arena.directory().toAbsolutePath(),
-                arena.size().toBytes(),
-                arena.retain(),
-                runDirectory.toAbsolutePath(),
-                limits.toConfig(arena.extents()),
-                deadline,
-                spins.poll() == null ? LiteNodeConfig.pollSpinsDefault() : spins.poll(),
-                options);
+        if (spins.poll() != null) {
+            builder.pollSpins(spins.poll());
+        }
+        return builder.build();
     }
 
     SessionServerConfig toSessionConfig() {

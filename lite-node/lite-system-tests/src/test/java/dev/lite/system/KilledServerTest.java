@@ -52,9 +52,11 @@ class KilledServerTest {
                 .build()) {
             cluster.startManager();
             cluster.startNodes();
-            EmbeddedNodeConfig config = EmbeddedNodeConfig.alone()
-                    .withArenaBytes(16 << 20)
-                    .joining(cluster.zookeeper(), cluster.name(), "embedded");
+            EmbeddedNodeConfig config = EmbeddedNodeConfig.builder()
+                    .arenaBytes(16 << 20)
+                    .zookeeper(cluster.zookeeper())
+                    .cluster(cluster.name())
+                    .build();
             try (EmbeddedNode node = EmbeddedNode.start(config);
                     Lite embedded = node.attach("embedded");
                     Lite attached = Clusters.attach(cluster, 1)) {

@@ -33,9 +33,11 @@ class RollingRestartTest {
                 .build()) {
             cluster.startManager();
             cluster.startNodes();
-            EmbeddedNodeConfig config = EmbeddedNodeConfig.alone()
-                    .withArenaBytes(64 << 20)
-                    .joining(cluster.zookeeper(), cluster.name(), "embedded");
+            EmbeddedNodeConfig config = EmbeddedNodeConfig.builder()
+                    .arenaBytes(64 << 20)
+                    .zookeeper(cluster.zookeeper())
+                    .cluster(cluster.name())
+                    .build();
             try (EmbeddedNode node = EmbeddedNode.start(config);
                     Lite lite = node.attach("load")) {
                 for (int number = 1; number <= NODES; number++) {

@@ -54,7 +54,7 @@ public interface TierSession extends AutoCloseable {
      * See {@link dev.lite.api.LtMemory#memcpy} and {@link dev.lite.api.LtMemory#memmove}.
      *
      * @param source a handle of this session, like {@code target}
-     * @param overlapAllowed whether it is memmove
+     * @param overlapAllowed whether the ranges may overlap (memmove); otherwise that is refused (memcpy)
      */
     void copy(
             TierHandle source,

@@ -68,11 +68,11 @@ final class NodeProgram {
         CuratorDirectory directory = CuratorDirectory.open(
                 new CuratorConfig("%s:%d".formatted(zooKeeper, ZOOKEEPER_PORT), CLUSTER, SESSION, SESSION));
         String host = fabric.equals("tcp") ? "bind" : "host";
-        LiteNodeConfig config = LiteNodeConfig.of(CLUSTER, role, ARENA_BYTES, files.resolve("run-" + role))
-                .withArena(files.resolve("arenas"), true)
-                .withDeadline(DEADLINE)
-                .withFabricOptions(
-                        fabric, Map.of(host, arguments[2], "secret", arguments[4], "peer-timeout-ms", "3000"));
+        LiteNodeConfig config = LiteNodeConfig.builder(CLUSTER, role, ARENA_BYTES, files.resolve("run-" + role))
+                .arena(files.resolve("arenas"), true)
+                .deadline(DEADLINE)
+                .fabricOptions(
+                        fabric, Map.of(host, arguments[2], "secret", arguments[4], "peer-timeout-ms", "3000")).build();
         LiteNode node = LiteNode.start(config, directory, List.of(provider(fabric)));
         System.out.println("started " + node.self());
         Lite lite = node.attach("two-machines");

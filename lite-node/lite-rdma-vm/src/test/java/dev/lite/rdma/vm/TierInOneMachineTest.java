@@ -20,8 +20,8 @@ class TierInOneMachineTest {
         return GuestSuite.run(
                 machine,
                 "tier",
-                Stream.of("RdmaLiteNodeTest", "RdmaRpcTest", "RdmaSyncTest")
-                        .map("dev.lite.tier.node."::concat)
+                Stream.of("node.RdmaLiteNodeTest", "rpc.RdmaRpcTest", "sync.RdmaSyncTest")
+                        .map("dev.lite.tier."::concat)
                         .toList(),
                 JVM,
                 GuestSuite.LONGEST);

@@ -7,10 +7,13 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.ImmediateKind;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
+import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
@@ -26,7 +29,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
@@ -59,11 +61,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     /** Of a message, its kind included. */
     private static final int BYTES_MAX = SLOT_BYTES - HEADER_BYTES;
 
-    private static final int KIND_SHIFT = 28;
-    private static final int KIND_REQUEST = 1;
-    private static final int KIND_REPLY = 2;
     private static final int SLOT_MASK = SLOTS - 1;
-    private static final long NO_CONTEXT = -1;
     private static final int STATUS_OK = 0;
     private static final long BUSY_PAUSE_NS = 20_000;
     private static final Duration REPLY_TIMEOUT = Duration.ofSeconds(5);
@@ -90,6 +88,8 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         this.executor = executor;
         this.calls = new AtomicReferenceArray<>(arena.peersMax());
         links.addListener(this);
+        links.onImmediate(ImmediateKind.CONTROL_REQUEST, (peer, payload) -> requestArrived(peer, payload & SLOT_MASK));
+        links.onImmediate(ImmediateKind.CONTROL_REPLY, (peer, payload) -> replyArrived(peer, payload & SLOT_MASK));
     }
 
     /**
@@ -153,7 +153,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         Peer peer = links.awaitPeer(node, deadline);
         Calls ofPeer = callsOf(peer);
         Call call = ofPeer.take(kind.slots(), deadline);
-        Post post = send(peer, KIND_REQUEST, call.slot, STATUS_OK, call.sequence, message, deadline);
+        Post post = send(peer, ImmediateKind.CONTROL_REQUEST, call.slot, STATUS_OK, call.sequence, message, deadline);
         if (post != Post.DONE && post != Post.ACCEPTED) {
             ofPeer.giveBack(call);
             throw post == Post.BUSY
@@ -173,8 +173,9 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         return handler;
     }
 
-    private Post send(Peer peer, int kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
-        boolean request = kind == KIND_REQUEST;
+    private Post send(
+            Peer peer, ImmediateKind kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
+        boolean request = kind == ImmediateKind.CONTROL_REQUEST;
         arenaInUse.readLock().lock();
         try {
             if (closed) {
@@ -200,30 +201,16 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         }
     }
 
-    private Post post(Peer peer, long quarter, long local, int length, int kind, int slot, Deadline deadline) {
+    private Post post(
+            Peer peer, long quarter, long local, int length, ImmediateKind kind, int slot, Deadline deadline) {
         long remote =
                 peer.hello().controlOffset() + self * NodeArena.CONTROL_BYTES + quarter + slot * (long) SLOT_BYTES;
         while (true) {
-            Post post = peer.endpoint().writeImm(remote, local, length, kind << KIND_SHIFT | slot, NO_CONTEXT);
+            Post post = peer.endpoint().writeImm(remote, local, length, kind.with(slot), Poster.NOBODY);
             if (post != Post.BUSY || deadline.passed()) {
                 return post;
             }
-            LockSupport.parkNanos(BUSY_PAUSE_NS);
-        }
-    }
-
-    @Override
-    public boolean takes(int kind) {
-        return kind == KIND_REQUEST || kind == KIND_REPLY;
-    }
-
-    @Override
-    public void immediateArrived(Peer peer, int immediate) {
-        int slot = immediate & SLOT_MASK;
-        if (immediate >>> KIND_SHIFT == KIND_REQUEST) {
-            requestArrived(peer, slot);
-        } else {
-            replyArrived(peer, slot);
+            Polling.sleepNs(BUSY_PAUSE_NS);
         }
     }
 
@@ -259,7 +246,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             status = LiteException.Code.RPC_FAILED.number();
             reply = text("control request failed: " + e);
         }
-        send(peer, KIND_REPLY, slot, status, sequence, reply, Deadline.in(REPLY_TIMEOUT));
+        send(peer, ImmediateKind.CONTROL_REPLY, slot, status, sequence, reply, Deadline.in(REPLY_TIMEOUT));
     }
 
     private byte[] carryOut(Peer peer, byte[] bytes) {

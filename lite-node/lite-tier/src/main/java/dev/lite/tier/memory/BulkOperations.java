@@ -74,7 +74,7 @@ public final class BulkOperations {
             if (!remote.isEmpty()) {
                 List<CompletableFuture<@Nullable Void>> works = new ArrayList<>();
                 long id = mapping.id();
-                remote.forEach((node, runs) -> works.add(mapping.owner()
+                remote.forEach((node, runs) -> works.add(mapping.handleOwner()
                         .remoteWork()
                         .memset(node, where.arenaOf(Layout.remotePlace(node, 0)), id, runs, value, deadline)));
                 CompletableFuture<?> all = CompletableFuture.allOf(works.toArray(new CompletableFuture<?>[0]));
@@ -92,7 +92,7 @@ public final class BulkOperations {
     /**
      * {@code LT_memcpy} and {@code LT_memmove}: copies in the order that is safe when the ranges overlap.
      *
-     * @param overlapAllowed whether overlapping ranges are a mistake
+     * @param overlapAllowed whether the ranges may overlap (memmove); otherwise that is refused (memcpy)
      */
     public static void copy(
             Mapping source,
@@ -191,7 +191,7 @@ public final class BulkOperations {
                 Part sourcePart = sources.part(backward ? from - piece : from);
                 Part targetPart = targets.part(backward ? to - piece : to);
                 CompletableFuture<@Nullable Void> work =
-                        source.owner().remoteWork().copy(sourcePart, targetPart, piece, deadline);
+                        source.handleOwner().remoteWork().copy(sourcePart, targetPart, piece, deadline);
                 handedOver = true;
                 await(
                         work.whenComplete((none, error) -> {

@@ -34,7 +34,7 @@ final class MappedLmr {
     private static final long LOOK_NS_MAX = 2_000_000_000;
 
     private final @Nullable String name;
-    private final Mapping.Owner owner;
+    private final MappingOwner owner;
 
     /** Where it lies. Changes only while no operation is under way: see {@link Mapping#resume}. */
     private volatile MappedPlaces placed;
@@ -55,7 +55,7 @@ final class MappedLmr {
 
     private boolean released; // guarded by this
 
-    MappedLmr(LmrRecord lmr, @Nullable String name, int granted, long[] places, Mapping.Owner owner) {
+    MappedLmr(LmrRecord lmr, @Nullable String name, int granted, long[] places, MappingOwner owner) {
         this.name = name;
         this.granted = granted;
         this.owner = owner;
@@ -75,7 +75,7 @@ final class MappedLmr {
         return placed.lmr();
     }
 
-    Mapping.Owner owner() {
+    MappingOwner owner() {
         return owner;
     }
 

@@ -5,22 +5,18 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrFreedException;
-import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.session.async.AsyncOperations;
-import dev.lite.tier.RemoteMemory;
-import dev.lite.tier.RemoteWork;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.memory.MappedLmr.Moving;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.time.Duration;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
@@ -40,55 +36,6 @@ import org.jspecify.annotations.Nullable;
  * data. The rest is in {@link MappedLmr}.
  */
 public final class Mapping implements TierHandle {
-    /** What a handle needs of its node and session beyond its own data. */
-    public interface Owner {
-        /** Who uses the handle. */
-        String principal();
-
-        /** The LMR's memory on nodes that are not mapped. */
-        RemoteMemory remoteMemory();
-
-        /** How long an operation may wait. */
-        Duration deadline();
-
-        /** Work that other nodes do on their memory. */
-        RemoteWork remoteWork();
-
-        /** Operations that their callers do not wait for. */
-        AsyncOperations async();
-
-        /** The name of a node, for {@link #extents}. */
-        String nodeName(int node);
-
-        /** Takes the handle out of the books; it has lost its rights and nobody is in it. Called once for each. */
-        void unmapped(Mapping mapping);
-
-        /** Frees the LMR for everybody, this mapping included. */
-        void free(Mapping mapping);
-
-        /** What the owner may do with the LMR, by its record. */
-        default int allowed(LmrRecord lmr) {
-            return lmr.permissionsOf(principal());
-        }
-
-        /** How often the owner lost locks that it held because its node was fenced; only grows. */
-        default int locksLost() {
-            return 0;
-        }
-
-        /** The LMR lies elsewhere now, and operations go on there. Must not block. */
-        default void moved(long lmrId) {}
-
-        /** See {@link LmrHandle#grant}. */
-        void grant(Mapping mapping, String principal, Set<Permission> permissions);
-
-        /** See {@link LmrHandle#moveTo}. */
-        void moveTo(Mapping mapping, String node);
-
-        /** Looks at the LMR's record and makes its handles follow it; does nothing when it cannot be read. */
-        void refresh(@Nullable String name, long lmrId, Deadline deadline);
-    }
-
     private static final VarHandle TAG;
     private static final MemorySegment ALL = RawMemory.all();
     private static final int READ = Permission.READ.bit();
@@ -126,7 +73,7 @@ public final class Mapping implements TierHandle {
      * @param granted the permission bits it is good for
      * @param places from {@link Layout#places}; the mapping's own from now on
      */
-    public static Mapping open(LmrRecord lmr, @Nullable String name, int granted, long[] places, Owner owner) {
+    public static Mapping open(LmrRecord lmr, @Nullable String name, int granted, long[] places, MappingOwner owner) {
         Mapping mapping = BlankMappings.take();
         MappedLmr rest = new MappedLmr(lmr, name, granted, places, owner);
         mapping.rest = rest;
@@ -401,13 +348,13 @@ public final class Mapping implements TierHandle {
             throw new IllegalArgumentException("%s: the principal's name is blank".formatted(this));
         }
         checkMaster();
-        owner().grant(this, principal, permissions);
+        handleOwner().grant(this, principal, permissions);
     }
 
     @Override
     public void moveTo(String node) {
         checkMaster();
-        owner().moveTo(this, node);
+        handleOwner().moveTo(this, node);
     }
 
     private int number() {
@@ -454,7 +401,7 @@ public final class Mapping implements TierHandle {
     @Override
     public void free() {
         checkMaster();
-        owner().free(this);
+        handleOwner().free(this);
     }
 
     /** Who makes the outcome of an addition known before the addition counts as ended; see {@link #awaitOperations}. */
@@ -523,8 +470,21 @@ public final class Mapping implements TierHandle {
     }
 
     /** Whose it is. */
-    public Owner owner() {
+    public MappingOwner owner() {
         return rest().owner();
+    }
+
+    /**
+     * Whose handle it is.
+     *
+     * @throws LmrPermissionException when the node itself owns it, for a lock or barrier
+     */
+    HandleOwner handleOwner() {
+        if (owner() instanceof HandleOwner handleOwner) {
+            return handleOwner;
+        }
+        throw new LmrPermissionException(
+                "%s belongs to the node: it is good for atomic operations only".formatted(this));
     }
 
     /**

@@ -50,7 +50,7 @@ final class SliceOperations {
             transfer.run();
             return CompletableFuture.completedFuture(null);
         }
-        AsyncOperations async = mapping.owner().async();
+        AsyncOperations async = mapping.handleOwner().async();
         AsyncOperations.Operation opened = async.open(mapping.deadline().remaining());
         if (checked.size() != 1 || !tryBegin(mapping, needed, checked.getFirst(), async, opened)) {
             async.carryOut(opened, transfer);

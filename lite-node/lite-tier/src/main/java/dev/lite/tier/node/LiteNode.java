@@ -14,10 +14,18 @@ import dev.lite.fabric.FabricProvider;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.lmr.LmrServices;
+import dev.lite.tier.lmr.SyncWords;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.onesided.PostedMemory;
+import dev.lite.tier.operator.LmrMakers;
+import dev.lite.tier.operator.OperatorActs;
+import dev.lite.tier.operator.OrderExecutor;
+import dev.lite.tier.operator.Orphans;
+import dev.lite.tier.operator.Relocation;
+import dev.lite.tier.peer.Fencing;
 import dev.lite.tier.peer.Hello;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
@@ -114,7 +122,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.lmrs = new LmrServices(
                     self,
                     config.cluster(),
-                    config.limits(),
+                    config.limits().lmrBytesMax(),
+                    config.limits().bytesPerPrincipal(),
                     config.deadline(),
                     arena,
                     allocator,

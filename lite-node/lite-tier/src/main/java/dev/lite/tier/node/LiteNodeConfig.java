@@ -8,17 +8,17 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * What a node is made from.
+ * The configuration of a node. Made by {@link #builder}.
  *
  * @param cluster the cluster's name: 1 to 63 of {@code a–z A–Z 0–9 . _ -}
  * @param name the node's stable name, likewise
  * @param arenaRoot the directory of all arenas, on a memory file system
  * @param arenaBytes the size of the memory this node contributes
- * @param arenaRetained whether the arena stays when the node stops in good order
- * @param runDirectory where sockets are put; is made when it is not there
+ * @param arenaRetained whether the arena stays after a clean shutdown
+ * @param runDirectory where sockets are put; created when it is missing
  * @param limits what applications may take
  * @param deadline how long an operation may wait when its call says nothing
- * @param pollSpins how often who waits for the fabric looks in vain before it sleeps, at most
+ * @param pollSpins poll spins before a waiting thread sleeps, at most
  * @param fabricOptions by a driver's name, its own settings; a driver that is not named has none
  */
 public record LiteNodeConfig(
@@ -37,20 +37,6 @@ public record LiteNodeConfig(
     public LiteNodeConfig {
         fabricOptions = fabricOptions.entrySet().stream()
                 .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, entry -> Map.copyOf(entry.getValue())));
-    }
-
-    /** Without options of fabrics. */
-    public LiteNodeConfig(
-            String cluster,
-            String name,
-            Path arenaRoot,
-            long arenaBytes,
-            boolean arenaRetained,
-            Path runDirectory,
-            Limits limits,
-            Duration deadline,
-            int pollSpins) {
-        this(cluster, name, arenaRoot, arenaBytes, arenaRetained, runDirectory, limits, deadline, pollSpins, Map.of());
     }
 
     /**
@@ -89,8 +75,8 @@ public record LiteNodeConfig(
     }
 
     /**
-     * How often who waits looks before it sleeps when nothing is configured: 50 to 100 µs, about as long as it takes to wake an
-     * idle processor. Looking in vain makes it shorter by itself, so a node with little to do spends little on it.
+     * The default of {@link #pollSpins}: 50 to 100 µs, about as long as it takes to wake an idle processor. Each miss makes it
+     * shorter, so a node with little to do spends little on it.
      */
     public static int pollSpinsDefault() {
         int processors = Runtime.getRuntime().availableProcessors();
@@ -98,61 +84,86 @@ public record LiteNodeConfig(
     }
 
     /** A node with default limits, a deadline of ten seconds and a retained arena in {@code /dev/shm/lite}. */
-    public static LiteNodeConfig of(String cluster, String name, long arenaBytes, Path runDirectory) {
-        return new LiteNodeConfig(
-                cluster,
-                name,
-                Path.of("/dev/shm/lite"),
-                arenaBytes,
-                true,
-                runDirectory,
-                Limits.DEFAULT,
-                Duration.ofSeconds(10),
-                pollSpinsDefault());
+    public static Builder builder(String cluster, String name, long arenaBytes, Path runDirectory) {
+        return new Builder(cluster, name, arenaBytes, runDirectory);
     }
 
-    /** The same with another root of the arenas, and whether they are retained. */
-    public LiteNodeConfig withArena(Path root, boolean retained) {
-        return new LiteNodeConfig(
-                cluster, name, root, arenaBytes, retained, runDirectory, limits, deadline, pollSpins, fabricOptions);
+    /** A builder that begins with these values. */
+    public Builder toBuilder() {
+        Builder builder = new Builder(cluster, name, arenaBytes, runDirectory)
+                .arena(arenaRoot, arenaRetained)
+                .limits(limits)
+                .deadline(deadline)
+                .pollSpins(pollSpins);
+        builder.fabricOptions.putAll(fabricOptions);
+        return builder;
     }
 
-    /** The same with another deadline. */
-    public LiteNodeConfig withDeadline(Duration newDeadline) {
-        return new LiteNodeConfig(
-                cluster,
-                name,
-                arenaRoot,
-                arenaBytes,
-                arenaRetained,
-                runDirectory,
-                limits,
-                newDeadline,
-                pollSpins,
-                fabricOptions);
-    }
+    /** Builds the configuration of a node. One thread. */
+    public static final class Builder {
+        private final String cluster;
+        private final String name;
+        private final long arenaBytes;
+        private final Path runDirectory;
+        private final Map<String, Map<String, String>> fabricOptions = new HashMap<>();
+        private Path arenaRoot = Path.of("/dev/shm/lite");
+        private boolean arenaRetained = true;
+        private Limits limits = Limits.DEFAULT;
+        private Duration deadline = Duration.ofSeconds(10);
+        private int pollSpins = pollSpinsDefault();
 
-    /** The same with other limits. */
-    public LiteNodeConfig withLimits(Limits newLimits) {
-        return new LiteNodeConfig(
-                cluster,
-                name,
-                arenaRoot,
-                arenaBytes,
-                arenaRetained,
-                runDirectory,
-                newLimits,
-                deadline,
-                pollSpins,
-                fabricOptions);
-    }
+        private Builder(String cluster, String name, long arenaBytes, Path runDirectory) {
+            this.cluster = cluster;
+            this.name = name;
+            this.arenaBytes = arenaBytes;
+            this.runDirectory = runDirectory;
+        }
 
-    /** The same with settings for one driver. */
-    public LiteNodeConfig withFabricOptions(String driver, Map<String, String> options) {
-        Map<String, Map<String, String>> all = new HashMap<>(fabricOptions);
-        all.put(driver, options);
-        return new LiteNodeConfig(
-                cluster, name, arenaRoot, arenaBytes, arenaRetained, runDirectory, limits, deadline, pollSpins, all);
+        /** The root of the arenas, and whether this node's arena stays after a clean shutdown. */
+        public Builder arena(Path root, boolean retained) {
+            arenaRoot = root;
+            arenaRetained = retained;
+            return this;
+        }
+
+        /** What applications may take. */
+        public Builder limits(Limits newLimits) {
+            limits = newLimits;
+            return this;
+        }
+
+        /** How long an operation may wait when its call says nothing. */
+        public Builder deadline(Duration newDeadline) {
+            deadline = newDeadline;
+            return this;
+        }
+
+        /** Poll spins before a waiting thread sleeps, at most. */
+        public Builder pollSpins(int spins) {
+            pollSpins = spins;
+            return this;
+        }
+
+        /** Settings of one driver. */
+        public Builder fabricOptions(String driver, Map<String, String> options) {
+            fabricOptions.put(driver, options);
+            return this;
+        }
+
+        /** The configuration. */
+        public LiteNodeConfig build() {
+            return new LiteNodeConfig(
+                    cluster,
+                    name,
+                    arenaRoot,
+                    arenaBytes,
+                    arenaRetained,
+                    runDirectory,
+                    limits,
+                    deadline,
+                    pollSpins,
+                    fabricOptions);
+        }
     }
 
     /** Without the values of the fabrics' options: one may be a secret. */

@@ -17,7 +17,9 @@ import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierRpc;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.TierSync;
+import dev.lite.tier.lmr.LmrServices;
 import dev.lite.tier.memory.BulkOperations;
+import dev.lite.tier.memory.HandleOwner;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.sync.SessionSync;
 import dev.lite.tier.sync.SyncService;
@@ -34,7 +36,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** One application's or embedded caller's session. */
-final class PrincipalSession implements TierSession, Mapping.Owner {
+final class PrincipalSession implements TierSession, HandleOwner {
     private static final Logger log = LoggerFactory.getLogger(PrincipalSession.class);
 
     private final LiteNode node;

@@ -27,7 +27,7 @@ final class BounceBuffer extends PollWaiter {
         this.context = index;
     }
 
-    /** Of its post; its own alone, modulo {@link PostedMemory#BUFFERS} its index. */
+    /** In the context of its post; its own alone, modulo {@link PostedMemory#BUFFERS} its index. */
     long context() {
         return context;
     }

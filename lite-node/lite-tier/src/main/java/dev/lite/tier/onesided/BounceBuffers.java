@@ -3,9 +3,9 @@ package dev.lite.tier.onesided;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class BounceBuffers {
     private static final int BUFFERS = PostedMemory.BUFFERS;
-    private static final long LOOK_NS = 20_000;
+    private static final long POLL_NS = 20_000;
 
     private final BounceBuffer[] buffers = new BounceBuffer[BUFFERS];
 
@@ -39,9 +39,6 @@ final class BounceBuffers {
     /** That whose post has this context; null when it is not a buffer's, or a former one. */
     @Nullable
     BounceBuffer of(long context) {
-        if (context < 0) {
-            return null;
-        }
         BounceBuffer buffer = buffers[(int) (context & (BUFFERS - 1))];
         return context == buffer.context() ? buffer : null;
     }
@@ -49,11 +46,8 @@ final class BounceBuffers {
     /** Waits until no buffer is posted for somebody who gave up; false when one still is at the deadline. */
     boolean awaitGivenUp(Deadline deadline) {
         for (BounceBuffer buffer : buffers) {
-            while (buffer.isGivenUp()) {
-                if (deadline.passed()) {
-                    return false;
-                }
-                LockSupport.parkNanos(LOOK_NS);
+            if (!Polling.until(() -> !buffer.isGivenUp(), deadline, POLL_NS)) {
+                return false;
             }
         }
         return true;

@@ -8,14 +8,14 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
-import dev.lite.tier.peer.PeerListener;
+import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.UUID;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Bound: {@value #BUFFERS} buffers; whoever finds none waits for one, up to its deadline.
  */
-public final class PostedMemory implements RemoteMemory, PeerListener {
+public final class PostedMemory implements RemoteMemory {
     /** How many bounce buffers there are. */
     public static final int BUFFERS = 32;
     /** Bytes of a bounce buffer. */
@@ -52,7 +52,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
         this.links = links;
         this.buffers = new BounceBuffers(memory);
         this.late = new LateLook(buffers, begun -> late(begun.peer, begun.operation, begun.deadline));
-        links.addListener(this);
+        links.onPostEnd(Poster.ONE_SIDED, this::postEnded);
     }
 
     @Override
@@ -205,7 +205,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
             if (deadline.passed() || Thread.currentThread().isInterrupted()) {
                 throw broken;
             }
-            LockSupport.parkNanos(BUSY_PAUSE_NS);
+            Polling.sleepNs(BUSY_PAUSE_NS);
         }
         Peer peer;
         try {
@@ -374,7 +374,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                 if (deadline.passed()) {
                     throw late(peer, operation, deadline);
                 }
-                LockSupport.parkNanos(BUSY_PAUSE_NS);
+                Polling.sleepNs(BUSY_PAUSE_NS);
             }
         } finally {
             if (has) {
@@ -386,7 +386,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
     private static Post tryPost(
             Peer peer, BounceBuffer buffer, Operation operation, long offset, long length, long first, long second) {
         FabricEndpoint endpoint = peer.endpoint();
-        long context = buffer.context();
+        long context = Poster.ONE_SIDED.context(buffer.context());
         buffer.state.set(BounceBuffer.POSTED);
         Post post = switch (operation) {
             case READ -> endpoint.read(offset, buffer.address, length, context);
@@ -424,8 +424,7 @@ public final class PostedMemory implements RemoteMemory, PeerListener {
                 .formatted(operation, peer.hello().node(), peer.fabric(), links.trouble(peer.id())));
     }
 
-    @Override
-    public void postEnded(long context, @Nullable FabricError error) {
+    private void postEnded(long context, @Nullable FabricError error) {
         BounceBuffer buffer = buffers.of(context);
         if (buffer == null) {
             return; // not a post of ours

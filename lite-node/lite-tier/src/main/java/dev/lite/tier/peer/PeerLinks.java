@@ -40,14 +40,16 @@ import org.slf4j.LoggerFactory;
  */
 public final class PeerLinks implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(PeerLinks.class);
-    private static final int KIND_SHIFT = 28;
     private static final long RETRY_NS = 500_000_000;
 
     private final Hello self;
     private final String host;
     private final List<PeerListener> listeners = new CopyOnWriteArrayList<>();
-    /** Whose immediates of each kind are; written before the start. */
-    private final @Nullable PeerListener[] listenerOf = new @Nullable PeerListener[1 << (Integer.SIZE - KIND_SHIFT)];
+    /** By the numbers of {@link ImmediateKind} and {@link Poster}; written before the start. */
+    private final @Nullable ImmediateHandler[] immediateHandlers =
+            new @Nullable ImmediateHandler[ImmediateKind.COUNT_MAX];
+
+    private final @Nullable PostHandler[] postHandlers = new @Nullable PostHandler[Poster.COUNT_MAX];
 
     private final AtomicReferenceArray<@Nullable Peer> peers;
     private final Map<String, Fabric> fabrics = new LinkedHashMap<>();
@@ -118,11 +120,30 @@ public final class PeerLinks implements AutoCloseable {
     /** Adds a listener; before {@link #start}. */
     public void addListener(PeerListener listener) {
         listeners.add(listener);
-        for (int kind = 0; kind < listenerOf.length; kind++) {
-            if (listener.takes(kind)) {
-                listenerOf[kind] = listener;
-            }
+    }
+
+    /**
+     * Registers what takes the immediates of a kind; before {@link #start}.
+     *
+     * @throws IllegalStateException when the kind has a handler already
+     */
+    public void onImmediate(ImmediateKind kind, ImmediateHandler handler) {
+        if (immediateHandlers[kind.number()] != null) {
+            throw new IllegalStateException("immediates of the kind %s have a handler already".formatted(kind));
         }
+        immediateHandlers[kind.number()] = handler;
+    }
+
+    /**
+     * Registers what takes the ends of a poster's posts; before {@link #start}.
+     *
+     * @throws IllegalStateException when the poster has a handler already
+     */
+    public void onPostEnd(Poster poster, PostHandler handler) {
+        if (postHandlers[poster.number()] != null) {
+            throw new IllegalStateException("posts of %s have a handler already".formatted(poster));
+        }
+        postHandlers[poster.number()] = handler;
     }
 
     /** Driver name → the address that peers connect to. */
@@ -373,7 +394,8 @@ public final class PeerLinks implements AutoCloseable {
         }
         for (Map.Entry<String, Fabric> candidate : fabrics.entrySet()) {
             String address = node.fabrics().get(candidate.getKey());
-            boolean reachable = !candidate.getKey().equals("shm") || node.host().equals(host);
+            boolean reachable = !candidate.getValue().capabilities().sameHostOnly()
+                    || node.host().equals(host);
             if (address != null && reachable) {
                 connect(node, candidate.getValue(), address);
                 return;
@@ -530,20 +552,27 @@ public final class PeerLinks implements AutoCloseable {
 
         @Override
         public void immediate(FabricEndpoint endpoint, int immediate) {
-            PeerListener listener = listenerOf[immediate >>> KIND_SHIFT];
-            if (listener != null && endpoint.attachment() instanceof Peer peer) {
-                listener.immediateArrived(peer, immediate);
+            ImmediateHandler handler = immediateHandlers[ImmediateKind.numberOf(immediate)];
+            if (handler != null && endpoint.attachment() instanceof Peer peer) {
+                handler.arrived(peer, immediate & ImmediateKind.PAYLOAD_MAX);
             }
         }
 
         @Override
         public void completed(FabricEndpoint endpoint, long context) {
-            listeners.forEach(listener -> listener.postEnded(context, null));
+            ended(context, null);
         }
 
         @Override
         public void failed(FabricEndpoint endpoint, long context, FabricError error) {
-            listeners.forEach(listener -> listener.postEnded(context, error));
+            ended(context, error);
+        }
+
+        private void ended(long context, @Nullable FabricError error) {
+            PostHandler handler = postHandlers[Poster.numberOf(context)];
+            if (handler != null) {
+                handler.ended(Poster.payloadOf(context), error);
+            }
         }
     }
 }

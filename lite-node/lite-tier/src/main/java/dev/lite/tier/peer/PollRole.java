@@ -1,6 +1,7 @@
 package dev.lite.tier.peer;
 
 import dev.lite.fabric.Fabric;
+import dev.lite.os.waiting.Polling;
 import dev.lite.session.protocol.SpinBudget;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
@@ -330,12 +331,12 @@ public final class PollRole implements AutoCloseable {
                 fabric.standBy(STAND_BY_NS);
             } catch (RuntimeException e) {
                 log.error("standing by for the {} fabric failed; going on", fabric.name(), e);
-                LockSupport.parkNanos(SLEEP_NS_MAX); // a defect must not burn a core
+                Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core
             }
         }
         while (state.get() > INHERITED || !state.compareAndSet(state.get(), CLOSED)) {
             fabric.wakeup();
-            LockSupport.parkNanos(CLOSE_PAUSE_NS);
+            Polling.sleepNs(CLOSE_PAUSE_NS);
         }
         fabric.close();
     }

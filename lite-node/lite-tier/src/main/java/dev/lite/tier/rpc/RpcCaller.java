@@ -8,14 +8,15 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
+import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -177,7 +178,7 @@ final class RpcCaller {
         PollRole role = peer.pollRole();
         boolean held = role.take();
         int length = remote ? RpcWire.REMOTE_BYTES : RpcWire.CALL_HEADER_BYTES + slot.requestLength;
-        Post post = post(binding, slot, place, length, RpcWire.CONTEXT_NONE);
+        Post post = post(binding, slot, place, length, Poster.NOBODY);
         deadlineNs = started(deadlineNs, timeoutNs);
         if (post == Post.BUSY) {
             if (held) {
@@ -226,7 +227,7 @@ final class RpcCaller {
                 if (Thread.interrupted()) {
                     throw new InterruptedException();
                 }
-                LockSupport.parkNanos(PAUSE_NS);
+                Polling.sleepNs(PAUSE_NS);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -273,11 +274,11 @@ final class RpcCaller {
 
     private static Post postPatiently(RpcBinding binding, RpcSlot slot, int place, int length, long deadlineNs) {
         while (true) {
-            Post post = post(binding, slot, place, length, RpcWire.CONTEXT_NONE);
+            Post post = post(binding, slot, place, length, Poster.NOBODY);
             if (post != Post.BUSY || deadlineNs - System.nanoTime() <= 0) {
                 return post;
             }
-            LockSupport.parkNanos(PAUSE_NS);
+            Polling.sleepNs(PAUSE_NS);
         }
     }
 
@@ -288,8 +289,8 @@ final class RpcCaller {
         slot.state(RpcSlot.SENDING);
         engine.execute(() -> {
             Post post;
-            while ((post = post(binding, slot, place, length, RpcWire.CONTEXT_SLOT + slot.index)) == Post.BUSY) {
-                LockSupport.parkNanos(PAUSE_NS); // until it is taken or the connection ends
+            while ((post = post(binding, slot, place, length, Poster.CALL_SLOT.context(slot.index))) == Post.BUSY) {
+                Polling.sleepNs(PAUSE_NS); // until it is taken or the connection ends
             }
             if (post != Post.ACCEPTED) {
                 slots.giveBack(slot);

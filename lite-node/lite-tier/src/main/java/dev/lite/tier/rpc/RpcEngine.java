@@ -5,26 +5,27 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
-import dev.lite.fabric.FabricError;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.ImmediateKind;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
 import dev.lite.tier.peer.PollRole;
+import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
@@ -85,6 +86,10 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         bindings = new RpcBindings(arena, allocator, channel);
         caller = new RpcCaller(this, slots, bindings);
         links.addListener(this);
+        links.onImmediate(ImmediateKind.CALL, this::callArrived);
+        links.onImmediate(ImmediateKind.CALL_REPLY, this::replyArrived);
+        links.onPostEnd(Poster.CALL_SLOT, (index, error) -> slotSent((int) index));
+        links.onPostEnd(Poster.RING_HEAD, (which, error) -> headSent(which));
         channel.serve(ControlKind.BIND_FUNCTION, (node, request, reply) -> {
             long headOffset = request.getLong();
             int generation = request.getInt();
@@ -142,20 +147,6 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             }
             function.addServer(principal);
             return new FunctionServer(this, function, handled, whenClosed);
-        }
-    }
-
-    /**
-     * Serves a function by a part of the tier itself: each call is handed over on the thread that polls, without a hop to
-     * another one. The part must neither block nor throw; it may answer later, from any thread. Until the node ends.
-     */
-    public void serveInline(String name, Consumer<ReceivedCall> consumer) {
-        synchronized (functions) {
-            RpcFunction function = new RpcFunction(name, this);
-            if (functions.putIfAbsent(name, function) != null) {
-                throw new IllegalStateException("the function \"%s\" is served already".formatted(name));
-            }
-            function.serveInline(consumer);
         }
     }
 
@@ -241,31 +232,21 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         function.arrived(slot.entry);
     }
 
-    @Override
-    public boolean takes(int kind) {
-        return kind == RpcWire.KIND_CALL || kind == RpcWire.KIND_REPLY;
-    }
-
-    @Override
-    public void immediateArrived(Peer peer, int immediate) {
-        if (immediate >>> RpcWire.KIND_SHIFT == RpcWire.KIND_CALL) {
-            callArrived(peer, immediate);
-        } else {
-            RpcSlot slot = slots.get(immediate & RpcWire.SLOT_MASK);
-            if (slot != null && slot.peer == peer) {
-                replyArrived(slot, RawMemory.getLong(slot.replyAddress + RpcWire.REPLY_CALL_ID));
-            }
+    private void replyArrived(Peer peer, int index) {
+        RpcSlot slot = slots.get(index);
+        if (slot != null && slot.peer == peer) {
+            replyArrived(slot, RawMemory.getLong(slot.replyAddress + RpcWire.REPLY_CALL_ID));
         }
     }
 
-    private void callArrived(Peer peer, int immediate) {
-        RpcRing ring = rings.get(peer, (immediate >>> RpcWire.RING_SHIFT) & (RpcWire.RINGS_MAX - 1));
-        int place = (immediate & RpcWire.PLACE_MASK) * RpcWire.UNIT_BYTES;
+    private void callArrived(Peer peer, int payload) {
+        RpcRing ring = rings.get(peer, (payload >>> RpcWire.RING_SHIFT) & (RpcWire.RINGS_MAX - 1));
+        int place = (payload & RpcWire.PLACE_MASK) * RpcWire.UNIT_BYTES;
         if (ring == null || place >= RpcWire.RING_BYTES) {
             log.warn(
                     "node {} called into a ring that it does not have: 0x{}",
                     peer.hello().node(),
-                    Integer.toHexString(immediate));
+                    Integer.toHexString(payload));
             return;
         }
         RpcEntry entry = ring.entryAt(place);
@@ -293,20 +274,20 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         }
     }
 
-    @Override
-    public void postEnded(long context, @Nullable FabricError error) {
-        if (context < RpcWire.CONTEXT_HEAD) {
-            RpcSlot slot = slots.get((int) (context - RpcWire.CONTEXT_SLOT));
-            if (slot != null && slot.change(RpcSlot.SENDING, RpcSlot.OWNED)) {
-                slots.giveBack(slot);
-            }
-        } else if (context < RpcWire.CONTEXT_NONE) {
-            long which = context - RpcWire.CONTEXT_HEAD;
-            Peer peer = links.peer((int) (which >>> Integer.SIZE));
-            RpcRing ring = peer == null ? null : rings.get(peer, (int) which);
-            if (ring != null) {
-                ring.headWritten();
-            }
+    /** A post from a slot ended that nobody waits for. */
+    private void slotSent(int index) {
+        RpcSlot slot = slots.get(index);
+        if (slot != null && slot.change(RpcSlot.SENDING, RpcSlot.OWNED)) {
+            slots.giveBack(slot);
+        }
+    }
+
+    /** @param which as {@link RpcRing} puts it into the context: the calling node, and the ring's number */
+    private void headSent(long which) {
+        Peer peer = links.peer((int) (which >>> Integer.SIZE));
+        RpcRing ring = peer == null ? null : rings.get(peer, (int) which);
+        if (ring != null) {
+            ring.headWritten();
         }
     }
 
@@ -473,7 +454,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             }
             long deadlineNs = System.nanoTime() + REPLY_PATIENCE_NS;
             while (post == Post.BUSY && deadlineNs - System.nanoTime() > 0) {
-                LockSupport.parkNanos(BUSY_PAUSE_NS);
+                Polling.sleepNs(BUSY_PAUSE_NS);
                 post = postReply(peer, call, out, length);
             }
         }
@@ -493,8 +474,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                             call.replyTo,
                             out.outAddress,
                             RpcWire.REPLY_HEADER_BYTES + length,
-                            (RpcWire.KIND_REPLY << RpcWire.KIND_SHIFT) | (call.slot & RpcWire.SLOT_MASK),
-                            RpcWire.CONTEXT_SLOT + out.index);
+                            ImmediateKind.CALL_REPLY.with(call.slot & RpcWire.SLOT_MASK),
+                            Poster.CALL_SLOT.context(out.index));
         } catch (IndexOutOfBoundsException e) {
             log.error(
                     "node {} wants a reply outside its arena; its connection is cut",

@@ -1,6 +1,5 @@
 package dev.lite.tier.rpc;
 
-import dev.lite.os.RawMemory;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,11 +19,5 @@ final class RpcEntry {
         this.ring = ring;
         this.slot = slot;
         this.place = place;
-    }
-
-    /** Whether its request lies in the caller's arena. The thread that has the poll role, when it arrived. */
-    boolean isRemote() {
-        return ring != null
-                && (RawMemory.getInt(ring.address(place) + RpcWire.PADDING_AND_FLAGS) & RpcWire.FLAG_REMOTE) != 0;
     }
 }

@@ -5,12 +5,11 @@ import dev.lite.api.SessionLostException;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.PollWaiter;
 import java.util.ArrayDeque;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A function at this node: the queue of its calls, and who takes them: threads in {@link #receive}, or a part of the tier on
- * the very thread that polls. Servers come and go; while there is none, calls are refused.
+ * A function at this node: the queue of its calls, and the threads that wait for them in {@link #receive}. Servers come and
+ * go; while there is none, calls are refused.
  *
  * <p>The queue is bounded by the rings and slots that its entries lie in.
  */
@@ -25,7 +24,6 @@ final class RpcFunction {
     private @Nullable String principal; // of its servers; null when there is none
     private int servers;
     int rings; // guarded by the engine's lock of functions
-    private @Nullable Consumer<ReceivedCall> inline;
 
     RpcFunction(String name, RpcEngine engine) {
         this.name = name;
@@ -68,13 +66,6 @@ final class RpcFunction {
         return servers;
     }
 
-    /** Makes a part of the tier its only server: it gets each call on the thread that polls, and must not block. */
-    synchronized void serveInline(Consumer<ReceivedCall> consumer) {
-        principal = "";
-        servers = 1;
-        inline = consumer;
-    }
-
     /** A server closed. With the last one, calls that nobody received fail. */
     void removeServer() {
         RpcEntry refused = null;
@@ -101,35 +92,21 @@ final class RpcFunction {
 
     /** A call arrived. The thread that has the poll role, or a caller of this node. */
     void arrived(RpcEntry entry) {
-        Receiver called = null;
-        Consumer<ReceivedCall> direct;
+        Receiver called;
         synchronized (this) {
-            direct = inline;
-            if (servers > 0 && direct == null) {
-                called = receivers.poll(); // when there is one, the queue is empty
-                if (called == null) {
-                    append(entry);
-                } else {
-                    called.call(entry);
-                }
-            } else if (servers == 0) {
+            if (servers == 0) {
                 engine.execute(() -> engine.refuse(entry, "nobody serves the function \"%s\" at node %s"));
                 return;
             }
+            called = receivers.poll(); // when there is one, the queue is empty
+            if (called == null) {
+                append(entry);
+            } else {
+                called.call(entry);
+            }
         }
-        if (direct != null && entry.isRemote()) {
-            engine.execute(() -> hand(entry, direct)); // its request is still to be fetched, which blocks
-        } else if (direct != null) {
-            hand(entry, direct);
-        } else if (called != null) {
+        if (called != null) {
             called.signal();
-        }
-    }
-
-    private void hand(RpcEntry entry, Consumer<ReceivedCall> consumer) {
-        ReceivedCall call = engine.take(entry, this);
-        if (call != null) {
-            consumer.accept(call);
         }
     }
 

@@ -2,9 +2,10 @@ package dev.lite.tier.rpc;
 
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.Poster;
 import java.util.concurrent.Executor;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -134,7 +135,7 @@ final class RpcRing {
     private Post postHead() {
         long to = head;
         RawMemory.putLongRelease(prefix, generation | (to & RpcWire.POSITION_MASK));
-        long context = RpcWire.CONTEXT_HEAD + ((long) peer.id() << Integer.SIZE) + id;
+        long context = Poster.RING_HEAD.context(((long) peer.id() << Integer.SIZE) | id);
         Post post = peer.endpoint().write(callerHeadOffset, prefix, Long.BYTES, context);
         if (post == Post.DONE || post == Post.ACCEPTED) {
             reported = to;
@@ -146,7 +147,7 @@ final class RpcRing {
     /** Until the head is taken or the connection ends. A virtual thread. */
     private void reportPatiently() {
         while (isBusyReporting()) {
-            LockSupport.parkNanos(PAUSE_NS);
+            Polling.sleepNs(PAUSE_NS);
         }
     }
 

@@ -4,6 +4,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.SessionLostException;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.NodeArena;
@@ -11,7 +12,6 @@ import dev.lite.tier.peer.Peer;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -132,7 +132,7 @@ final class RpcSlots {
                 if (Thread.interrupted()) {
                     throw new InterruptedException();
                 }
-                LockSupport.parkNanos(PAUSE_NS);
+                Polling.sleepNs(PAUSE_NS);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -235,7 +235,7 @@ final class RpcSlots {
                 if (deadlineNs - System.nanoTime() <= 0) {
                     return false;
                 }
-                LockSupport.parkNanos(PAUSE_NS);
+                Polling.sleepNs(PAUSE_NS);
             }
         }
         return true;

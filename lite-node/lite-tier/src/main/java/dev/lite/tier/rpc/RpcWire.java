@@ -1,12 +1,13 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.LtRpc;
+import dev.lite.tier.peer.ImmediateKind;
 
 /**
- * What two nodes agree on. The upper four bits of an immediate are its kind.
+ * What two nodes agree on. The payloads of their immediates:
  *
  * <pre>
- *   call      kind 3 | ring (12 bits) | place in the ring / {@value #UNIT_BYTES} (16 bits)
+ *   call      ring (12 bits) | place in the ring / {@value #UNIT_BYTES} (16 bits)
  *     +0   length     int   of the request, bytes
  *     +4   padding    short units that were left empty before the entry, at the end of the ring
  *     +6   flags      short {@link #FLAG_REMOTE}, {@link #FLAG_CANCELLED}
@@ -15,7 +16,7 @@ import dev.lite.api.LtRpc;
  *     +20  capacity   int   the longest reply that the caller takes, bytes
  *     +24  reply to   long  where the reply goes in the caller's arena
  *     +32  the request, or, with FLAG_REMOTE, a long: where it lies in the caller's arena
- *   reply     kind 4 | slot (28 bits)
+ *   reply     slot (28 bits)
  *     +0   call       long
  *     +8   status     int   0, or the number of a {@link dev.lite.api.LiteException.Code}
  *     +12  length     int   of the reply, or of the error's message, bytes
@@ -23,10 +24,6 @@ import dev.lite.api.LtRpc;
  * </pre>
  */
 final class RpcWire {
-    static final int KIND_SHIFT = 28;
-    static final int KIND_CALL = 3;
-    static final int KIND_REPLY = 4;
-
     /** Entries of a ring begin at multiples of it: a cache line. */
     static final int UNIT_BYTES = 64;
 
@@ -41,7 +38,8 @@ final class RpcWire {
 
     static final int RING_SHIFT = 16;
     static final int PLACE_MASK = (1 << RING_SHIFT) - 1;
-    static final int SLOT_MASK = (1 << KIND_SHIFT) - 1;
+    /** Of a slot's number in an immediate. */
+    static final int SLOT_MASK = ImmediateKind.PAYLOAD_MAX;
 
     static final int LENGTH = 0;
     static final int PADDING_AND_FLAGS = 4;
@@ -67,12 +65,6 @@ final class RpcWire {
 
     static final long POSITION_MASK = (1L << GENERATION_SHIFT) - 1;
 
-    /** Contexts of this package's posts: negative, so that they are no other part's. */
-    static final long CONTEXT_SLOT = Long.MIN_VALUE;
-
-    static final long CONTEXT_HEAD = Long.MIN_VALUE + (1L << 40);
-    static final long CONTEXT_NONE = -1;
-
     private RpcWire() {}
 
     /** Bytes that an entry takes in the ring. */
@@ -82,7 +74,7 @@ final class RpcWire {
     }
 
     static int callImmediate(int ring, int place) {
-        return KIND_CALL << KIND_SHIFT | ring << RING_SHIFT | place / UNIT_BYTES;
+        return ImmediateKind.CALL.with(ring << RING_SHIFT | place / UNIT_BYTES);
     }
 
     static boolean isMessageLength(long length) {

@@ -15,7 +15,9 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Hello;
+import dev.lite.tier.peer.ImmediateKind;
 import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.peer.Poster;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Waits;
 import java.io.IOException;
@@ -124,6 +126,17 @@ class ControlChannelTest {
     }
 
     @Test
+    void anImmediateKindAndAPosterAreRegisteredOnce() {
+        assertThatIllegalStateException()
+                .isThrownBy(() -> server.links.onImmediate(ImmediateKind.CONTROL_REPLY, (peer, payload) -> {}))
+                .withMessageContaining("CONTROL_REPLY");
+        server.links.onPostEnd(Poster.ONE_SIDED, (payload, error) -> {});
+        assertThatIllegalStateException()
+                .isThrownBy(() -> server.links.onPostEnd(Poster.ONE_SIDED, (payload, error) -> {}))
+                .withMessageContaining("ONE_SIDED");
+    }
+
+    @Test
     void aKindThatNobodyServesIsRefused() {
         connect();
         assertThatExceptionOfType(RpcFailedException.class)
@@ -189,7 +202,12 @@ class ControlChannelTest {
         var peer = caller.links.awaitPeer(0, Deadline.in(Waits.seconds(10)));
         long reply = caller.arena.address() + caller.arena.controlOffset() + 4 * 2048 + slot;
         peer.endpoint()
-                .writeImm(server.arena.controlOffset() + NodeArena.CONTROL_BYTES + slot, own, 16, 1 << 28 | 2, -1);
+                .writeImm(
+                        server.arena.controlOffset() + NodeArena.CONTROL_BYTES + slot,
+                        own,
+                        16,
+                        ImmediateKind.CONTROL_REQUEST.with(2),
+                        Poster.NOBODY);
         Waits.until("the request was refused", () -> RawMemory.getLong(reply + 8) == 99);
         assertThat(RawMemory.getInt(reply + 4)).isNotZero();
         int length = RawMemory.getInt(reply);

@@ -55,7 +55,7 @@ class MappingTest {
         arena.close();
     }
 
-    private static final class FakeOwner implements Mapping.Owner {
+    private static final class FakeOwner implements HandleOwner {
         final AtomicInteger unmapped = new AtomicInteger();
         final AtomicInteger locksLost = new AtomicInteger();
 

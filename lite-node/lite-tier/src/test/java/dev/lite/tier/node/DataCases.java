@@ -16,6 +16,7 @@ import dev.lite.api.Placement;
 import dev.lite.tier.onesided.PostedMemory;
 import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.Seeds;
+import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;

@@ -34,6 +34,7 @@ import dev.lite.tier.session.SessionServerConfig;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.NamedFabric;
 import dev.lite.tier.testing.Seeds;
+import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

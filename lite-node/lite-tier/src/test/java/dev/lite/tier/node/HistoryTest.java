@@ -16,6 +16,7 @@ import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
+import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -26,6 +26,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.api.SessionLostException;
 import dev.lite.tier.testing.Effort;
+import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.Waits;
 import java.util.Arrays;
 import java.util.List;

@@ -16,6 +16,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.Waits;
 import org.junit.jupiter.api.Test;
 
@@ -25,7 +26,9 @@ interface LimitCases extends NodeCases {
     @Test
     default void handlesOfASessionAndBytesOfAnLmrAreLimited() {
         TestCluster cluster = cluster(0);
-        LiteNode node = cluster.start(cluster.config("n0").withLimits(new LiteNodeConfig.Limits(1_000_000, 3, 0, 8)));
+        LiteNode node = cluster.start(cluster.config("n0").toBuilder()
+                .limits(new LiteNodeConfig.Limits(1_000_000, 3, 0, 8))
+                .build());
         LtMemory memory = node.attach("app").memory();
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> memory.malloc(LmrSpec.of(1_000_001)))
@@ -51,7 +54,9 @@ interface LimitCases extends NodeCases {
     @Test
     default void handlesThatAMasterElsewhereFreedDoNotCountAgainstTheLimit() {
         TestCluster cluster = cluster(1);
-        LiteNode mapper = cluster.start(cluster.config("n1").withLimits(new LiteNodeConfig.Limits(1_000_000, 3, 0, 8)));
+        LiteNode mapper = cluster.start(cluster.config("n1").toBuilder()
+                .limits(new LiteNodeConfig.Limits(1_000_000, 3, 0, 8))
+                .build());
         cluster.awaitConnections();
         LtMemory memory = mapper.attach("app").memory();
         for (int count = 0; count < 10; count++) {
@@ -163,7 +168,9 @@ interface LimitCases extends NodeCases {
     }
 
     private static LiteNodeConfig limited(TestCluster cluster, String node) {
-        return cluster.config(node).withLimits(LiteNodeConfig.Limits.DEFAULT.withBytesPerPrincipal(1 << 20));
+        return cluster.config(node).toBuilder()
+                .limits(LiteNodeConfig.Limits.DEFAULT.withBytesPerPrincipal(1 << 20))
+                .build();
     }
 
     /** Whether alice may have so many bytes more at a node; they are free again afterwards. */

@@ -5,6 +5,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.Waits;
 import java.nio.file.Path;
 import java.util.Arrays;

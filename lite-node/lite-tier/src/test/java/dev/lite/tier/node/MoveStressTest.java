@@ -13,6 +13,7 @@ import dev.lite.tier.node.EveryOperationTest.OverFabric;
 import dev.lite.tier.session.SessionServer;
 import dev.lite.tier.session.SessionServerConfig;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;

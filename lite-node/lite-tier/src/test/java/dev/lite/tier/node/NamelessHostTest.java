@@ -22,8 +22,9 @@ class NamelessHostTest {
 
         public static void main(String[] arguments) {
             Path root = Path.of(arguments[0]);
-            LiteNodeConfig config =
-                    LiteNodeConfig.of("c", "n", 8 << 20, root.resolve("run")).withArena(root.resolve("arenas"), false);
+            LiteNodeConfig config = LiteNodeConfig.builder("c", "n", 8 << 20, root.resolve("run"))
+                    .arena(root.resolve("arenas"), false)
+                    .build();
             try (InMemoryDirectory directory = new InMemoryDirectory.Store().open();
                     LiteNode node = LiteNode.start(config, directory, List.of(new ShmFabricProvider()))) {
                 System.out.println("started " + node.nodeName() + ", and the host's name is " + name());

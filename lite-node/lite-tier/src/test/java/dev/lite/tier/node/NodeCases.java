@@ -1,5 +1,6 @@
 package dev.lite.tier.node;
 
+import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 
 /** What the cases of {@link LiteNodeContract} ask for, which alone implements it. */

@@ -21,6 +21,7 @@ import dev.lite.api.Placement;
 import dev.lite.api.SessionLostException;
 import dev.lite.tier.memory.ArenaException;
 import dev.lite.tier.testing.Effort;
+import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -190,7 +191,9 @@ interface RestartCases extends NodeCases {
     @Test
     default void aClosedNodeRefusesEveryCallAndLeavesNothingWhenItIsNotRetained() {
         TestCluster cluster = cluster(0);
-        LiteNode node = cluster.start(cluster.config("n0").withArena(root().resolve("gone"), false));
+        LiteNode node = cluster.start(cluster.config("n0").toBuilder()
+                .arena(root().resolve("gone"), false)
+                .build());
         Lite lite = node.attach("app");
         LmrHandle handle = lite.memory().malloc(LmrSpec.of(8));
         cluster.stop("n0");
@@ -208,8 +211,9 @@ interface RestartCases extends NodeCases {
         assertThatThrownBy(() -> cluster.start("n1"))
                 .isInstanceOf(ArenaException.class)
                 .hasMessageContaining("runs already on this host");
-        LiteNodeConfig elsewhere =
-                cluster.in("n1", root().resolve("run-elsewhere")).withArena(root().resolve("elsewhere"), false);
+        LiteNodeConfig elsewhere = cluster.in("n1", root().resolve("run-elsewhere")).toBuilder()
+                .arena(root().resolve("elsewhere"), false)
+                .build();
         assertThatThrownBy(() -> cluster.start(elsewhere))
                 .isInstanceOf(NodeUnreachableException.class)
                 .hasMessageContaining("n1");

@@ -15,6 +15,7 @@ import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.tier.onesided.PostedMemory;
+import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;

@@ -72,8 +72,9 @@ class AttachedRpcTest {
         InMemoryDirectory view = store.open();
         opened.push(view);
         LiteNode node = LiteNode.start(
-                LiteNodeConfig.of("c", name, 64L << 20, directory.resolve(name))
-                        .withArena(directory.resolve("arenas"), false),
+                LiteNodeConfig.builder("c", name, 64L << 20, directory.resolve(name))
+                        .arena(directory.resolve("arenas"), false)
+                        .build(),
                 view,
                 List.of(new ShmFabricProvider()));
         opened.push(node);

@@ -64,8 +64,9 @@ class RealTierSessionTest {
         InMemoryDirectory view = store.open();
         opened.push(view);
         LiteNode node = LiteNode.start(
-                LiteNodeConfig.of("session-test", name, 64L << 20, directory.resolve(name))
-                        .withArena(arenas, false),
+                LiteNodeConfig.builder("session-test", name, 64L << 20, directory.resolve(name))
+                        .arena(arenas, false)
+                        .build(),
                 view,
                 List.of(new ShmFabricProvider()));
         opened.push(node);

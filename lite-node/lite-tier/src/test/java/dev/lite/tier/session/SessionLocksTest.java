@@ -68,8 +68,9 @@ class SessionLocksTest {
         InMemoryDirectory view = store.open();
         opened.push(view);
         LiteNode node = LiteNode.start(
-                LiteNodeConfig.of("locks-test", name, 64L << 20, directory.resolve(name))
-                        .withArena(arenas, false),
+                LiteNodeConfig.builder("locks-test", name, 64L << 20, directory.resolve(name))
+                        .arena(arenas, false)
+                        .build(),
                 view,
                 List.of(new ShmFabricProvider()));
         opened.push(node);

@@ -49,9 +49,10 @@ class RolesTest {
         random.nextBytes(bytes);
         Files.write(file, bytes);
         for (int number = 1; number <= DemoRole.PARTIES; number++) {
-            LiteNodeConfig config = LiteNodeConfig.of(
+            LiteNodeConfig config = LiteNodeConfig.builder(
                             "roles", "node-" + number, 32 << 20, directory.resolve("run-" + number))
-                    .withArena(directory.resolve("arenas"), false);
+                    .arena(directory.resolve("arenas"), false)
+                    .build();
             LiteNode node = LiteNode.start(config, store.open(), List.of(new ShmFabricProvider()));
             nodes.add(node);
             sessions.add(node.attach("demo"));

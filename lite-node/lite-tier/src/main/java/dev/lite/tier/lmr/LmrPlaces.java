@@ -1,0 +1,67 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.memory.Layout;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.PeerLinks;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/** Where the chunks of LMRs are, seen from this node. Any thread; waits for connections up to the deadline. */
+public final class LmrPlaces {
+    private final int self;
+    private final NodeArena arena;
+    private final PeerLinks links;
+    private final ClusterDirectory directory;
+
+    LmrPlaces(int self, NodeArena arena, PeerLinks links, ClusterDirectory directory) {
+        this.self = self;
+        this.arena = arena;
+        this.links = links;
+        this.directory = directory;
+    }
+
+    /** See {@link Layout#places}. */
+    long[] of(LmrRecord lmr, Deadline deadline) {
+        return Layout.places(lmr, node -> mappedBase(node, deadline));
+    }
+
+    private long mappedBase(int node, Deadline deadline) {
+        return node == self
+                ? arena.address()
+                : links.awaitOwner(node, deadline).endpoint().mappedAddress();
+    }
+
+    /**
+     * Checks that every node which holds a part of an LMR still has the arena that it is in.
+     *
+     * @throws LmrUnavailableException when one has another arena now
+     */
+    void requireArenas(LmrRecord lmr, @Nullable String name, Deadline deadline) {
+        for (Share share : lmr.shares()) {
+            UUID there = share.node() == self
+                    ? arena.id()
+                    : links.awaitOwner(share.node(), deadline).hello().arenaId();
+            if (!there.equals(share.arena())) {
+                throw new LmrUnavailableException("%s: node %s came back with a new arena; what lay there is lost"
+                        .formatted(
+                                name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmr.id(),
+                                nodeName(share.node())));
+            }
+        }
+    }
+
+    /** The name of a node, or its id in words when the directory does not list it. */
+    public String nodeName(int node) {
+        return directory.nodes().stream()
+                .filter(record -> record.id() == node)
+                .map(NodeRecord::name)
+                .findFirst()
+                .orElse("node " + node);
+    }
+}

@@ -1,0 +1,194 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.RemoteWork;
+import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.Fencing;
+import dev.lite.tier.peer.PeerLinks;
+import java.time.Duration;
+import java.util.concurrent.Executor;
+import java.util.function.LongConsumer;
+
+/**
+ * The parts of a node that make LMRs, map them, change them and give their memory back, wired together. All are made, and have
+ * registered what they serve with the control channel, when the constructor returns. Any thread.
+ */
+public final class LmrServices {
+    private final RemoteMemory remoteMemory;
+    private final LmrRecords records;
+    private final LmrPlaces places;
+    private final MappingTable mappings = new MappingTable();
+    private final DrainMarks drainMarks = new DrainMarks();
+    private final Mappers mappers;
+    private final LmrCalls calls;
+    private final ServedWork served;
+    private final WorkCalls work;
+    private final PrincipalBytes bytes;
+    private final NodeExtents extents;
+    private final Reclaimer reclaimer;
+    private final ShareAllocation allocation;
+    private final Masters masters;
+    private final MasterOperations masterOperations;
+    private final MappingChanges changes;
+    private final NamedLmrs named;
+    private final Takeover takeover;
+    private final MemoryService memory;
+
+    /**
+     * @param self this node as it is registered
+     * @param cluster the cluster's name, for messages
+     * @param lmrBytesMax the largest LMR, in bytes
+     * @param bytesPerPrincipal how much of this node's arena a principal may take, in bytes
+     * @param deadline how long an operation may wait when its call says nothing
+     * @param memoryGiven is told an LMR's id before this node takes memory for it that another node asked for; must not block
+     * @param executor of virtual threads
+     */
+    public LmrServices(
+            NodeRecord self,
+            String cluster,
+            long lmrBytesMax,
+            long bytesPerPrincipal,
+            Duration deadline,
+            NodeArena arena,
+            ArenaAllocator allocator,
+            ClusterDirectory directory,
+            PeerLinks links,
+            Fencing fencing,
+            RemoteMemory remoteMemory,
+            ControlChannel channel,
+            LongConsumer memoryGiven,
+            Executor executor) {
+        this.remoteMemory = remoteMemory;
+        records = new LmrRecords(self, directory);
+        places = new LmrPlaces(self.id(), arena, links, directory);
+        mappers = new Mappers(self.id(), directory, links, records, fencing, executor);
+        calls = new LmrCalls(channel);
+        served = new ServedWork(self.id(), arena, allocator, links, remoteMemory);
+        work = new WorkCalls(self.id(), channel, mappers, served, executor);
+        bytes = new PrincipalBytes(self.name(), allocator, bytesPerPrincipal);
+        extents = new NodeExtents(self, allocator, bytes, served, drainMarks, channel, memoryGiven);
+        reclaimer = new Reclaimer(self.id(), records, mappers, links, calls, extents);
+        allocation = new ShareAllocation(self, cluster, arena, directory, links, extents, reclaimer, drainMarks);
+        masters = new Masters(self, directory, records, mappers, calls, work, allocation, reclaimer, executor);
+        masterOperations = new MasterOperations(records, masters, calls, reclaimer);
+        changes = new MappingChanges(
+                self.name(), mappings, fencing, remoteMemory, records, calls, masters, places, deadline);
+        named = new NamedLmrs(directory, records, executor);
+        takeover = new Takeover(self.id(), directory, named, masters, reclaimer, executor);
+        memory = new MemoryService(
+                self.id(),
+                lmrBytesMax,
+                directory,
+                records,
+                places,
+                mappings,
+                mappers,
+                masters,
+                calls,
+                allocation,
+                reclaimer);
+        calls.serveRecords(records);
+        calls.serveMappings(changes);
+        links.addListener(changes);
+    }
+
+    /** Begins to give back in the background. */
+    public void start() {
+        reclaimer.start();
+    }
+
+    /** Memory of other nodes. */
+    public RemoteMemory remoteMemory() {
+        return remoteMemory;
+    }
+
+    /** Work that other nodes do on their memory. */
+    public RemoteWork remoteWork() {
+        return work;
+    }
+
+    /** Malloc and map. */
+    public MemoryService memory() {
+        return memory;
+    }
+
+    /** Free, grant and move by a handle. */
+    public MasterOperations masterOperations() {
+        return masterOperations;
+    }
+
+    /** Every mapping of this node. */
+    public MappingTable mappings() {
+        return mappings;
+    }
+
+    /** What changes do to the mappings of this node. */
+    public MappingChanges changes() {
+        return changes;
+    }
+
+    public LmrRecords records() {
+        return records;
+    }
+
+    public LmrPlaces places() {
+        return places;
+    }
+
+    public LmrCalls calls() {
+        return calls;
+    }
+
+    public Masters masters() {
+        return masters;
+    }
+
+    public Mappers mappers() {
+        return mappers;
+    }
+
+    public NamedLmrs named() {
+        return named;
+    }
+
+    public NodeExtents extents() {
+        return extents;
+    }
+
+    public ShareAllocation allocation() {
+        return allocation;
+    }
+
+    public PrincipalBytes bytes() {
+        return bytes;
+    }
+
+    public Reclaimer reclaimer() {
+        return reclaimer;
+    }
+
+    public DrainMarks drainMarks() {
+        return drainMarks;
+    }
+
+    /** Waits for the end of all memset and copy work that a node has asked for so far. */
+    public void quiesce(int node, Deadline deadline) {
+        served.quiesce(node, deadline);
+    }
+
+    /** Carries on what newly fenced nodes left unfinished. Does not block. */
+    public void takeOver() {
+        takeover.begin();
+    }
+
+    /** Waits up to the deadline until connected nodes have their memory back, and stops giving back. */
+    public void close(Deadline deadline) {
+        reclaimer.drain(deadline);
+        reclaimer.close();
+    }
+}

@@ -1,0 +1,235 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.memory.HandleOwner;
+import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.peer.Fencing;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PeerListener;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What becomes of this node's mappings when something changes: the record of an LMR, this node's registration, the arena of
+ * a peer, or the end of who has them. A change has reached a mapping only when none of its operations does otherwise any
+ * more; every method that brings one returns then, or fails at its deadline (architecture §6, step 2).
+ *
+ * <p>Any thread may call any method.
+ */
+public final class MappingChanges implements PeerListener {
+    private static final Logger log = LoggerFactory.getLogger(MappingChanges.class);
+
+    /** How long a node waits for its own operations before it tells the master that it could not end them. */
+    private static final Duration GIVEN_UP_PATIENCE = Duration.ofSeconds(5);
+
+    /** Refreshes of one LMR go one after the other, so that an older record never follows a newer one. */
+    private static final int REFRESH_LOCKS = 256;
+
+    private final String self;
+    private final MappingTable mappings;
+    private final Fencing fencing;
+    private final RemoteMemory remoteMemory;
+    private final LmrRecords records;
+    private final LmrCalls lmrCalls;
+    private final Masters masters;
+    private final LmrPlaces places;
+    private final Duration patience;
+    private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
+    private final Map<Integer, UUID> arenaIds = new HashMap<>(); // of the polling threads; guarded by itself
+
+    /**
+     * @param self this node's name, for messages
+     * @param patience how long a mapping that was paused with this node's registration is tried to be resumed
+     */
+    MappingChanges(
+            String self,
+            MappingTable mappings,
+            Fencing fencing,
+            RemoteMemory remoteMemory,
+            LmrRecords records,
+            LmrCalls lmrCalls,
+            Masters masters,
+            LmrPlaces places,
+            Duration patience) {
+        this.self = self;
+        this.mappings = mappings;
+        this.fencing = fencing;
+        this.remoteMemory = remoteMemory;
+        this.records = records;
+        this.lmrCalls = lmrCalls;
+        this.masters = masters;
+        this.places = places;
+        this.patience = patience;
+        for (int index = 0; index < REFRESH_LOCKS; index++) {
+            refreshing[index] = new ReentrantLock();
+        }
+    }
+
+    /** Makes the mappings of an LMR here follow its record; see {@link LmrCalls#refresh}. */
+    void refresh(long lmrId, Deadline deadline) {
+        // First the list: whoever makes a mapping from an older record finds out from now on.
+        List<Mapping> ofLmr = mappings.change(lmrId);
+        if (!ofLmr.isEmpty()) {
+            ReentrantLock lock = refreshing[(int) lmrId & (REFRESH_LOCKS - 1)];
+            try {
+                if (!lock.tryLock(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
+                    throw new LiteTimeoutException(deadline.expired("another change of LMR " + lmrId));
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new LmrUnavailableException("interrupted in a change of LMR " + lmrId, e);
+            }
+            try {
+                follow(ofLmr, currentRecord(ofLmr.getFirst(), deadline), deadline);
+            } finally {
+                lock.unlock();
+            }
+        }
+        awaitGivenUp(deadline);
+    }
+
+    /** {@link #refresh} for somebody who waits for the end of a move, whose mover may have died. */
+    public void look(@Nullable String name, long lmrId, Deadline deadline) {
+        if (fencing.isLost()) {
+            return; // nobody goes on before this node has its next registration
+        }
+        masters.undoIfForsaken(name, lmrId, deadline);
+        refresh(lmrId, deadline);
+    }
+
+    /**
+     * Takes the rights of every mapping away because this node's registration is lost: operations wait, up to their
+     * deadlines, until {@link #resumeAll}. Words of locks and barriers stay usable: whoever draws a ticket is asked for it
+     * under the next registration.
+     */
+    public void pauseAll(Deadline deadline) {
+        List<Mapping> all = mappings.changeAll(mapping -> mapping.owner() instanceof HandleOwner);
+        all.forEach(Mapping::pause);
+        if (!all.isEmpty() && !Mapping.awaitEnd(all, deadline)) {
+            throw new LiteTimeoutException(
+                    deadline.expired("ending the operations on %d handles of node %s".formatted(all.size(), self)));
+        }
+    }
+
+    /** Makes every paused mapping follow its record again; one that cannot yet is looked at by whoever waits for it. */
+    public void resumeAll(Executor executor) {
+        mappings.find(Mapping::isPaused).stream()
+                .map(Mapping::id)
+                .distinct()
+                .forEach(id -> executor.execute(() -> {
+                    try {
+                        refresh(id, Deadline.in(patience));
+                    } catch (LiteException e) {
+                        log.info("lmr={} is looked at again when somebody uses it: {}", id, e.getMessage());
+                    }
+                }));
+    }
+
+    private Optional<LmrRecord> currentRecord(Mapping mapping, Deadline deadline) {
+        long id = mapping.id();
+        String name = mapping.name().orElse(null);
+        if (name != null || records.isMine(id)) {
+            return records.find(name, id, deadline).map(LmrRecords.Found::lmr);
+        }
+        try {
+            return Optional.of(lmrCalls.record(id, "", 0, deadline));
+        } catch (LmrNotFoundException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Makes mappings of one LMR what its record says; returns when no operation does otherwise. */
+    private void follow(List<Mapping> ofLmr, Optional<LmrRecord> found, Deadline deadline) {
+        LmrRecord lmr = found.filter(record -> record.state() != LmrRecord.State.FREEING)
+                .orElse(null);
+        if (lmr == null) {
+            endAll(ofLmr, new LmrFreedException("the LMR was freed by a master"));
+            return;
+        }
+        boolean moving = lmr.state() == LmrRecord.State.MOVING;
+        List<Mapping> disturbed = ofLmr.stream()
+                .filter(mapping -> moving
+                        || !mapping.lmr().shares().equals(lmr.shares())
+                        || (mapping.granted() & ~mapping.owner().allowed(lmr)) != 0)
+                .toList();
+        disturbed.forEach(Mapping::pause);
+        if (!disturbed.isEmpty() && !Mapping.awaitEnd(disturbed, deadline)) {
+            throw new LiteTimeoutException(
+                    deadline.expired("ending the operations on LMR %d at node %s".formatted(lmr.id(), self)));
+        }
+        if (moving) {
+            return; // awaitGivenUp() follows
+        }
+        if (!disturbed.isEmpty()) {
+            awaitGivenUp(deadline);
+        }
+        long[] now = places.of(lmr, deadline);
+        for (Mapping mapping : ofLmr) {
+            if (mapping.isPaused()) {
+                boolean elsewhere = !mapping.lmr().shares().equals(lmr.shares());
+                mapping.resume(lmr, now, mapping.owner().allowed(lmr));
+                if (elsewhere) {
+                    mapping.owner().moved(lmr.id());
+                }
+            }
+        }
+    }
+
+    private void awaitGivenUp(Deadline deadline) {
+        if (!remoteMemory.awaitGivenUp(deadline)) {
+            throw new LiteTimeoutException(deadline.expired("ending operations that were given up before"));
+        }
+    }
+
+    /** Ends the mappings of an LMR that was freed; see {@link LmrCalls#revoke}. */
+    void revoke(long lmrId) {
+        endAll(mappings.change(lmrId), new LmrFreedException("the LMR was freed by a master"));
+    }
+
+    /** Ends mappings and takes them out of the table; returns when nobody here can touch their memory any more. */
+    public void endAll(List<Mapping> ending, LiteException why) {
+        Deadline deadline = Deadline.in(GIVEN_UP_PATIENCE);
+        ending.forEach(mapping -> mapping.end(why));
+        if (!ending.isEmpty() && !Mapping.awaitEnd(ending, deadline)) {
+            throw new LiteTimeoutException(
+                    deadline.expired("ending operations of %d handles".formatted(ending.size())));
+        }
+        ending.forEach(Mapping::release);
+        // Also when nothing is mapped any more: a handle may have been unmapped after its write was given up.
+        awaitGivenUp(deadline);
+    }
+
+    /** A node that came back without its memory has lost what was there. */
+    @Override
+    public void peerConnected(Peer peer) {
+        UUID former;
+        synchronized (arenaIds) {
+            former = arenaIds.put(peer.id(), peer.hello().arenaId());
+        }
+        if (former != null && !former.equals(peer.hello().arenaId())) {
+            LiteException why = new LmrUnavailableException("node %s came back with a new arena; what lay there is lost"
+                    .formatted(peer.hello().node()));
+            for (Mapping mapping : mappings.find(
+                    found -> found.lmr().shares().stream().anyMatch(share -> share.node() == peer.id()))) {
+                mapping.end(why);
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.api.Permission;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.control.ControlKind;
+import dev.lite.tier.memory.Mapping;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Free, grant and move by a handle: where the record of the LMR is. That is at this node for an LMR with a name, which is in the
+ * directory, and for one that was made here; otherwise the node that made it is called. Any thread; blocks up to the deadline.
+ */
+public final class MasterOperations {
+    private final LmrRecords records;
+    private final Masters masters;
+    private final LmrCalls calls;
+    private final Reclaimer reclaimer;
+
+    /** Registers what it serves. */
+    MasterOperations(LmrRecords records, Masters masters, LmrCalls calls, Reclaimer reclaimer) {
+        this.records = records;
+        this.masters = masters;
+        this.calls = calls;
+        this.reclaimer = reclaimer;
+        calls.serveChange(
+                ControlKind.FREE_LMR,
+                (id, principal, none, permissions, deadline) -> free(null, id, principal, deadline));
+        calls.serveChange(
+                ControlKind.GRANT,
+                (id, principal, grantee, permissions, deadline) ->
+                        masters.grant(null, id, principal, grantee, permissions, deadline));
+        calls.serveChange(
+                ControlKind.MOVE,
+                (id, principal, node, permissions, deadline) -> masters.move(null, id, principal, node, deadline));
+    }
+
+    private boolean isElsewhere(Mapping mapping) {
+        return mapping.name().isEmpty() && !records.isMine(mapping.id());
+    }
+
+    /** {@code LT_free}; returns when the LMR is free, or at the deadline, when the reclaimer goes on by itself. */
+    public void free(Mapping mapping, String principal, Deadline deadline) {
+        if (isElsewhere(mapping)) {
+            calls.freeAtCreator(mapping.id(), principal, deadline);
+        } else {
+            free(mapping.name().orElse(null), mapping.id(), principal, deadline);
+        }
+    }
+
+    private void free(@Nullable String name, long id, String principal, Deadline deadline) {
+        LmrRecord before = masters.change(name, id, deadline, current -> {
+            Masters.requireMaster(current, principal, "free");
+            return current.withState(LmrRecord.State.FREEING);
+        });
+        reclaimer.reclaim(name, before, deadline);
+    }
+
+    /** Frees an LMR that was not published; returns like {@link #free(Mapping, String, Deadline)}. */
+    public void freePrepared(Mapping mapping, Deadline deadline) {
+        reclaimer.reclaim(mapping.name().orElse(null), mapping.lmr(), deadline);
+        records.endUnpublished(mapping.id());
+    }
+
+    /** Frees an LMR in the background; for a session's end. */
+    public void freeLater(@Nullable String name, LmrRecord lmr) {
+        reclaimer.reclaimLater(name, lmr);
+        records.endUnpublished(lmr.id());
+    }
+
+    public void grant(
+            Mapping mapping, String principal, String grantee, Set<Permission> permissions, Deadline deadline) {
+        int bits = Permission.toBits(permissions);
+        if (isElsewhere(mapping)) {
+            calls.grantAtCreator(mapping.id(), principal, grantee, bits, deadline);
+        } else {
+            masters.grant(mapping.name().orElse(null), mapping.id(), principal, grantee, bits, deadline);
+        }
+    }
+
+    public void move(Mapping mapping, String principal, String node, Deadline deadline) {
+        if (isElsewhere(mapping)) {
+            calls.moveAtCreator(mapping.id(), principal, node, deadline);
+        } else {
+            masters.move(mapping.name().orElse(null), mapping.id(), principal, node, deadline);
+        }
+    }
+}

@@ -1,0 +1,477 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Permission;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Move;
+import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.cluster.LmrRecord.State;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
+import dev.lite.tier.RemoteWork;
+import dev.lite.tier.memory.Layout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What masters do with an LMR that lives: grant and move (paper §4.1, architecture §5 and §6). The record is the truth;
+ * every change is a compare-and-set on it, and then every mapper is told to follow the record, which it does before it
+ * answers ({@link MappingChanges#refresh}). Any thread; blocks up to the deadline.
+ *
+ * <p>A move: memory at the new place; the record says MOVING, and where to; every mapper has paused its handles; the nodes
+ * that hold the bytes copy them; the record says LIVE at the new place; the mappers are told; the old memory is given back.
+ * When a step before the last change of the record fails, the record says LIVE at the old place, and the new memory is given
+ * back once no copy to it can be under way. The mover of a record that says MOVING may have died: whoever meets such a record
+ * undoes the move ({@link #awaitStill}).
+ */
+public final class Masters {
+    private static final Logger log = LoggerFactory.getLogger(Masters.class);
+    private static final Duration UNDO = Duration.ofSeconds(5);
+    private static final long PAUSE_NS = 5_000_000;
+
+    private final NodeRecord self;
+    private final ClusterDirectory directory;
+    private final LmrRecords records;
+    private final Mappers mappers;
+    private final LmrCalls calls;
+    private final WorkCalls work;
+    private final Allocation allocation;
+    private final Reclaimer reclaimer;
+    private final Executor executor;
+
+    /** The LMRs that this node moves now: bounded by its callers, who wait. */
+    private final Set<Long> moving = ConcurrentHashMap.newKeySet();
+
+    Masters(
+            NodeRecord self,
+            ClusterDirectory directory,
+            LmrRecords records,
+            Mappers mappers,
+            LmrCalls calls,
+            WorkCalls work,
+            Allocation allocation,
+            Reclaimer reclaimer,
+            Executor executor) {
+        this.self = self;
+        this.directory = directory;
+        this.records = records;
+        this.mappers = mappers;
+        this.calls = calls;
+        this.work = work;
+        this.allocation = allocation;
+        this.reclaimer = reclaimer;
+        this.executor = executor;
+    }
+
+    /** Takes memory at nodes; all that is asked for, or none. */
+    interface Allocation {
+        /** The shares of an LMR. */
+        List<Share> allocate(Demand demand, List<Integer> nodes, Deadline deadline);
+
+        /** One of the shares of an LMR, which has {@code shares} of them. */
+        Share allocateShare(Demand demand, int shares, int index, int node, Deadline deadline);
+    }
+
+    /**
+     * What memory is taken for.
+     *
+     * @param size of the LMR, bytes
+     * @param chunkShift how it is cut
+     * @param charge whom it counts for
+     */
+    public record Demand(long lmrId, long size, int chunkShift, PrincipalBytes.Charge charge) {}
+
+    /**
+     * Where an LMR is to lie: shares that it has, which stay, and new ones.
+     *
+     * @param chunkShift of the LMR there; the same as now if a share stays
+     * @param shares of the LMR there; those that stay have the same index as now
+     */
+    public record Target(int chunkShift, List<Share> shares) {}
+
+    /** Decides where an LMR is to lie, and takes the memory there. */
+    public interface Destination {
+        /** Empty when the LMR lies there already. */
+        Optional<Target> of(LmrRecord lmr, Deadline deadline);
+    }
+
+    void grant(@Nullable String name, long id, String master, String grantee, int permissions, Deadline deadline) {
+        change(name, id, deadline, current -> {
+            requireMaster(current, master, "grant");
+            Map<String, Integer> grants = new HashMap<>(current.grants());
+            grants.put(grantee, permissions);
+            if (grants.values().stream().noneMatch(bits -> (bits & Permission.MASTER.bit()) != 0)) {
+                throw new LmrPermissionException("LMR %d: \"%s\" is its last master and must stay one; %s is to be left"
+                        .formatted(id, grantee, Permission.fromBits(permissions)));
+            }
+            return current.withGrants(grants);
+        });
+        tellAll(name, id, deadline);
+    }
+
+    static void requireMaster(LmrRecord lmr, String principal, String what) {
+        int allowed = lmr.permissionsOf(principal);
+        if ((allowed & Permission.MASTER.bit()) == 0) {
+            throw LmrRecords.refusal(what + " of LMR " + lmr.id(), principal, allowed, Permission.MASTER.bit());
+        }
+    }
+
+    /** Changes the record of an LMR that neither moves nor is freed; returns what was before. */
+    LmrRecord change(@Nullable String name, long id, Deadline deadline, UnaryOperator<LmrRecord> changed) {
+        while (true) {
+            LmrRecords.Found found = awaitStill(name, id, deadline);
+            if (records.replace(name, found, changed.apply(found.lmr()), deadline)) {
+                return found.lmr();
+            }
+            if (deadline.passed()) {
+                throw new LiteTimeoutException(deadline.expired("changing the record of LMR " + id));
+            }
+        }
+    }
+
+    /**
+     * The record of an LMR that does not move. One that moves is waited for, and a move that nobody carries out any more is
+     * undone.
+     *
+     * @throws LmrFreedException when it was freed
+     */
+    LmrRecords.Found awaitStill(@Nullable String name, long id, Deadline deadline) {
+        return awaitStill(name, id, false, deadline);
+    }
+
+    /**
+     * {@link #awaitStill(String, long, Deadline)}.
+     *
+     * @param own whether this node's entry in {@link #moving} is the caller's, for a move that has not begun
+     */
+    private LmrRecords.Found awaitStill(@Nullable String name, long id, boolean own, Deadline deadline) {
+        while (true) {
+            LmrRecords.Found found = records.find(name, id, deadline)
+                    .filter(current -> current.lmr().state() != State.FREEING)
+                    .orElseThrow(() -> new LmrFreedException("LMR %d: it was freed by a master".formatted(id)));
+            Move move = found.lmr().move();
+            if (move == null) {
+                return found;
+            }
+            if (isForsaken(id, move, own)) {
+                undo(name, found, null, deadline);
+            } else if (deadline.passed()) {
+                throw new LiteTimeoutException(deadline.expired("waiting for the end of the move of LMR " + id));
+            } else {
+                Polling.sleepNs(PAUSE_NS);
+            }
+        }
+    }
+
+    /** Undoes a move that nobody carries out any more; otherwise does nothing. */
+    void undoIfForsaken(@Nullable String name, long id, Deadline deadline) {
+        Optional<LmrRecords.Found> found = records.find(name, id, deadline);
+        if (found.isPresent()) {
+            Move move = found.get().lmr().move();
+            if (move != null && isForsaken(id, move, false)) {
+                undo(name, found.get(), null, deadline);
+            }
+        }
+    }
+
+    /** Whether nobody carries a move out: its mover is fenced, or is this node and knows nothing of it. */
+    private boolean isForsaken(long id, Move move, boolean own) {
+        if (move.node() == self.id() && move.incarnation() == mappers.ownIncarnation()) {
+            return own || !moving.contains(id);
+        }
+        return mappers.isFenced(move.node(), move.incarnation());
+    }
+
+    /** See {@link dev.lite.api.LmrHandle#moveTo}; without a master the node itself moves it, for an operator. */
+    public void move(@Nullable String name, long id, @Nullable String master, String nodeName, Deadline deadline) {
+        int node = directory.nodes().stream()
+                .filter(live -> live.name().equals(nodeName))
+                .findFirst()
+                .orElseThrow(() -> new NodeUnreachableException(
+                        "LMR %d cannot move: node \"%s\" is no live node".formatted(id, nodeName)))
+                .id();
+        move(name, id, master, (lmr, until) -> wholeAt(lmr, node, master != null, until), deadline);
+    }
+
+    /** @param limited whether the owner's limit counts there: it does for a master, not for an operator */
+    private Optional<Target> wholeAt(LmrRecord lmr, int node, boolean limited, Deadline deadline) {
+        if (lmr.shares().stream().allMatch(share -> share.node() == node)) {
+            return Optional.empty();
+        }
+        int chunkShift = Layout.chunkShift(lmr.size(), 1);
+        PrincipalBytes.Charge charge = new PrincipalBytes.Charge(lmr.owner(), limited);
+        List<Share> target =
+                allocation.allocate(new Demand(lmr.id(), lmr.size(), chunkShift, charge), List.of(node), deadline);
+        return Optional.of(new Target(chunkShift, target));
+    }
+
+    /** Moves an LMR. Waits for another move of it by this node. */
+    public void move(
+            @Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
+        if (!Polling.until(() -> moving.add(id), deadline, PAUSE_NS)) {
+            throw new LiteTimeoutException(deadline.expired("waiting for another move of LMR " + id));
+        }
+        try {
+            moveAlone(name, id, master, destination, deadline);
+        } finally {
+            moving.remove(id);
+        }
+    }
+
+    /** The one move of this LMR at this node. */
+    private void moveAlone(
+            @Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
+        LmrRecord before = awaitStill(name, id, true, deadline).lmr();
+        if (master != null) {
+            requireMaster(before, master, "moving");
+        }
+        Optional<Target> chosen = destination.of(before, deadline);
+        if (chosen.isEmpty()) {
+            return;
+        }
+        Target target = chosen.get();
+        List<Share> fresh = without(target.shares(), before.shares());
+        Move move = new Move(self.id(), mappers.ownIncarnation(), target.chunkShift(), target.shares());
+        Collection<CompletableFuture<@Nullable Void>> copies = new ConcurrentLinkedQueue<>();
+        boolean begun = false;
+        boolean done = false;
+        try {
+            LmrRecords.Found found = awaitStill(name, id, true, deadline);
+            if (master != null) {
+                requireMaster(found.lmr(), master, "moving");
+            }
+            begun = true; // also when the answer is lost
+            if (!found.lmr().shares().equals(before.shares())
+                    || !records.replace(name, found, found.lmr().withMove(move), deadline)) {
+                begun = false;
+                throw new LmrUnavailableException("LMR %d was changed while it was to move; try again".formatted(id));
+            }
+            tellAll(name, id, deadline);
+            LmrRecords.Found held = mine(name, id, move, deadline);
+            copyAll(held.lmr(), held.lmr().moved(), copies, deadline);
+            LmrRecords.Found copied = mine(name, id, move, deadline);
+            done = records.replace(name, copied, copied.lmr().moved(), deadline);
+            if (!done) {
+                throw new LmrUnavailableException("LMR %d was changed while it moved".formatted(id));
+            }
+            before = copied.lmr();
+        } finally {
+            if (!begun) {
+                reclaimer.giveBackLater(extents(before, fresh));
+            } else if (!done) {
+                settle(name, id, move, fresh, copies);
+            }
+        }
+        afterMove(name, before, without(before.shares(), target.shares()), deadline);
+    }
+
+    /** Those of some shares that are none of the others. */
+    private static List<Share> without(List<Share> shares, List<Share> others) {
+        return shares.stream().filter(share -> !others.contains(share)).toList();
+    }
+
+    /** The record while it says that this move is under way. */
+    private LmrRecords.Found mine(@Nullable String name, long id, Move move, Deadline deadline) {
+        return records.find(name, id, deadline)
+                .filter(current -> move.equals(current.lmr().move()))
+                .orElseThrow(() -> new LmrUnavailableException("LMR %d was changed while it moved".formatted(id)));
+    }
+
+    private void afterMove(@Nullable String name, LmrRecord before, List<Share> left, Deadline deadline) {
+        reclaimer.giveBackLater(
+                extents(before, left)); // every mapper has paused and forgets the old place before it goes on
+        try {
+            tellAll(name, before.id(), deadline);
+        } catch (LiteException e) {
+            // The LMR has moved all the same. A mapper that was not told looks by itself when somebody waits there.
+            log.info("lmr={} moved; some mapper has not heard of it yet: {}", before.id(), e.getMessage());
+        }
+    }
+
+    private static LmrRecord extents(LmrRecord of, List<Share> shares) {
+        return new LmrRecord(
+                of.id(), State.FREEING, of.size(), of.chunkShift(), of.defaultPermissions(), of.grants(), shares);
+    }
+
+    /** After a failed move: the record decides whether the last change was made after all. */
+    private void settle(
+            @Nullable String name,
+            long id,
+            Move move,
+            List<Share> fresh,
+            Collection<CompletableFuture<@Nullable Void>> copies) {
+        Deadline deadline = Deadline.in(UNDO);
+        try {
+            Optional<LmrRecords.Found> found = records.find(name, id, deadline);
+            if (found.isEmpty()) {
+                return; // freed; what it had at either place is its reclamation's
+            }
+            LmrRecord current = found.get().lmr();
+            if (move.equals(current.move())) {
+                undo(name, found.get(), List.copyOf(copies), deadline);
+            } else if (!current.shares().equals(move.shares())) {
+                whenOver(List.copyOf(copies), () -> reclaimer.giveBackLater(extents(current, fresh)));
+            }
+        } catch (LiteException e) {
+            // The record says MOVING, and this node will not know of it: whoever meets it undoes it.
+            log.warn("the move of lmr={} failed and is not undone yet: {}", id, e.getMessage());
+        }
+    }
+
+    /**
+     * Makes a move undone.
+     *
+     * @param copies what its mover has begun, or null when that is not known: then the nodes that copy are asked
+     */
+    private void undo(
+            @Nullable String name,
+            LmrRecords.Found found,
+            @Nullable List<CompletableFuture<@Nullable Void>> copies,
+            Deadline deadline) {
+        LmrRecord lmr = found.lmr();
+        Move move = java.util.Objects.requireNonNull(lmr.move());
+        if (copies == null) {
+            quiesce(lmr, move.node(), deadline);
+        }
+        if (records.replace(name, found, lmr.withState(State.LIVE), deadline)) {
+            List<Share> fresh = without(move.shares(), lmr.shares());
+            whenOver(copies == null ? List.of() : copies, () -> reclaimer.giveBackLater(extents(lmr, fresh)));
+            log.info(
+                    "the move of lmr={} to nodes {} was undone",
+                    lmr.id(),
+                    fresh.stream().map(Share::node).toList());
+            tellAllThatCan(name, lmr.id(), deadline);
+        }
+    }
+
+    /** The nodes that copy may still do so for a mover that died. */
+    private void quiesce(LmrRecord lmr, int mover, Deadline deadline) {
+        for (Share share : lmr.shares()) {
+            if (!mappers.isGone(share.node())) {
+                work.quiesce(share.node(), mover, deadline);
+            }
+        }
+    }
+
+    private static void whenOver(List<CompletableFuture<@Nullable Void>> copies, Runnable then) {
+        CompletableFuture<?> unused = CompletableFuture.allOf(copies.toArray(new CompletableFuture<?>[0]))
+                .whenComplete((none, error) -> then.run());
+    }
+
+    /** Every node that holds bytes which move copies its own, all of them at once, each one piece after the other. */
+    private void copyAll(
+            LmrRecord from, LmrRecord to, Collection<CompletableFuture<@Nullable Void>> copies, Deadline deadline) {
+        AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
+        List<CompletableFuture<Void>> shares = new ArrayList<>();
+        for (int share = 0; share < from.shares().size(); share++) {
+            int first = share;
+            if (to.shares().contains(from.shares().get(share))) {
+                continue; // it stays
+            }
+            shares.add(CompletableFuture.runAsync(
+                    () -> {
+                        try {
+                            copyShare(from, to, first, copies, failure, deadline);
+                        } catch (RuntimeException e) {
+                            failure.compareAndSet(null, e);
+                        }
+                    },
+                    executor));
+        }
+        shares.forEach(CompletableFuture::join); // every step has the deadline
+        RuntimeException failed = failure.get();
+        if (failed != null) {
+            throw failed;
+        }
+    }
+
+    private void copyShare(
+            LmrRecord from,
+            LmrRecord to,
+            int share,
+            Collection<CompletableFuture<@Nullable Void>> copies,
+            AtomicReference<@Nullable RuntimeException> failure,
+            Deadline deadline) {
+        long chunkBytes = 1L << from.chunkShift();
+        for (int chunk = share; chunk < from.chunks(); chunk += from.shares().size()) {
+            long end = Math.min(from.size(), (chunk + 1) * chunkBytes); // of one extent 1 << 62
+            for (long at = chunk * chunkBytes; at < end; ) {
+                if (failure.get() != null) {
+                    return;
+                }
+                long targetBytes = 1L << to.chunkShift();
+                long targetLeft = targetBytes - (at & (targetBytes - 1));
+                long piece = Math.min(RemoteWork.BYTES_MAX, Math.min(end - at, targetLeft));
+                CompletableFuture<@Nullable Void> copy =
+                        work.copy(Layout.part(from, at), Layout.part(to, at), piece, deadline);
+                copies.add(copy);
+                await(copy, from.id(), deadline);
+                copies.removeIf(CompletableFuture::isDone);
+                at += piece;
+            }
+        }
+    }
+
+    private static void await(CompletableFuture<@Nullable Void> copy, long id, Deadline deadline) {
+        try {
+            copy.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            throw new LiteTimeoutException(deadline.expired("moving LMR " + id));
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof LiteException error) {
+                throw error.code().exception(String.valueOf(error.getMessage()));
+            }
+            throw new LmrUnavailableException("moving LMR %d failed".formatted(id), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new LmrUnavailableException("interrupted while moving LMR " + id, e);
+        }
+    }
+
+    /** Returns when every mapper follows the record. */
+    private void tellAll(@Nullable String name, long id, Deadline deadline) {
+        Set<Integer> left = new TreeSet<>(mappers.of(name, id));
+        while (true) {
+            left.removeAll(mappers.atAll(left, "a change of lmr=" + id, node -> calls.refresh(node, id, deadline)));
+            left.removeIf(mappers::isGone);
+            if (left.isEmpty()) {
+                return;
+            }
+            if (deadline.passed()) {
+                throw new LiteTimeoutException(deadline.expired(
+                        "LMR %d: waiting for the nodes %s to follow the change of its record".formatted(id, left)));
+            }
+            Polling.sleepNs(PAUSE_NS);
+        }
+    }
+
+    private void tellAllThatCan(@Nullable String name, long id, Deadline deadline) {
+        mappers.atAll(mappers.of(name, id), "a change of lmr=" + id, node -> calls.refresh(node, id, deadline));
+    }
+}

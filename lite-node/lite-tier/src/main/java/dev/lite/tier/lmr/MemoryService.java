@@ -1,0 +1,272 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrExistsException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
+import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.memory.MappingOwner;
+import java.util.EnumSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Malloc and map of LMRs, for the sessions of this node and for its locks and barriers (paper §4.1, §7.1). Any thread; blocks
+ * up to the deadline.
+ */
+public final class MemoryService {
+    private static final int ALL_PERMISSIONS = Permission.toBits(EnumSet.allOf(Permission.class));
+
+    private static final long MOVE_PAUSE_NS = 5_000_000;
+
+    private final int self;
+    private final long lmrBytesMax;
+    private final ClusterDirectory directory;
+    private final LmrRecords records;
+    private final LmrPlaces places;
+    private final MappingTable mappings;
+    private final Mappers mappers;
+    private final Masters masters;
+    private final LmrCalls calls;
+    private final ShareAllocation allocation;
+    private final Reclaimer reclaimer;
+
+    /**
+     * @param self this node's id
+     * @param lmrBytesMax the largest LMR, in bytes
+     */
+    MemoryService(
+            int self,
+            long lmrBytesMax,
+            ClusterDirectory directory,
+            LmrRecords records,
+            LmrPlaces places,
+            MappingTable mappings,
+            Mappers mappers,
+            Masters masters,
+            LmrCalls calls,
+            ShareAllocation allocation,
+            Reclaimer reclaimer) {
+        this.self = self;
+        this.lmrBytesMax = lmrBytesMax;
+        this.directory = directory;
+        this.records = records;
+        this.places = places;
+        this.mappings = mappings;
+        this.mappers = mappers;
+        this.masters = masters;
+        this.calls = calls;
+        this.allocation = allocation;
+        this.reclaimer = reclaimer;
+    }
+
+    /** {@code LT_malloc} of an LMR that nobody else can map before {@link #publish}. */
+    public Mapping prepare(MappingOwner owner, String principal, LmrSpec spec, Deadline deadline) {
+        if (spec.size() > lmrBytesMax) {
+            throw new LimitExceededException(
+                    "an LMR of %d bytes is asked for; the limit is %d (lite.node.limits.lmr-size)"
+                            .formatted(spec.size(), lmrBytesMax));
+        }
+        if (spec.name() != null
+                && directory.read(spec.name(), deadline.remaining()).isPresent()) {
+            throw nameTaken(spec.name()); // before memory is taken for nothing
+        }
+        long id = records.newId();
+        records.beginUnpublished(id);
+        boolean prepared = false;
+        try {
+            Mapping mapping = prepare(id, owner, principal, spec, deadline);
+            prepared = true;
+            return mapping;
+        } finally {
+            if (!prepared) {
+                records.endUnpublished(id);
+            }
+        }
+    }
+
+    private Mapping prepare(long id, MappingOwner owner, String principal, LmrSpec spec, Deadline deadline) {
+        PrincipalBytes.Charge charge = new PrincipalBytes.Charge(principal, true);
+        ShareAllocation.Placed placed = allocation.place(id, spec.size(), charge, spec.placement(), deadline);
+        LmrRecord lmr = new LmrRecord(
+                id,
+                LmrRecord.State.LIVE,
+                spec.size(),
+                placed.chunkShift(),
+                principal,
+                Permission.toBits(spec.defaultPermissions()),
+                Map.of(principal, ALL_PERMISSIONS),
+                placed.shares(),
+                null);
+        boolean kept = false;
+        try {
+            Mapping mapping = newMapping(lmr, spec.name(), ALL_PERMISSIONS, owner, deadline);
+            // Before anybody else knows the LMR: what is said of it from its publication on reaches this handle, too.
+            kept = mappings.add(mapping, mappings.now());
+            return mapping;
+        } finally {
+            if (!kept) {
+                reclaimer.giveBackLater(lmr);
+            }
+        }
+    }
+
+    /** Makes a prepared LMR known; gives it back when that fails. */
+    public void publish(Mapping mapping, Deadline deadline) {
+        boolean published = false;
+        try {
+            LmrRecord lmr = mapping.lmr();
+            String name = mapping.name().orElse(null);
+            if (name == null) {
+                records.add(lmr);
+            } else if (!directory.create(name, lmr.encode(), deadline.remaining())) {
+                throw nameTaken(name);
+            }
+            published = true;
+            records.endUnpublished(mapping.id());
+        } finally {
+            if (!published) {
+                discard(mapping);
+            }
+        }
+    }
+
+    /** Gives a prepared LMR back, with its handle, which its owner does not count any more. */
+    public void discard(Mapping mapping) {
+        mapping.end(new LmrFreedException("it was not published"));
+        mappings.remove(mapping);
+        // Also when the directory did not answer: it may have the record, so the reclaimer removes that first.
+        reclaimer.reclaimLater(mapping.name().orElse(null), mapping.lmr());
+        records.endUnpublished(mapping.id());
+    }
+
+    private static LmrExistsException nameTaken(String name) {
+        return new LmrExistsException("the name \"%s\" belongs to another LMR".formatted(name));
+    }
+
+    public Mapping map(
+            MappingOwner owner, String principal, String name, Set<Permission> permissions, Deadline deadline) {
+        int wanted = Permission.toBits(permissions);
+        while (true) {
+            long since = mappings.now();
+            LmrRecord lmr = records.find(name, deadline)
+                    .map(LmrRecords.Found::lmr)
+                    .filter(record -> record.state() != LmrRecord.State.FREEING)
+                    .orElseThrow(() -> new LmrNotFoundException("there is no LMR of the name \"%s\"".formatted(name)));
+            int allowed = lmr.permissionsOf(principal);
+            if ((wanted & ~allowed) != 0) {
+                throw LmrRecords.refusal("LMR \"%s\"".formatted(name), principal, allowed, wanted);
+            }
+            if (lmr.state() == LmrRecord.State.MOVING) {
+                awaitMoved(name, lmr.id(), deadline);
+            } else {
+                Mapping mapping = newMapping(lmr, name, wanted, owner, deadline);
+                if (mappings.add(mapping, since)) {
+                    return mapping;
+                }
+            }
+            if (deadline.passed()) {
+                throw new LiteTimeoutException(
+                        deadline.expired("map of LMR \"%s\", which changes all the time".formatted(name)));
+            }
+        }
+    }
+
+    private void awaitMoved(String name, long id, Deadline deadline) {
+        try {
+            masters.awaitStill(name, id, deadline);
+        } catch (LmrFreedException e) {
+            // Then there may be another one of this name, or none: the next look says so.
+        }
+    }
+
+    public Mapping map(MappingOwner owner, String principal, long id, Set<Permission> permissions, Deadline deadline) {
+        int wanted = Permission.toBits(permissions);
+        while (true) {
+            long since = mappings.now();
+            LmrRecord lmr = recordOfAnonymous(id, principal, wanted, deadline);
+            if (lmr.state() == LmrRecord.State.FREEING) {
+                throw new LmrNotFoundException("the LMR of the id %d is being freed".formatted(id));
+            }
+            if (lmr.state() == LmrRecord.State.LIVE) {
+                Mapping mapping = newMapping(lmr, null, wanted, owner, deadline);
+                if (mappings.add(mapping, since)) {
+                    return mapping;
+                }
+            }
+            if (deadline.passed()) {
+                throw new LiteTimeoutException(
+                        deadline.expired("map of the LMR of the id %d, which moves".formatted(id)));
+            }
+            Polling.sleepNs(MOVE_PAUSE_NS);
+        }
+    }
+
+    private LmrRecord recordOfAnonymous(long id, String principal, int wanted, Deadline deadline) {
+        if (records.isMine(id)) {
+            return records.findFor(self, id, principal, wanted).lmr();
+        }
+        if (mappers.isGone(LmrRecords.creator(id))) {
+            throw new NodeUnreachableException("the LMR of the id %d was made by node %d, which is no live node"
+                    .formatted(id, LmrRecords.creator(id)));
+        }
+        return calls.record(id, principal, wanted, deadline);
+    }
+
+    private Mapping newMapping(
+            LmrRecord lmr, @Nullable String name, int granted, MappingOwner owner, Deadline deadline) {
+        places.requireArenas(lmr, name, deadline);
+        return Mapping.open(lmr, name, granted, places.of(lmr, deadline), owner);
+    }
+
+    /**
+     * Maps an LMR of the tier's own.
+     *
+     * @param record reads its record again when it moves just then
+     * @throws dev.lite.api.LmrUnavailableException when a node that it lies on came back without it
+     */
+    Mapping mapInternal(
+            String name, int permissions, MappingOwner owner, Supplier<LmrRecord> record, Deadline deadline) {
+        while (true) {
+            long since = mappings.now();
+            LmrRecord lmr = record.get();
+            if (lmr.state() == LmrRecord.State.MOVING) {
+                awaitMoved(name, lmr.id(), deadline);
+            } else {
+                Mapping mapping = newMapping(lmr, name, permissions, owner, deadline);
+                if (mappings.add(mapping, since)) {
+                    return mapping;
+                }
+            }
+            if (deadline.passed()) {
+                throw new LiteTimeoutException(
+                        deadline.expired("mapping of internal LMR %d, which changes all the time".formatted(lmr.id())));
+            }
+        }
+    }
+
+    /** A mapping of an internal LMR of this arena that no change of its record reaches: the caller takes care of those. */
+    Mapping mapOwn(LmrRecord lmr, int permissions, MappingOwner owner, Deadline deadline) {
+        return newMapping(lmr, null, permissions, owner, deadline);
+    }
+
+    /** Memory for a word of the tier's own, at this node unless it takes nothing in. */
+    Share allocateWord(long id, long length, Deadline deadline) {
+        return allocation
+                .place(id, length, PrincipalBytes.Charge.NOBODY, Placement.local(), deadline)
+                .shares()
+                .getFirst();
+    }
+}

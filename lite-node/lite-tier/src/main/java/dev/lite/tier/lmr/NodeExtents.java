@@ -1,0 +1,145 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.control.ControlKind;
+import dev.lite.tier.control.ControlMessage;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.ExtentRun;
+import java.util.List;
+import java.util.function.LongConsumer;
+
+/**
+ * Extents of LMRs in the nodes' arenas: takes them, gives them back, and asks how many there are, at this node and at others.
+ * Any thread; blocks up to the deadline.
+ */
+public final class NodeExtents {
+    private final NodeRecord self;
+    private final ArenaAllocator allocator;
+    private final PrincipalBytes bytes;
+    private final ServedWork work;
+    private final DrainMarks drainMarks;
+    private final ControlChannel channel;
+
+    /**
+     * How full a node is.
+     *
+     * @param dataBytes what its arena holds at most
+     * @param freeBytes what is free of that; 0 when it takes nothing in
+     */
+    public record Room(long dataBytes, long freeBytes) {
+        public long usedBytes() {
+            return dataBytes - freeBytes;
+        }
+    }
+
+    /**
+     * Registers what it serves with the channel.
+     *
+     * @param givenToOther is told an LMR's id before this node takes memory for it that another node asked for; must not block
+     */
+    NodeExtents(
+            NodeRecord self,
+            ArenaAllocator allocator,
+            PrincipalBytes bytes,
+            ServedWork work,
+            DrainMarks drainMarks,
+            ControlChannel channel,
+            LongConsumer givenToOther) {
+        this.self = self;
+        this.allocator = allocator;
+        this.bytes = bytes;
+        this.work = work;
+        this.drainMarks = drainMarks;
+        this.channel = channel;
+        channel.serve(ControlKind.ALLOCATE_EXTENTS, (node, request, reply) -> {
+            long lmrId = request.getLong();
+            long chunkBytes = request.getLong();
+            long count = request.getLong();
+            boolean limited = request.getByte() != 0;
+            PrincipalBytes.Charge charge = new PrincipalBytes.Charge(request.getName("the principal"), limited);
+            givenToOther.accept(lmrId);
+            reply.putRuns(allocateHere(lmrId, chunkBytes, count, charge));
+        });
+        channel.serve(ControlKind.FREE_EXTENTS, (node, request, reply) -> {
+            long lmrId = request.getLong();
+            freeHere(lmrId, request.getRuns());
+        });
+        channel.serve(ControlKind.ARENA_ROOM, (node, request, reply) -> {
+            Room room = roomHere();
+            reply.putLong(room.dataBytes()).putLong(room.freeBytes());
+        });
+    }
+
+    /** Takes chunks for an LMR; fewer than asked for when they need too many runs for one message. */
+    List<Run> allocate(
+            int node, long lmrId, long chunkBytes, long count, PrincipalBytes.Charge charge, Deadline deadline) {
+        if (node == self.id()) {
+            return allocateHere(lmrId, chunkBytes, count, charge);
+        }
+        ControlMessage request = new ControlMessage()
+                .putLong(lmrId)
+                .putLong(chunkBytes)
+                .putLong(count)
+                .putByte(charge.limited() ? 1 : 0)
+                .putName("the principal", charge.principal());
+        return channel.call(node, ControlKind.ALLOCATE_EXTENTS, request, deadline)
+                .getRuns();
+    }
+
+    private List<Run> allocateHere(long lmrId, long chunkBytes, long count, PrincipalBytes.Charge charge) {
+        if (chunkBytes <= 0 || count <= 0 || count > allocator.dataBytes() / chunkBytes) {
+            throw new LimitExceededException("node %s: %d chunks of %d bytes are asked for; its arena has %d bytes"
+                    .formatted(self.name(), count, chunkBytes, allocator.dataBytes()));
+        }
+        if (drainMarks.isClosed()) {
+            throw new NodeUnreachableException(
+                    "node %s is being drained: it takes no new memory".formatted(self.name()));
+        }
+        return bytes.allocate(lmrId, charge, chunkBytes, count, ControlMessage.RUNS_MAX).stream()
+                .map(run -> new Run(run.offset(), run.length(), run.entry()))
+                .toList();
+    }
+
+    /** Gives extents of an LMR back; those that are back already are passed over. */
+    void free(int node, long lmrId, List<Run> runs, Deadline deadline) {
+        if (node == self.id()) {
+            freeHere(lmrId, runs);
+            return;
+        }
+        for (int from = 0; from < runs.size(); from += ControlMessage.RUNS_MAX) {
+            List<Run> some = runs.subList(from, Math.min(runs.size(), from + ControlMessage.RUNS_MAX));
+            channel.call(
+                    node,
+                    ControlKind.FREE_EXTENTS,
+                    new ControlMessage().putLong(lmrId).putRuns(some),
+                    deadline);
+        }
+    }
+
+    /** {@link #free} at this node. */
+    public void freeHere(long lmrId, List<Run> runs) {
+        work.exclusively(lmrId, () -> {
+            for (Run run : runs) {
+                bytes.free(lmrId, new ExtentRun(run.offset(), run.length(), run.entry()));
+            }
+        });
+    }
+
+    /** How full a node is. */
+    public Room room(int node, Deadline deadline) {
+        if (node == self.id()) {
+            return roomHere();
+        }
+        ControlMessage reply = channel.call(node, ControlKind.ARENA_ROOM, new ControlMessage(), deadline);
+        return new Room(reply.getLong(), reply.getLong());
+    }
+
+    private Room roomHere() {
+        return new Room(allocator.dataBytes(), drainMarks.isClosed() ? 0 : allocator.freeBytes());
+    }
+}

@@ -1,0 +1,175 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrFreedException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.RemoteWork.Part;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.PeerLinks;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+
+/**
+ * Work of {@code LT_memset} and {@code LT_memcpy} on this node's own memory, for other nodes and this one. Any thread; blocks.
+ *
+ * <p>Whoever asks may have given up by the time the request comes, and the memory may belong to another LMR then. So each
+ * piece of work checks that its ranges lie in extents of their LMR, and while it runs those extents are not freed: work takes
+ * its LMR's lock shared, {@link #exclusively freeing} takes it alone.
+ */
+final class ServedWork {
+    private static final int LOCKS = 64;
+    private static final Duration GIVEN_UP_STEP = Duration.ofSeconds(1);
+
+    private final NodeArena arena;
+    private final ArenaAllocator allocator;
+    private final PeerLinks links;
+    private final RemoteMemory remoteMemory;
+    private final int self;
+    private final ReentrantReadWriteLock[] locks = new ReentrantReadWriteLock[LOCKS];
+
+    /** Bounded by the control channel's slots, and by this node's own moves. */
+    private final Set<Running> running = ConcurrentHashMap.newKeySet();
+
+    private record Running(int caller, CountDownLatch ended) {}
+
+    ServedWork(int self, NodeArena arena, ArenaAllocator allocator, PeerLinks links, RemoteMemory remoteMemory) {
+        this.self = self;
+        this.arena = arena;
+        this.allocator = allocator;
+        this.links = links;
+        this.remoteMemory = remoteMemory;
+        for (int index = 0; index < LOCKS; index++) {
+            locks[index] = new ReentrantReadWriteLock();
+        }
+    }
+
+    /** Frees extents of an LMR while no work on them runs. */
+    void exclusively(long lmrId, Runnable freeing) {
+        Lock lock = lock(lmrId).writeLock();
+        lock.lock();
+        try {
+            freeing.run();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void memset(int caller, long lmrId, List<Run> runs, byte value) {
+        asWorkOf(caller, () -> {
+            Lock lock = lock(lmrId).readLock();
+            lock.lock();
+            try {
+                runs.forEach(run -> check(lmrId, run.entry(), run.offset(), run.length()));
+                runs.forEach(run -> RawMemory.fill(arena.address() + run.offset(), run.length(), value));
+            } finally {
+                lock.unlock();
+            }
+        });
+    }
+
+    void copy(int caller, Part source, Part target, long length, Deadline deadline) {
+        if (target.node() == self && !target.arena().equals(arena.id())) {
+            throw new LmrFreedException("LMR %d lay in an earlier arena of this node".formatted(target.lmrId()));
+        }
+        asWorkOf(caller, () -> {
+            // In one order, so that two pieces of work and two who free do not wait for each other in a circle.
+            int first = Math.min(index(source.lmrId()), index(target.lmrId()));
+            int second = Math.max(index(source.lmrId()), index(target.lmrId()));
+            locks[first].readLock().lock();
+            locks[second].readLock().lock();
+            try {
+                check(source.lmrId(), source.entry(), source.offset(), length);
+                copyChecked(source, target, length, deadline);
+            } finally {
+                locks[second].readLock().unlock();
+                locks[first].readLock().unlock();
+            }
+        });
+    }
+
+    private void copyChecked(Part source, Part target, long length, Deadline deadline) {
+        long from = arena.address() + source.offset();
+        if (target.node() == self) {
+            check(target.lmrId(), target.entry(), target.offset(), length);
+            RawMemory.copy(from, arena.address() + target.offset(), length);
+            return;
+        }
+        Peer peer = links.awaitOwner(target.node(), deadline);
+        FabricEndpoint endpoint = peer.endpoint();
+        if (endpoint.mappedAddress() != 0 && peer.hello().arenaId().equals(target.arena())) {
+            RawMemory.copy(from, endpoint.mappedAddress() + target.offset(), length);
+            return;
+        }
+        try {
+            remoteMemory.write(target.node(), target.arena(), target.offset(), RawMemory.all(), from, length, deadline);
+        } catch (LiteException e) {
+            // The caller takes this answer for the end of the work. Every post ends: with its connection at the latest.
+            while (!remoteMemory.awaitGivenUp(Deadline.in(GIVEN_UP_STEP))) {
+                Thread.onSpinWait();
+            }
+            throw e;
+        }
+    }
+
+    private void check(long lmrId, int entry, long offset, long length) {
+        if (!allocator.holds(lmrId, entry, offset, length)) {
+            throw new LmrFreedException("LMR %d has not %d bytes at offset %d of this node's arena (any more)"
+                    .formatted(lmrId, length, offset));
+        }
+    }
+
+    private void asWorkOf(int caller, Runnable work) {
+        Running entry = new Running(caller, new CountDownLatch(1));
+        running.add(entry);
+        try {
+            // Who acknowledges that a node was cut has waited for its work: none may begin afterwards.
+            if (caller != self && links.peer(caller) == null) {
+                throw new NodeUnreachableException("the connection with node %d is gone".formatted(caller));
+            }
+            work.run();
+        } finally {
+            running.remove(entry);
+            entry.ended().countDown();
+        }
+    }
+
+    /** Waits for the end of all work that a node has asked for so far. */
+    void quiesce(int caller, Deadline deadline) {
+        for (Running entry : running) {
+            if (entry.caller() != caller) {
+                continue;
+            }
+            try {
+                if (!entry.ended().await(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
+                    throw new LiteTimeoutException(
+                            deadline.expired("waiting for the end of work that node %d asked for".formatted(caller)));
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new LmrFreedException("interrupted while waiting for the end of work", e);
+            }
+        }
+    }
+
+    private ReentrantReadWriteLock lock(long lmrId) {
+        return locks[index(lmrId)];
+    }
+
+    private static int index(long lmrId) {
+        return (int) lmrId & (LOCKS - 1);
+    }
+}

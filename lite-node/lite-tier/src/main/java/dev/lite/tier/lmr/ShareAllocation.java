@@ -1,0 +1,224 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Placement;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.memory.Layout;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.PeerLinks;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Takes memory for LMRs, here and at other nodes, where their placement says. Any thread. */
+public final class ShareAllocation implements Masters.Allocation {
+    private static final Logger log = LoggerFactory.getLogger(ShareAllocation.class);
+
+    private final NodeRecord self;
+    private final String cluster;
+    private final NodeArena arena;
+    private final ClusterDirectory directory;
+    private final PeerLinks links;
+    private final NodeExtents extents;
+    private final Reclaimer reclaimer;
+    private final DrainMarks drainMarks;
+    private final AtomicInteger turn = new AtomicInteger();
+
+    ShareAllocation(
+            NodeRecord self,
+            String cluster,
+            NodeArena arena,
+            ClusterDirectory directory,
+            PeerLinks links,
+            NodeExtents extents,
+            Reclaimer reclaimer,
+            DrainMarks drainMarks) {
+        this.self = self;
+        this.cluster = cluster;
+        this.arena = arena;
+        this.directory = directory;
+        this.links = links;
+        this.extents = extents;
+        this.reclaimer = reclaimer;
+        this.drainMarks = drainMarks;
+    }
+
+    /**
+     * Memory for an LMR.
+     *
+     * @param chunkShift how it is cut
+     * @param shares one for every node
+     */
+    record Placed(int chunkShift, List<Share> shares) {}
+
+    /**
+     * Takes memory for a new LMR where its placement says. A node that takes nothing in just now is passed over, unless it is
+     * named.
+     */
+    Placed place(long lmrId, long size, PrincipalBytes.Charge charge, Placement placement, Deadline deadline) {
+        Set<Integer> refusing = new HashSet<>();
+        while (true) {
+            List<Integer> nodes = nodesFor(placement, refusing);
+            int chunkShift = Layout.chunkShift(size, nodes.size());
+            int known = refusing.size();
+            try {
+                return new Placed(
+                        chunkShift,
+                        allocate(new Masters.Demand(lmrId, size, chunkShift, charge), nodes, refusing, deadline));
+            } catch (NodeUnreachableException e) {
+                boolean tryOthers = refusing.size() > known && !(placement instanceof Placement.OnNodes);
+                if (!tryOthers || deadline.passed()) {
+                    throw e;
+                }
+                log.debug("lmr={} goes elsewhere: {}", lmrId, e.getMessage());
+            }
+        }
+    }
+
+    /** The ids of the nodes that a placement means now, without those that are drained or refuse. */
+    private List<Integer> nodesFor(Placement placement, Set<Integer> refusing) {
+        List<NodeRecord> live = directory.nodes();
+        List<NodeRecord> open = live.stream()
+                .filter(node -> !drainMarks.isDraining(node.name()) && !refusing.contains(node.id()))
+                .toList();
+        if (open.isEmpty() && refusing.isEmpty()) {
+            open = live; // where everybody is to go, nobody can
+        }
+        return switch (placement) {
+            case Placement.Local local -> {
+                boolean here = open.isEmpty() || open.stream().anyMatch(node -> node.id() == self.id());
+                yield List.of(here ? self.id() : next(open));
+            }
+            case Placement.RoundRobin roundRobin -> List.of(open.isEmpty() ? self.id() : next(open));
+            case Placement.Spread spread ->
+                open.isEmpty()
+                        ? List.of(self.id())
+                        : open.stream().map(NodeRecord::id).toList();
+            case Placement.OnNodes onNodes -> named(onNodes.nodes(), live);
+        };
+    }
+
+    private int next(List<NodeRecord> open) {
+        return open.get(Math.floorMod(turn.getAndIncrement(), open.size())).id();
+    }
+
+    private List<Integer> named(List<String> names, List<NodeRecord> live) {
+        List<Integer> nodes = new ArrayList<>();
+        for (String name : new LinkedHashSet<>(names)) {
+            int id = live.stream()
+                    .filter(node -> node.name().equals(name))
+                    .findFirst()
+                    .orElseThrow(() ->
+                            new NodeUnreachableException("node \"%s\" is no live node of cluster \"%s\"; live are %s"
+                                    .formatted(
+                                            name,
+                                            cluster,
+                                            live.stream().map(NodeRecord::name).toList())))
+                    .id();
+            if (!drainMarks.isDraining(name)) {
+                nodes.add(id);
+            }
+        }
+        if (nodes.isEmpty()) {
+            throw new NodeUnreachableException(
+                    "of the nodes %s none takes new memory: all are being drained".formatted(names));
+        }
+        return nodes;
+    }
+
+    /** Takes memory for an LMR, dealt to the nodes in turn; all of it or none. */
+    @Override
+    public List<Share> allocate(Masters.Demand demand, List<Integer> nodes, Deadline deadline) {
+        return allocate(demand, nodes, new HashSet<>(), deadline);
+    }
+
+    private List<Share> allocate(Masters.Demand demand, List<Integer> nodes, Set<Integer> refusing, Deadline deadline) {
+        int shares = (int) Math.min(nodes.size(), chunks(demand));
+        List<Share> allocated = new ArrayList<>();
+        boolean whole = false;
+        try {
+            for (int index = 0; index < shares; index++) {
+                int node = nodes.get(index);
+                try {
+                    allocated.add(allocateShare(demand, shares, index, node, deadline));
+                } catch (NodeUnreachableException e) {
+                    refusing.add(node);
+                    throw e;
+                }
+            }
+            whole = true;
+            return allocated;
+        } finally {
+            if (!whole) {
+                giveBack(demand, allocated);
+            }
+        }
+    }
+
+    private static long chunks(Masters.Demand demand) {
+        long chunks = ((demand.size() - 1) >>> demand.chunkShift()) + 1;
+        if (chunks > Integer.MAX_VALUE - 8) {
+            throw new LimitExceededException("an LMR of %d bytes has %d chunks of %d bytes; the limit is %d"
+                    .formatted(demand.size(), chunks, 1L << demand.chunkShift(), Integer.MAX_VALUE - 8));
+        }
+        return chunks;
+    }
+
+    /** {@inheritDoc} */
+    @Override
+    public Share allocateShare(Masters.Demand demand, int shares, int index, int node, Deadline deadline) {
+        long chunks = chunks(demand);
+        long chunkBytes = 1L << demand.chunkShift();
+        long tailBytes = demand.size() - (chunks - 1) * chunkBytes;
+        long count = (chunks - index + shares - 1) / shares;
+        boolean hasTail = index == (int) ((chunks - 1) % shares);
+        UUID arenaId = arenaId(node, deadline);
+        List<Run> runs = new ArrayList<>();
+        boolean whole = false;
+        try {
+            allocate(runs, node, demand, chunkBytes, hasTail ? count - 1 : count, deadline);
+            if (hasTail) {
+                allocate(runs, node, demand, tailBytes, 1, deadline);
+            }
+            whole = true;
+            return new Share(node, arenaId, runs);
+        } finally {
+            if (!whole) {
+                giveBack(demand, List.of(new Share(node, arenaId, runs)));
+            }
+        }
+    }
+
+    private void giveBack(Masters.Demand demand, List<Share> shares) {
+        reclaimer.giveBackLater(new LmrRecord(
+                demand.lmrId(), LmrRecord.State.FREEING, demand.size(), demand.chunkShift(), 0, Map.of(), shares));
+    }
+
+    UUID arenaId(int node, Deadline deadline) {
+        return node == self.id()
+                ? arena.id()
+                : links.awaitPeer(node, deadline).hello().arenaId();
+    }
+
+    private void allocate(List<Run> runs, int node, Masters.Demand demand, long unit, long count, Deadline deadline) {
+        long missing = count;
+        while (missing > 0) {
+            List<Run> some = extents.allocate(node, demand.lmrId(), unit, missing, demand.charge(), deadline);
+            runs.addAll(some);
+            missing -= some.stream().mapToLong(run -> run.length() / unit).sum();
+        }
+    }
+}

@@ -1,0 +1,229 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.Permission;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.ExtentRun;
+import dev.lite.tier.memory.Layout;
+import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.memory.MappingOwner;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.sync.SyncWord;
+import dev.lite.tier.sync.WordMoves;
+import dev.lite.tier.sync.WordRef;
+import dev.lite.tier.sync.WordStore;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Words of locks and barriers: small internal LMRs that no principal may use, with records under internal names. A node maps
+ * each of them once, for all of its sessions.
+ */
+public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(SyncWords.class);
+
+    /** How many records may be in doubt, because the directory did not answer their creation. */
+    private static final int DOUBTFUL_MAX = 1024;
+
+    private final int self;
+    private final NodeArena arena;
+    private final ArenaAllocator allocator;
+    private final LmrServices lmrs;
+    private final ClusterDirectory directory;
+    private final WordMoves moves;
+    private final Duration deadline;
+
+    /** Words whose record the directory may have or not; the same one is offered again. */
+    private final Map<String, LmrRecord> doubtful = new ConcurrentHashMap<>();
+
+    /** Of the words whose home this node is; changes of a record do not reach them. */
+    private final Set<Mapping> own = ConcurrentHashMap.newKeySet();
+
+    public SyncWords(
+            int self,
+            NodeArena arena,
+            ArenaAllocator allocator,
+            LmrServices lmrs,
+            ClusterDirectory directory,
+            WordMoves moves,
+            Duration deadline) {
+        this.self = self;
+        this.arena = arena;
+        this.allocator = allocator;
+        this.lmrs = lmrs;
+        this.moves = moves;
+        this.directory = directory;
+        this.deadline = deadline;
+    }
+
+    @Override
+    public SyncWord open(Kind kind, String name, Deadline until) {
+        String record = prefix(kind) + name;
+        Mapping mapping = lmrs.memory()
+                .mapInternal(
+                        record,
+                        Permission.ATOMIC.bit(),
+                        this,
+                        () -> {
+                            LmrRecord lmr = read(record, until).orElseGet(() -> make(record, until));
+                            endDoubt(record);
+                            return lmr;
+                        },
+                        until);
+        return new SyncWord(mapping);
+    }
+
+    private static String prefix(Kind kind) {
+        return ClusterDirectory.INTERNAL_PREFIX + kind.name().toLowerCase(Locale.ROOT) + "/";
+    }
+
+    /** Whether a record's name is that of a word. */
+    public static boolean isWord(String record) {
+        return Arrays.stream(Kind.values()).anyMatch(kind -> record.startsWith(prefix(kind)));
+    }
+
+    private Optional<LmrRecord> read(String record, Deadline until) {
+        return directory.read(record, until.remaining()).map(found -> LmrRecord.decode(found.bytes()));
+    }
+
+    private LmrRecord make(String record, Deadline until) {
+        LmrRecord lmr = doubtful.get(record);
+        if (lmr == null) {
+            if (doubtful.size() >= DOUBTFUL_MAX) {
+                throw new LimitExceededException("%d new locks and barriers wait for the directory; the limit is %d"
+                        .formatted(doubtful.size(), DOUBTFUL_MAX));
+            }
+            lmr = allocate(until);
+            lmrs.records().beginUnpublished(lmr.id());
+            LmrRecord other = doubtful.put(record, lmr);
+            if (other != null) {
+                lmrs.records().endUnpublished(other.id());
+            }
+        }
+        if (directory.create(record, lmr.encode(), until.remaining())) {
+            return lmr;
+        }
+        lmrs.reclaimer().giveBackLater(lmr); // another node was faster
+        endDoubt(record);
+        return read(record, until)
+                .orElseThrow(() -> new ClusterUnavailableException(
+                        "the record of a lock or barrier is gone again, which nobody removes"));
+    }
+
+    private void endDoubt(String record) {
+        LmrRecord lmr = doubtful.remove(record);
+        if (lmr != null) {
+            lmrs.records().endUnpublished(lmr.id());
+        }
+    }
+
+    private LmrRecord allocate(Deadline until) {
+        long id = lmrs.records().newId();
+        return record(id, lmrs.memory().allocateWord(id, SyncWord.BYTES, until));
+    }
+
+    private static LmrRecord record(long id, Share share) {
+        return new LmrRecord(
+                id,
+                LmrRecord.State.LIVE,
+                SyncWord.BYTES,
+                Layout.chunkShift(SyncWord.BYTES, 1),
+                0,
+                Map.of(),
+                List.of(share));
+    }
+
+    @Override
+    public SyncWord own(WordRef ref) {
+        if (!allocator.holds(ref.lmrId(), new ExtentRun(ref.offset(), SyncWord.BYTES, ref.entry()))) {
+            throw new LmrUnavailableException(
+                    "node %s has no word at offset %d for the lock or barrier %d; it came back with a new arena"
+                            .formatted(lmrs.places().nodeName(self), ref.offset(), ref.lmrId()));
+        }
+        Run run = new Run(ref.offset(), SyncWord.BYTES, ref.entry());
+        LmrRecord lmr = record(ref.lmrId(), new Share(self, arena.id(), List.of(run)));
+        Mapping mapping = lmrs.memory().mapOwn(lmr, Permission.ATOMIC.bit(), this, Deadline.in(deadline));
+        own.add(mapping);
+        return new SyncWord(mapping);
+    }
+
+    @Override
+    public void giveBack(SyncWord word) {
+        own.remove(word.mapping());
+        word.mapping().unmap();
+    }
+
+    @Override
+    public RemoteMemory remoteMemory() {
+        return lmrs.remoteMemory();
+    }
+
+    @Override
+    public Duration deadline() {
+        return deadline;
+    }
+
+    @Override
+    public String nodeName(int node) {
+        return lmrs.places().nodeName(node);
+    }
+
+    @Override
+    public void unmapped(Mapping mapping) {
+        lmrs.mappings().remove(mapping);
+    }
+
+    @Override
+    public void moved(long lmrId) {
+        moves.homeMoved(lmrId);
+    }
+
+    /** Whatever the record says: no principal may use a word, and the tier always may. */
+    @Override
+    public int allowed(LmrRecord lmr) {
+        return Permission.ATOMIC.bit();
+    }
+
+    @Override
+    public void refresh(@Nullable String name, long lmrId, Deadline until) {
+        try {
+            lmrs.changes().look(name, lmrId, until);
+        } catch (LiteException e) {
+            log.debug("the record of the word {} cannot be followed now: {}", lmrId, e.getMessage());
+        }
+    }
+
+    /** Ends every use of the words; for the node's end. */
+    @Override
+    public void close() {
+        LiteException why = new LmrUnavailableException(
+                "node %s stops".formatted(lmrs.places().nodeName(self)));
+        try {
+            List<Mapping> all = new ArrayList<>(lmrs.mappings().of(this));
+            all.addAll(own);
+            lmrs.changes().endAll(all, why);
+        } catch (LiteTimeoutException e) {
+            log.info("locks and barriers ended: {}", e.getMessage());
+        }
+    }
+}

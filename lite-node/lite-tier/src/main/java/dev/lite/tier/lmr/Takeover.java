@@ -1,0 +1,96 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.api.LiteException;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.os.waiting.Deadline;
+import java.time.Duration;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Carries on what nodes left unfinished that are fenced now: an LMR that is being freed is freed, a move whose mover is fenced
+ * is undone. The live node of the lowest id looks through the records after each fence. Every act on a record is a
+ * compare-and-set, and memory that was given back is not given back again: so it does no harm when two nodes do it, or when
+ * the one that began is alive and goes on, too. Any thread.
+ */
+final class Takeover {
+    private static final Logger log = LoggerFactory.getLogger(Takeover.class);
+    private static final Duration CALL = Duration.ofSeconds(5);
+
+    /** For all records: 100,000 take some seconds. */
+    private static final Duration LOOK = Duration.ofMinutes(2);
+
+    private final int self;
+    private final ClusterDirectory directory;
+    private final NamedLmrs named;
+    private final Masters masters;
+    private final Reclaimer reclaimer;
+    private final Executor executor;
+    private final AtomicInteger wanted = new AtomicInteger();
+
+    Takeover(
+            int self,
+            ClusterDirectory directory,
+            NamedLmrs named,
+            Masters masters,
+            Reclaimer reclaimer,
+            Executor executor) {
+        this.self = self;
+        this.directory = directory;
+        this.named = named;
+        this.masters = masters;
+        this.reclaimer = reclaimer;
+        this.executor = executor;
+    }
+
+    /** Somebody was fenced: looks through the records soon, once however often this is called meanwhile. Does not block. */
+    void begin() {
+        if (wanted.getAndIncrement() > 0) {
+            return; // who looks now looks again
+        }
+        try {
+            executor.execute(this::run);
+        } catch (RejectedExecutionException e) {
+            log.debug("nothing is taken over: the node stops");
+        }
+    }
+
+    private void run() {
+        int seen;
+        do {
+            seen = wanted.get();
+            try {
+                if (isFirst()) {
+                    lookThrough();
+                }
+            } catch (LiteException e) {
+                log.info("what fenced nodes left is taken over at the next fence: {}", e.getMessage());
+            } catch (RuntimeException e) {
+                log.error("taking over what fenced nodes left failed", e);
+            }
+        } while (!wanted.compareAndSet(seen, 0));
+    }
+
+    private boolean isFirst() {
+        return directory.nodesNow(CALL).stream().mapToInt(NodeRecord::id).min().orElse(self) == self;
+    }
+
+    private void lookThrough() {
+        Deadline deadline = Deadline.in(LOOK);
+        named.find(lmr -> lmr.state() != LmrRecord.State.LIVE, deadline)
+                .values()
+                .forEach(found -> {
+                    LmrRecord lmr = found.lmr();
+                    if (lmr.state() == LmrRecord.State.FREEING) {
+                        reclaimer.takeOver(found.name(), lmr);
+                    } else {
+                        masters.undoIfForsaken(found.name(), lmr.id(), deadline);
+                    }
+                });
+    }
+}

@@ -1,0 +1,156 @@
+package dev.lite.tier.lmr;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
+import dev.lite.tier.RemoteWork;
+import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.control.ControlKind;
+import dev.lite.tier.control.ControlMessage;
+import java.time.Duration;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * {@link RemoteWork} by calls to the nodes. A call whose connection breaks has not ended: the node may still be at work. Then
+ * it is asked over the next connection until it says that nothing runs any more, or it is gone.
+ */
+final class WorkCalls implements RemoteWork {
+    private static final Duration QUIESCE_STEP = Duration.ofSeconds(2);
+    private static final long PAUSE_NS = 50_000_000;
+
+    private final int self;
+    private final ControlChannel channel;
+    private final Mappers mappers;
+    private final ServedWork served;
+    private final Executor executor;
+
+    /** Registers what it serves with the channel. */
+    WorkCalls(int self, ControlChannel channel, Mappers mappers, ServedWork served, Executor executor) {
+        this.self = self;
+        this.channel = channel;
+        this.mappers = mappers;
+        this.served = served;
+        this.executor = executor;
+        channel.serve(ControlKind.MEMSET, (node, request, reply) -> {
+            long lmrId = request.getLong();
+            byte value = request.getByte();
+            served.memset(node, lmrId, request.getRuns(), value);
+        });
+        channel.serve(ControlKind.COPY, (node, request, reply) -> {
+            Part source = request.getPart();
+            Part target = request.getPart();
+            long length = request.getLong();
+            served.copy(node, source, target, length, request.getDeadline());
+        });
+        channel.serve(ControlKind.QUIESCE, (node, request, reply) -> {
+            int caller = request.getInt();
+            served.quiesce(caller, request.getDeadline());
+        });
+    }
+
+    @Override
+    public CompletableFuture<@Nullable Void> memset(
+            int node, UUID arena, long lmrId, List<Run> runs, byte value, Deadline deadline) {
+        if (node == self) {
+            return own(() -> served.memset(self, lmrId, runs, value));
+        }
+        ControlMessage request =
+                new ControlMessage().putLong(lmrId).putByte(value).putRuns(runs);
+        return watched(node, () -> channel.begin(node, ControlKind.MEMSET, request, deadline));
+    }
+
+    @Override
+    public CompletableFuture<@Nullable Void> copy(Part source, Part target, long length, Deadline deadline) {
+        if (source.node() == self) {
+            return own(() -> served.copy(self, source, target, length, deadline));
+        }
+        return watched(source.node(), () -> {
+            ControlMessage request = new ControlMessage()
+                    .putPart(source)
+                    .putPart(target)
+                    .putLong(length)
+                    .putDeadline(deadline);
+            return channel.begin(source.node(), ControlKind.COPY, request, deadline);
+        });
+    }
+
+    private static CompletableFuture<@Nullable Void> own(Runnable work) {
+        try {
+            work.run();
+            return CompletableFuture.completedFuture(null);
+        } catch (LiteException e) {
+            return CompletableFuture.failedFuture(e);
+        }
+    }
+
+    private interface Sending {
+        CompletableFuture<?> begin();
+    }
+
+    private CompletableFuture<@Nullable Void> watched(int node, Sending sending) {
+        CompletableFuture<?> reply;
+        try {
+            reply = sending.begin();
+        } catch (NodeUnreachableException e) { // it was not sent
+            return CompletableFuture.failedFuture(mappers.isLive(node) ? e : lost(node, e));
+        } catch (LiteException e) {
+            return CompletableFuture.failedFuture(e); // neither
+        }
+        CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
+        CompletableFuture<?> unused = reply.whenComplete((none, error) -> {
+            if (error == null) {
+                ended.complete(null);
+            } else if (error instanceof NodeUnreachableException) {
+                awaitQuiet(node, error, ended);
+            } else {
+                ended.completeExceptionally(error);
+            }
+        });
+        return ended;
+    }
+
+    private void awaitQuiet(int node, Throwable error, CompletableFuture<@Nullable Void> ended) {
+        LmrUnavailableException lost = lost(node, error);
+        try {
+            executor.execute(() -> {
+                while (!mappers.isGone(node) && !isQuiet(node)) {
+                    Polling.sleepNs(PAUSE_NS);
+                    if (Thread.currentThread().isInterrupted()) {
+                        break; // this node stops
+                    }
+                }
+                ended.completeExceptionally(lost);
+            });
+        } catch (RejectedExecutionException e) {
+            ended.completeExceptionally(lost); // this node stops
+        }
+    }
+
+    private static LmrUnavailableException lost(int node, Throwable error) {
+        return new LmrUnavailableException(
+                "node %d is lost, or its answer: %s".formatted(node, error.getMessage()), error);
+    }
+
+    /** Waits until a node has done all that {@code caller} has asked it to do. */
+    void quiesce(int node, int caller, Deadline deadline) {
+        ControlMessage request = new ControlMessage().putInt(caller).putDeadline(deadline);
+        channel.call(node, ControlKind.QUIESCE, request, deadline);
+    }
+
+    private boolean isQuiet(int node) {
+        try {
+            quiesce(node, self, Deadline.in(QUIESCE_STEP));
+            return true;
+        } catch (LiteException e) {
+            return false; // there is no connection yet
+        }
+    }
+}

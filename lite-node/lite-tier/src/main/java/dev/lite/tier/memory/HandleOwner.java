@@ -1,0 +1,34 @@
+package dev.lite.tier.memory;
+
+import dev.lite.api.LmrHandle;
+import dev.lite.api.Permission;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.session.async.AsyncOperations;
+import dev.lite.tier.RemoteWork;
+import java.util.Set;
+
+/** The session of an application, which owns {@link Mapping}s as its handles. Any thread. */
+public interface HandleOwner extends MappingOwner {
+    /** Who uses the handles. */
+    String principal();
+
+    /** Work that other nodes do on their memory. */
+    RemoteWork remoteWork();
+
+    /** Operations that their callers do not wait for. */
+    AsyncOperations async();
+
+    /** See {@link LmrHandle#free}; frees the LMR for everybody, this mapping included. */
+    void free(Mapping mapping);
+
+    /** See {@link LmrHandle#grant}. */
+    void grant(Mapping mapping, String principal, Set<Permission> permissions);
+
+    /** See {@link LmrHandle#moveTo}. */
+    void moveTo(Mapping mapping, String node);
+
+    @Override
+    default int allowed(LmrRecord lmr) {
+        return lmr.permissionsOf(principal());
+    }
+}

@@ -1,0 +1,78 @@
+package dev.lite.tier.operator;
+
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.control.ControlKind;
+import dev.lite.tier.control.ControlMessage;
+import dev.lite.tier.lmr.LmrRecords;
+import dev.lite.tier.lmr.Mappers;
+import dev.lite.tier.peer.PeerLinks;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/** Asks the nodes that made LMRs for those that are in no directory. Any thread; blocks. */
+public final class LmrMakers {
+    /** How many LMRs one message asks for. */
+    private static final int KNOWN_MAX = 200;
+
+    private final int self;
+    private final PeerLinks links;
+    private final Mappers mappers;
+    private final ControlChannel channel;
+    private final LmrRecords records;
+
+    /** Registers what it serves with the channel. */
+    public LmrMakers(int self, PeerLinks links, Mappers mappers, LmrRecords records, ControlChannel channel) {
+        this.self = self;
+        this.links = links;
+        this.mappers = mappers;
+        this.channel = channel;
+        this.records = records;
+        channel.serve(ControlKind.KNOWN_LMRS, (node, request, reply) -> {
+            int count = request.getCount("LMR ids", KNOWN_MAX);
+            for (int left = count; left > 0; left--) {
+                reply.putByte(records.knows(request.getLong()) ? 1 : 0);
+            }
+        });
+    }
+
+    /**
+     * Those of some LMRs that the node that made them knows, or cannot be asked for just now.
+     *
+     * @throws dev.lite.api.LiteException when a node does not answer
+     */
+    Set<Long> known(Collection<Long> ids, Deadline deadline) {
+        Map<Integer, List<Long>> byMaker = ids.stream().collect(Collectors.groupingBy(LmrRecords::creator));
+        Set<Long> known = new HashSet<>();
+        byMaker.forEach((maker, made) -> {
+            if (maker == self) {
+                made.stream().filter(records::knows).forEach(known::add);
+            } else if (links.peer(maker) != null) {
+                known.addAll(ask(maker, made, deadline));
+            } else if (!mappers.isGone(maker)) {
+                known.addAll(made); // it cannot be asked just now
+            }
+        });
+        return known;
+    }
+
+    private Set<Long> ask(int node, List<Long> ids, Deadline deadline) {
+        Set<Long> known = new HashSet<>();
+        for (int from = 0; from < ids.size(); from += KNOWN_MAX) {
+            List<Long> some = ids.subList(from, Math.min(ids.size(), from + KNOWN_MAX));
+            ControlMessage request = new ControlMessage().putCount("LMR ids", some.size(), KNOWN_MAX);
+            some.forEach(request::putLong);
+            ControlMessage reply = channel.call(node, ControlKind.KNOWN_LMRS, request, deadline);
+            for (long id : some) {
+                if (reply.getByte() != 0) {
+                    known.add(id);
+                }
+            }
+        }
+        return known;
+    }
+}

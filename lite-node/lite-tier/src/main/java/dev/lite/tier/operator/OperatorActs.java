@@ -1,0 +1,163 @@
+package dev.lite.tier.operator;
+
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
+import dev.lite.tier.lmr.LmrRecords;
+import dev.lite.tier.lmr.LmrServices;
+import dev.lite.tier.lmr.Masters;
+import dev.lite.tier.lmr.NamedLmrs;
+import dev.lite.tier.lmr.SyncWords;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.sync.SyncService;
+import dev.lite.tier.sync.SyncWord;
+import dev.lite.tier.sync.WordRef;
+import java.time.Duration;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/** What this node does for an operator, of its own authority: no principal is asked. Any thread; blocks. */
+public final class OperatorActs implements OrderExecutor.Acts {
+    /** A move may take its deadline, and longer by its bytes at this rate, which every fabric is faster than. */
+    private static final long BYTES_PER_SECOND_MIN = 50L << 20;
+
+    private static final long ORPHANS_PAUSE_NS = 100_000_000;
+
+    private final NodeRecord self;
+    private final ArenaAllocator allocator;
+    private final LmrServices lmrs;
+    private final Relocation relocation;
+    private final SyncService sync;
+    private final Orphans orphans;
+    private final Executor executor;
+    private final Duration patience;
+
+    /** Registers what it serves with the control channel. */
+    public OperatorActs(
+            NodeRecord self,
+            ArenaAllocator allocator,
+            LmrServices lmrs,
+            Relocation relocation,
+            SyncService sync,
+            Orphans orphans,
+            Executor executor,
+            Duration patience) {
+        this.self = self;
+        this.allocator = allocator;
+        this.lmrs = lmrs;
+        this.relocation = relocation;
+        this.sync = sync;
+        this.orphans = orphans;
+        this.executor = executor;
+        this.patience = patience;
+        lmrs.calls().serveEvacuation((id, node, deadline) -> evacuate(null, id, node, deadline));
+    }
+
+    private Deadline ofMove(long bytes) {
+        return Deadline.in(patience.plusSeconds(bytes / BYTES_PER_SECOND_MIN));
+    }
+
+    @Override
+    public @Nullable String drain(boolean leaving, Drain.Progress progress, Deadline deadline) {
+        if (!relocation.hasOthers(self.id())) {
+            return "no other live node takes memory";
+        }
+        return new Drain(self, allocator, lmrs.records(), lmrs.named(), new FromHere(), executor, leaving)
+                .run(progress, deadline);
+    }
+
+    /** Moves what is here away. */
+    private final class FromHere implements Drain.Mover {
+        @Override
+        public boolean hasOthers() {
+            return relocation.hasOthers(self.id());
+        }
+
+        @Override
+        public boolean isGone(int node) {
+            return lmrs.mappers().isGone(node);
+        }
+
+        @Override
+        public void evacuate(@Nullable String name, long id, long bytes) {
+            Deadline deadline = ofMove(bytes);
+            if (name == null && !lmrs.records().isMine(id)) {
+                lmrs.calls().evacuateAtCreator(id, self.id(), deadline);
+            } else if (name != null && SyncWords.isWord(name)) {
+                evacuateWord(name, id, deadline);
+            } else {
+                OperatorActs.this.evacuate(name, id, self.id(), deadline);
+            }
+        }
+    }
+
+    /** Moves the word of a lock or barrier, whose home this node is. */
+    private void evacuateWord(String name, long id, Deadline deadline) {
+        LmrRecord lmr = lmrs.records()
+                .find(name, id, deadline)
+                .map(LmrRecords.Found::lmr)
+                .orElseThrow(() -> new LmrNotFoundException("the word %d is gone".formatted(id)));
+        if (lmr.shares().getFirst().node() != self.id()) {
+            return;
+        }
+        WordRef ref = SyncWord.ref(lmr);
+        sync.leaveHome(ref);
+        boolean moved = false;
+        try {
+            evacuate(name, id, self.id(), deadline);
+            moved = true;
+        } finally {
+            if (!moved) {
+                sync.stayHome(ref);
+            }
+        }
+    }
+
+    /** Moves what an LMR has on a node away from there. Its record is in the directory or here. */
+    void evacuate(@Nullable String name, long id, int node, Deadline deadline) {
+        lmrs.masters().move(name, id, null, (lmr, until) -> relocation.awayFrom(lmr, node, until), deadline);
+    }
+
+    @Override
+    public @Nullable String move(@Nullable String name, long id, String node) {
+        if (name == null) {
+            lmrs.masters().move(null, id, null, node, ofMove(allocator.dataBytes()));
+            return null;
+        }
+        LmrRecord lmr = lmrs.records()
+                .find(name, Deadline.in(patience))
+                .map(LmrRecords.Found::lmr)
+                .orElseThrow(() -> new LmrNotFoundException("there is no LMR of the name \"%s\"".formatted(name)));
+        lmrs.masters().move(name, lmr.id(), null, node, ofMove(lmr.size()));
+        return null;
+    }
+
+    /** An operator need not wait for the grace time, but what is only just being made or moved has its time all the same. */
+    @Override
+    public @Nullable String freeOrphans(Drain.Progress progress) {
+        orphans.look(Duration.ofDays(1)); // notes them
+        Deadline made = Deadline.in(patience.multipliedBy(2)); // from now on: the look itself may take long
+        while (!made.passed()) {
+            if (!progress.report(0, 0, "waiting for what is just being made")) {
+                return "it was taken back";
+            }
+            Polling.sleepNs(ORPHANS_PAUSE_NS);
+        }
+        long freed = orphans.look(patience.multipliedBy(2));
+        progress.report(freed, freed, "bytes freed");
+        return null;
+    }
+
+    @Override
+    public @Nullable String rebalance(Drain.Progress progress) {
+        return new Rebalance(lmrs.named(), relocation, this::moveShares, patience).run(progress);
+    }
+
+    private void moveShares(NamedLmrs.Named lmr, int from, int to) {
+        Masters.Destination there = (now, until) -> relocation.fromTo(now, from, to, until);
+        lmrs.masters()
+                .move(lmr.name(), lmr.lmr().id(), null, there, ofMove(lmr.lmr().size()));
+    }
+}

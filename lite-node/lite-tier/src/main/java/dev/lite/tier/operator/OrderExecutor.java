@@ -1,0 +1,416 @@
+package dev.lite.tier.operator;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.cluster.Order;
+import dev.lite.cluster.Order.Kind;
+import dev.lite.cluster.Order.State;
+import dev.lite.cluster.OrderBook;
+import dev.lite.cluster.Orders;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.lmr.DrainMarks;
+import dev.lite.tier.lmr.LmrRecords;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Carries out the orders that are this node's ({@link Orders}): a drain, and freeing orphans, of the node that they name; a move
+ * of an LMR without a name of the node that made it; anything else of whichever node claims it first. An order whose node is
+ * gone is claimed again. Every act is safe by itself, so it does no harm when two nodes carry out the same for a while.
+ *
+ * <p>One thread ("lite-orders") hears of orders and claims them; each is carried out on a virtual thread. Bound: {@value
+ * #RUNNING_MAX} at a time.
+ */
+public final class OrderExecutor implements AutoCloseable {
+    private static final Logger log = LoggerFactory.getLogger(OrderExecutor.class);
+    private static final int RUNNING_MAX = 8;
+    private static final Duration DIRECTORY = Duration.ofSeconds(5);
+
+    /** While orders are open it looks again after this, whatever it was told: that an order's node is gone is not told. */
+    private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(2);
+
+    /** Otherwise after this, in case it was not told: so that idle nodes cost the directory next to nothing. */
+    private static final long LOOK_IDLE_NS = TimeUnit.MINUTES.toNanos(1);
+
+    /** How long an order that every node may carry out waits for the one whose turn it is. */
+    private static final long TURN_NS = TimeUnit.SECONDS.toNanos(1);
+
+    /** A drain that an operator wants; one before the node leaves has its own time-out. */
+    private static final Duration DRAIN_MAX = Duration.ofHours(1);
+
+    /** An order that only one node can carry out fails when that node was missing for so long. */
+    private static final long MISSING_NS = TimeUnit.SECONDS.toNanos(60);
+
+    private static final long REPORT_NS = TimeUnit.MILLISECONDS.toNanos(500);
+
+    private final NodeRecord self;
+    private final ClusterDirectory directory;
+    private final Orders orders;
+    private final DrainMarks drainMarks;
+    private final Acts acts;
+    private final Executor executor;
+    private final Thread thread;
+    private final Set<Long> running = ConcurrentHashMap.newKeySet();
+    private final Map<Long, CompletableFuture<Order>> awaited = new ConcurrentHashMap<>();
+    private final Map<Long, Long> seenAtNs = new HashMap<>(); // of the thread: open orders that others may take first
+    private final Map<Long, Long> missingSinceNs = new HashMap<>(); // of the thread: open orders whose node is not live
+
+    private final Semaphore words = new Semaphore(0); // a permit for every call of look() since the thread's last look
+    private boolean busy = true; // of the thread: orders are open, or may be
+    private boolean pastSettled; // of the thread
+    private volatile @Nullable Deadline ofLeaving; // once this node is about to leave
+    private volatile boolean empty; // drained to leave
+    private volatile @Nullable Runnable onLeave;
+    private volatile boolean closed;
+
+    /** What orders do. Each blocks, and answers null when it is done, else why it failed. */
+    interface Acts {
+        @Nullable
+        String drain(boolean leaving, Drain.Progress progress, Deadline deadline);
+
+        @Nullable
+        String move(@Nullable String name, long id, String node);
+
+        @Nullable
+        String freeOrphans(Drain.Progress progress);
+
+        @Nullable
+        String rebalance(Drain.Progress progress);
+    }
+
+    public OrderExecutor(
+            NodeRecord self, ClusterDirectory directory, DrainMarks drainMarks, Acts acts, Executor executor) {
+        this.self = self;
+        this.directory = directory;
+        this.orders = new Orders(directory);
+        this.drainMarks = drainMarks;
+        this.acts = acts;
+        this.executor = executor;
+        this.thread = Thread.ofPlatform().name("lite-orders").daemon().unstarted(this::run);
+    }
+
+    public void start() {
+        thread.start();
+        orders.watch(this::look);
+    }
+
+    /** What is done once a drain that asks for it is over, on a thread of its own. */
+    public void onLeave(Runnable action) {
+        onLeave = action;
+    }
+
+    /** Looks at the orders soon. Does not block. */
+    private void look() {
+        words.release();
+    }
+
+    /**
+     * Drains this node before it leaves.
+     *
+     * @return null when it is empty, else why not
+     */
+    @Nullable
+    public String drainToLeave(Duration timeout) {
+        if (empty) {
+            return null;
+        }
+        Deadline deadline = Deadline.in(timeout);
+        ofLeaving = deadline;
+        onLeave = null; // the caller leaves
+        try {
+            Order order = orders.drain(self.name(), true, deadline.remaining());
+            CompletableFuture<Order> end = awaited.computeIfAbsent(order.id(), id -> new CompletableFuture<>());
+            orders.find(order.id(), deadline.remaining())
+                    .filter(now -> now.state().isFinal())
+                    .ifPresent(end::complete); // it ended before it was awaited
+            look();
+            Order ended = end.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
+            return ended.state() == State.DONE ? null : ended.note();
+        } catch (LiteException e) {
+            return e.getMessage();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return "interrupted";
+        } catch (TimeoutException e) {
+            return new LiteTimeoutException(deadline.expired("draining node " + self.name())).getMessage();
+        } catch (ExecutionException e) {
+            throw new AssertionError("the order's end only completes", e);
+        }
+    }
+
+    private void run() {
+        while (awaitWord()) {
+            busy = true;
+            try {
+                OrderBook book = orders.read(DIRECTORY);
+                settleOwnPast(book);
+                drainMarks.heard(book.draining());
+                dispatch(book);
+                busy = !book.open().isEmpty();
+            } catch (ClusterUnavailableException e) {
+                log.debug("the orders cannot be read now: {}", e.getMessage());
+            } catch (RuntimeException e) {
+                log.error("looking at the orders failed; going on", e);
+            }
+        }
+    }
+
+    /** False when it is closed. */
+    private boolean awaitWord() {
+        try {
+            if (words.tryAcquire(busy ? LOOK_NS : LOOK_IDLE_NS, TimeUnit.NANOSECONDS)) {
+                words.drainPermits(); // one look sees all that was told before it
+            }
+            return !closed;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // close() does that
+            return false;
+        }
+    }
+
+    /** A node that starts is there to be used: an earlier process of its name may have been told to leave. */
+    private void settleOwnPast(OrderBook book) {
+        if (pastSettled || ofLeaving != null) {
+            return;
+        }
+        boolean stays = false;
+        for (Order order : book.open()) {
+            if (isDrainOfThis(order) && order.leave() && order.state() == State.RUNNING) {
+                Optional<Order> unused =
+                        orders.finish(order, "the node was started again before it was empty", DIRECTORY);
+            } else {
+                stays |= isDrainOfThis(order);
+            }
+        }
+        if (!stays) {
+            orders.unmark(self.name(), DIRECTORY);
+        }
+        pastSettled = true;
+        look(); // at the book as it is then
+    }
+
+    private boolean isDrainOfThis(Order order) {
+        return order.kind() == Kind.DRAIN && order.subject().equals(self.name());
+    }
+
+    private void dispatch(OrderBook book) {
+        List<Order> open = book.open();
+        seenAtNs.keySet().retainAll(open.stream().map(Order::id).toList());
+        missingSinceNs.keySet().retainAll(open.stream().map(Order::id).toList());
+        boolean drains = false;
+        for (Order order : open) {
+            if (failsForMissing(order)) {
+                continue;
+            }
+            drains |= isDrainOfThis(order);
+            if (!running.contains(order.id()) && running.size() < RUNNING_MAX && isMine(order)) {
+                orders.claim(order, self.name(), self.incarnation(), DIRECTORY).ifPresent(this::begin);
+            }
+        }
+        if (!drains && !book.draining().contains(self.name()) && ofLeaving == null) {
+            empty = false;
+            drainMarks.reopen();
+        }
+    }
+
+    /** An order that nobody will ever carry out must not stay open: their number is bounded. */
+    private boolean failsForMissing(Order order) {
+        boolean byId = order.kind() == Kind.MOVE && order.lmrId() != 0;
+        boolean byName = order.kind() == Kind.DRAIN || order.kind() == Kind.FREE_ORPHANS;
+        List<NodeRecord> live = directory.nodes();
+        boolean missing = live.stream().anyMatch(node -> node.id() == self.id())
+                && (byId || byName)
+                && live.stream()
+                        .noneMatch(node -> byId
+                                ? node.id() == LmrRecords.creator(order.lmrId())
+                                : node.name().equals(order.subject()));
+        if (!missing) {
+            missingSinceNs.remove(order.id());
+            return false;
+        }
+        long nowNs = System.nanoTime();
+        long sinceNs = missingSinceNs.computeIfAbsent(order.id(), id -> nowNs);
+        if (nowNs - sinceNs > MISSING_NS) {
+            String who = byId ? "node " + LmrRecords.creator(order.lmrId()) : "node \"%s\"".formatted(order.subject());
+            Optional<Order> unused =
+                    orders.finish(order, who + ", which alone could do it, is no live node", DIRECTORY);
+        }
+        return true;
+    }
+
+    private boolean isMine(Order order) {
+        if (order.kind() == Kind.DRAIN || order.kind() == Kind.FREE_ORPHANS) {
+            return order.subject().equals(self.name());
+        }
+        if (order.kind() == Kind.MOVE && order.lmrId() != 0) {
+            return LmrRecords.creator(order.lmrId()) == self.id();
+        }
+        if (order.state() == State.RUNNING) {
+            return self.name().equals(order.executor()) || isGone(order);
+        }
+        long nowNs = System.nanoTime();
+        long seenNs = seenAtNs.computeIfAbsent(order.id(), id -> nowNs);
+        List<NodeRecord> live = directory.nodes();
+        boolean turn =
+                !live.isEmpty() && live.get((int) (order.id() % live.size())).id() == self.id();
+        return turn || nowNs - seenNs > TURN_NS;
+    }
+
+    private boolean isGone(Order order) {
+        return directory.nodes().stream()
+                .noneMatch(node -> node.name().equals(order.executor()) && node.incarnation() == order.incarnation());
+    }
+
+    private void begin(Order order) {
+        running.add(order.id());
+        try {
+            executor.execute(() -> carryOut(order));
+        } catch (RejectedExecutionException e) {
+            running.remove(order.id());
+            log.debug("order {} is left: the node stops", order.id());
+        }
+    }
+
+    private void carryOut(Order order) {
+        Reporter reporter = new Reporter(order);
+        log.info(
+                "order begins id={} kind={} subject={} target={}",
+                order.id(),
+                order.kind(),
+                order.subject(),
+                order.target());
+        long startNs = System.nanoTime();
+        String failure;
+        try {
+            failure = act(order, reporter);
+        } catch (LiteException e) {
+            failure = e.getMessage();
+        } catch (RuntimeException e) {
+            log.error("order {} failed", order.id(), e);
+            failure = e.toString();
+        }
+        try {
+            Order ended = reporter.finish(failure)
+                    .or(() -> orders.find(order.id(), DIRECTORY)) // somebody else ended it
+                    .orElse(order);
+            Optional.ofNullable(awaited.remove(order.id())).ifPresent(who -> who.complete(ended));
+        } catch (ClusterUnavailableException e) {
+            // It is still this node's then, and done again: every act does nothing where nothing is left to do.
+            log.info("the end of order {} is not written yet: {}", order.id(), e.getMessage());
+        } finally {
+            running.remove(order.id());
+            log.info(
+                    "order ends id={} kind={} ms={} {}",
+                    order.id(),
+                    order.kind(),
+                    (System.nanoTime() - startNs) / 1_000_000,
+                    failure == null ? "done" : "failure=\"" + failure + "\"");
+            look();
+        }
+        Runnable leave = onLeave;
+        if (order.kind() == Kind.DRAIN && order.leave() && failure == null && leave != null) {
+            Thread unused = Thread.ofPlatform().name("lite-leave").start(leave);
+        }
+    }
+
+    private @Nullable String act(Order order, Reporter reporter) {
+        String name = order.lmrId() == 0 ? order.subject() : null;
+        return switch (order.kind()) {
+            case DRAIN -> drain(order.leave(), reporter);
+            case MOVE -> acts.move(name, order.lmrId(), order.target());
+            case FREE_ORPHANS -> acts.freeOrphans(reporter);
+            case REBALANCE -> acts.rebalance(reporter);
+            case UNDRAIN -> null; // done with its submission
+        };
+    }
+
+    private @Nullable String drain(boolean leaving, Drain.Progress progress) {
+        Deadline leave = ofLeaving;
+        drainMarks.close();
+        boolean done = false;
+        try {
+            String failure = acts.drain(leaving, progress, leave != null ? leave : Deadline.in(DRAIN_MAX));
+            done = failure == null;
+            empty |= done && leaving;
+            return failure;
+        } finally {
+            if (!done) {
+                drainMarks.reopen();
+            }
+        }
+    }
+
+    /** Writes down how far an order is, now and then. Used by the thread that carries it out. */
+    private final class Reporter implements Drain.Progress {
+        private Order order;
+        private long nextNs = System.nanoTime();
+        private long latestDone;
+        private long latestTotal;
+        private String latestNote = "";
+        private boolean unwritten;
+
+        Reporter(Order order) {
+            this.order = order;
+        }
+
+        @Override
+        public boolean report(long done, long total, String note) {
+            if (closed) {
+                return false;
+            }
+            latestDone = done;
+            latestTotal = total;
+            latestNote = note;
+            unwritten = true;
+            if (System.nanoTime() - nextNs < 0) {
+                return true;
+            }
+            try {
+                boolean mine = write();
+                nextNs = System.nanoTime() + REPORT_NS;
+                return mine;
+            } catch (ClusterUnavailableException e) {
+                log.debug("how far order {} is cannot be written now: {}", order.id(), e.getMessage());
+                return true;
+            }
+        }
+
+        private boolean write() {
+            Optional<Order> now = orders.progress(order, latestDone, latestTotal, latestNote, DIRECTORY);
+            now.ifPresent(current -> order = current);
+            unwritten = now.isEmpty();
+            return now.isPresent();
+        }
+
+        /** Ends the order with how far it got; empty when somebody else changed it. */
+        Optional<Order> finish(@Nullable String failure) {
+            boolean mine = !unwritten || write();
+            return mine ? orders.finish(order, failure, DIRECTORY) : Optional.empty();
+        }
+    }
+
+    /** Ends the thread; what is being carried out ends with its next report. */
+    @Override
+    public void close() {
+        closed = true;
+        thread.interrupt();
+    }
+}

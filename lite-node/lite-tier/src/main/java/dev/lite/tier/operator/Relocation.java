@@ -1,0 +1,249 @@
+package dev.lite.tier.operator;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.lmr.DrainMarks;
+import dev.lite.tier.lmr.Masters;
+import dev.lite.tier.lmr.NodeExtents;
+import dev.lite.tier.lmr.PrincipalBytes;
+import dev.lite.tier.lmr.Reclaimer;
+import dev.lite.tier.lmr.ShareAllocation;
+import dev.lite.tier.memory.Layout;
+import dev.lite.tier.peer.PeerLinks;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Finds new places for what has to leave a node, among the connected nodes that take memory. Any thread; blocks for calls to
+ * those nodes.
+ */
+public final class Relocation {
+    /** No node's id: everybody is asked. */
+    static final int FROM_NOWHERE = -1;
+
+    private static final Logger log = LoggerFactory.getLogger(Relocation.class);
+
+    private final NodeRecord self;
+    private final ClusterDirectory directory;
+    private final PeerLinks links;
+    private final NodeExtents extents;
+    private final ShareAllocation allocation;
+    private final Reclaimer reclaimer;
+    private final DrainMarks drainMarks;
+
+    public Relocation(
+            NodeRecord self,
+            ClusterDirectory directory,
+            PeerLinks links,
+            NodeExtents extents,
+            ShareAllocation allocation,
+            Reclaimer reclaimer,
+            DrainMarks drainMarks) {
+        this.self = self;
+        this.directory = directory;
+        this.links = links;
+        this.extents = extents;
+        this.allocation = allocation;
+        this.reclaimer = reclaimer;
+        this.drainMarks = drainMarks;
+    }
+
+    /** Whether there is a connected node, besides one, that takes memory. */
+    boolean hasOthers(int node) {
+        return !candidates(node).isEmpty();
+    }
+
+    /** The nodes that may take something from a node, by their ids. */
+    private List<NodeRecord> candidates(int from) {
+        return directory.nodes().stream()
+                .filter(node -> node.id() != from && !drainMarks.isDraining(node.name()))
+                .filter(node -> node.id() == self.id() ? !drainMarks.isClosed() : links.peer(node.id()) != null)
+                .toList();
+    }
+
+    /** How full each of the nodes is that may take something from a node; who does not answer is left out. */
+    Map<Integer, NodeExtents.Room> rooms(int from, Deadline deadline) {
+        Map<Integer, NodeExtents.Room> rooms = new TreeMap<>();
+        for (NodeRecord node : candidates(from)) {
+            try {
+                rooms.put(node.id(), extents.room(node.id(), deadline));
+            } catch (LiteException e) {
+                log.debug("node {} does not say how full it is: {}", node.name(), e.getMessage());
+            }
+        }
+        return rooms;
+    }
+
+    /**
+     * New places for what an LMR has on a node: each of those shares as a whole at another node, or, where no node has room for
+     * one, the whole LMR dealt anew to the others.
+     *
+     * @return empty when it has nothing there
+     * @throws NodeUnreachableException when no other node takes memory
+     * @throws LimitExceededException when the others have not the room; the message says how much
+     */
+    Optional<Masters.Target> awayFrom(LmrRecord lmr, int node, Deadline deadline) {
+        if (lmr.shares().stream().noneMatch(share -> share.node() == node)) {
+            return Optional.empty();
+        }
+        Map<Integer, NodeExtents.Room> rooms = rooms(node, deadline);
+        if (rooms.isEmpty()) {
+            throw new NodeUnreachableException(
+                    "LMR %d cannot leave node %d: no other live node takes memory".formatted(lmr.id(), node));
+        }
+        Optional<List<Share>> replaced = replaceShares(lmr, node, rooms, deadline);
+        if (replaced.isPresent()) {
+            return Optional.of(new Masters.Target(lmr.chunkShift(), replaced.get()));
+        }
+        return Optional.of(dealAnew(lmr, node, rooms, deadline));
+    }
+
+    /**
+     * New places at one node for what an LMR has on another.
+     *
+     * @return empty when it has nothing there
+     * @throws LimitExceededException when the node has not the room
+     */
+    Optional<Masters.Target> fromTo(LmrRecord lmr, int from, int to, Deadline deadline) {
+        if (lmr.shares().stream().noneMatch(share -> share.node() == from)) {
+            return Optional.empty();
+        }
+        NodeExtents.Room room = extents.room(to, deadline);
+        List<Share> shares = replaceShares(lmr, from, Map.of(to, room), deadline)
+                .orElseThrow(() -> new LimitExceededException("LMR %d does not fit at node %s, which has %d bytes free"
+                        .formatted(lmr.id(), nameOf(to), room.freeBytes())));
+        return Optional.of(new Masters.Target(lmr.chunkShift(), shares));
+    }
+
+    /** The LMR's shares with others in the place of those on the node; empty when one does not fit anywhere. */
+    private Optional<List<Share>> replaceShares(
+            LmrRecord lmr, int node, Map<Integer, NodeExtents.Room> rooms, Deadline deadline) {
+        Map<Integer, Long> free = new TreeMap<>();
+        rooms.forEach((id, room) -> free.put(id, room.freeBytes()));
+        List<Share> shares = new ArrayList<>(lmr.shares());
+        List<Share> fresh = new ArrayList<>();
+        boolean whole = false;
+        try {
+            for (int index = 0; index < shares.size(); index++) {
+                if (shares.get(index).node() == node) {
+                    Optional<Share> share = elsewhere(lmr, shares, index, free, deadline);
+                    if (share.isEmpty()) {
+                        return Optional.empty();
+                    }
+                    fresh.add(share.get());
+                    shares.set(index, share.get());
+                }
+            }
+            whole = true;
+            return Optional.of(shares);
+        } finally {
+            if (!whole && !fresh.isEmpty()) {
+                giveBack(lmr, fresh);
+            }
+        }
+    }
+
+    /** Memory for one share at the emptiest node that can have it, rather one where the LMR has nothing yet. */
+    private Optional<Share> elsewhere(
+            LmrRecord lmr, List<Share> shares, int index, Map<Integer, Long> free, Deadline deadline) {
+        long bytes = bytes(shares.get(index));
+        Set<Integer> used = new HashSet<>();
+        shares.forEach(share -> used.add(share.node()));
+        List<Integer> order = free.entrySet().stream()
+                .filter(node -> node.getValue() >= bytes)
+                .sorted(Comparator.comparing((Map.Entry<Integer, Long> node) -> used.contains(node.getKey()))
+                        .thenComparing(
+                                Map.Entry.<Integer, Long>comparingByValue().reversed()))
+                .map(Map.Entry::getKey)
+                .toList();
+        for (int node : order) {
+            try {
+                Share share =
+                        allocation.allocateShare(demand(lmr, lmr.chunkShift()), shares.size(), index, node, deadline);
+                free.merge(node, -bytes, Long::sum);
+                return Optional.of(share);
+            } catch (LimitExceededException | NodeUnreachableException e) {
+                log.debug("a share of lmr={} does not go to node {}: {}", lmr.id(), node, e.getMessage());
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** The whole LMR over as few of the nodes as have the room. */
+    private Masters.Target dealAnew(LmrRecord lmr, int from, Map<Integer, NodeExtents.Room> rooms, Deadline deadline) {
+        List<Map.Entry<Integer, NodeExtents.Room>> emptiest = rooms.entrySet().stream()
+                .sorted(Comparator.comparingLong((Map.Entry<Integer, NodeExtents.Room> node) ->
+                                node.getValue().freeBytes())
+                        .reversed())
+                .toList();
+        List<Integer> nodes = emptiest.stream().map(Map.Entry::getKey).toList();
+        String why = "";
+        for (int count = 1; count <= nodes.size(); count++) {
+            if (emptiest.get(count - 1).getValue().freeBytes() < lmr.size() / count) {
+                continue;
+            }
+            int chunkShift = Layout.chunkShift(lmr.size(), count);
+            try {
+                return new Masters.Target(
+                        chunkShift, allocation.allocate(demand(lmr, chunkShift), nodes.subList(0, count), deadline));
+            } catch (LimitExceededException | NodeUnreachableException e) {
+                why = "; " + e.getMessage();
+            }
+        }
+        long needed = lmr.shares().stream()
+                .filter(share -> share.node() == from)
+                .mapToLong(Relocation::bytes)
+                .sum();
+        throw new LimitExceededException("LMR %d has %d bytes on node %s that have to leave; free are, by node, %s%s"
+                .formatted(lmr.id(), needed, nameOf(from), freeByName(rooms), why));
+    }
+
+    /** Its owner's limit does not keep an LMR where it cannot stay, but it counts at the new place. */
+    private static Masters.Demand demand(LmrRecord lmr, int chunkShift) {
+        return new Masters.Demand(lmr.id(), lmr.size(), chunkShift, new PrincipalBytes.Charge(lmr.owner(), false));
+    }
+
+    private Map<String, Long> freeByName(Map<Integer, NodeExtents.Room> rooms) {
+        Map<String, Long> free = new TreeMap<>();
+        rooms.forEach((node, room) -> free.put(nameOf(node), room.freeBytes()));
+        return free;
+    }
+
+    private String nameOf(int node) {
+        return directory.nodes().stream()
+                .filter(record -> record.id() == node)
+                .map(NodeRecord::name)
+                .findFirst()
+                .orElse("node " + node);
+    }
+
+    static long bytes(Share share) {
+        return share.runs().stream().mapToLong(Run::length).sum();
+    }
+
+    private void giveBack(LmrRecord lmr, List<Share> shares) {
+        reclaimer.giveBackLater(new LmrRecord(
+                lmr.id(),
+                LmrRecord.State.FREEING,
+                lmr.size(),
+                lmr.chunkShift(),
+                lmr.defaultPermissions(),
+                lmr.grants(),
+                shares));
+    }
+}

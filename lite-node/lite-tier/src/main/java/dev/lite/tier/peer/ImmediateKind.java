@@ -1,0 +1,44 @@
+package dev.lite.tier.peer;
+
+/**
+ * What a write-with-immediate between nodes is: the upper four bits of its immediate. The others are the kind's own payload. A
+ * number never changes.
+ */
+public enum ImmediateKind {
+    /** A request of the control channel. */
+    CONTROL_REQUEST(1),
+    /** A reply of the control channel. */
+    CONTROL_REPLY(2),
+    /** A call of an RPC function. */
+    CALL(3),
+    /** The reply of a call. */
+    CALL_REPLY(4);
+
+    /** How many kinds there can be. */
+    static final int COUNT_MAX = 16;
+
+    /** How many bits the payload has. */
+    private static final int PAYLOAD_BITS = 28;
+
+    /** The largest payload, and the mask of its bits. */
+    public static final int PAYLOAD_MAX = (1 << PAYLOAD_BITS) - 1;
+
+    private final int number;
+
+    ImmediateKind(int number) {
+        this.number = number;
+    }
+
+    int number() {
+        return number;
+    }
+
+    /** The immediate of this kind with a payload of 0 to {@link #PAYLOAD_MAX}. */
+    public int with(int payload) {
+        return number << PAYLOAD_BITS | payload;
+    }
+
+    static int numberOf(int immediate) {
+        return immediate >>> PAYLOAD_BITS;
+    }
+}

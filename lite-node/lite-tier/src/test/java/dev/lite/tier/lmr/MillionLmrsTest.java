@@ -1,0 +1,190 @@
+package dev.lite.tier.lmr;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Waits;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
+
+/**
+ * A million LMRs without a name at a time: one node makes them, the other, which is told their ids, maps every so manieth.
+ * How long that takes and how much heap they need is told in the output. {@code -Dlite.test.lmrs} makes more or fewer;
+ * {@code -Dlite.test.lmrs-mapped-every=1} maps each, which takes minutes.
+ */
+@Isolated
+class MillionLmrsTest {
+    private static final int LMRS = Integer.getInteger("lite.test.lmrs", 1_000_000);
+    private static final int MAPPED_EVERY = Integer.getInteger("lite.test.lmrs-mapped-every", 20);
+    private static final int THREADS = 2;
+    private static final int LMR_BYTES = 64;
+    /** Of an arena, for what a node itself needs: tables of a million extents, slots and rings. */
+    private static final long REST_BYTES = 64 << 20;
+
+    /**
+     * Those by which an idle node looks at the epoch, at the orders and for orphans from time to time: how often they ask
+     * the directory depends on the clock, not on how many LMRs there are. No request for an LMR is made on them.
+     */
+    private static final Set<String> HOUSEKEEPING = Set.of("lite-fencing", "lite-orders", "lite-orphans");
+
+    /** What the directory does by itself, or answers from memory. */
+    private static final Set<String> LOCAL = Set.of("nodes", "isAvailable", "addListener", "close");
+
+    @TempDir(factory = InDevShm.class)
+    private Path root;
+
+    private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+    private final AtomicLong requests = new AtomicLong();
+
+    @Test
+    void aMillionAnonymousLmrsCostTheDirectoryNothing() {
+        try (ClusterDirectory ofMaker = counted(store.open());
+                ClusterDirectory ofPeer = counted(store.open());
+                LiteNode maker = start("maker", LMRS * 256L + REST_BYTES, ofMaker);
+                LiteNode peer = start("peer", REST_BYTES, ofPeer);
+                Lite atMaker = maker.attach("app");
+                Lite atPeer = peer.attach("app")) {
+            Waits.until(
+                    "connected",
+                    () -> peer.nodes().stream().noneMatch(node -> node.fabric().equals("none")));
+            long rest = maker.usage().allocatedBytes();
+            long requestsBefore = requests.get();
+            long heapBefore = usedHeap();
+            long[] ids = new long[LMRS];
+            timed("made", 1, index -> {
+                try (LmrHandle handle = atMaker.memory().malloc(LmrSpec.of(LMR_BYTES))) {
+                    handle.write(0, bytes(index));
+                    ids[index] = handle.id();
+                }
+            });
+            System.out.printf(
+                    "%d bytes of heap for each LMR, at both nodes%n", (usedHeap() - heapBefore) / LMRS - Long.BYTES);
+            assertThat(maker.usage().extents()).isGreaterThanOrEqualTo(LMRS);
+            timed("mapped by id at the other node, read, unmapped", MAPPED_EVERY, index -> {
+                byte[] read = new byte[Integer.BYTES];
+                try (LmrHandle mapped = atPeer.memory().map(ids[index], Permission.READ)) {
+                    mapped.read(0, read);
+                }
+                assertThatIs(index, read);
+            });
+            timed(
+                    "freed",
+                    1,
+                    index -> atMaker.memory().map(ids[index], Permission.MASTER).free());
+            Waits.until("every byte is free", () -> maker.usage().allocatedBytes() == rest);
+            assertThat(requests.get() - requestsBefore)
+                    .as("requests to the directory")
+                    .isZero();
+            assertThatThrownBy(() -> atPeer.memory().map(ids[LMRS / 2], Permission.READ))
+                    .isInstanceOf(LmrNotFoundException.class);
+        }
+    }
+
+    private LiteNode start(String name, long arenaBytes, ClusterDirectory directory) {
+        LiteNodeConfig config = LiteNodeConfig.builder("c", name, arenaBytes, root.resolve("run-" + name))
+                .arena(root.resolve("arenas"), false)
+                .deadline(Waits.seconds(20))
+                .limits(new LiteNodeConfig.Limits(1 << 20, 1 << 20, LMRS + 10_000, 8))
+                .build();
+        return LiteNode.start(config, directory, List.of(new ShmFabricProvider()));
+    }
+
+    private static byte[] bytes(int index) {
+        return ByteBuffer.allocate(Integer.BYTES)
+                .order(ByteOrder.nativeOrder())
+                .putInt(index)
+                .array();
+    }
+
+    private static void assertThatIs(int index, byte[] read) {
+        int found = ByteBuffer.wrap(read).order(ByteOrder.nativeOrder()).getInt();
+        if (found != index) {
+            throw new AssertionError("the LMR number %d has %d in it".formatted(index, found));
+        }
+    }
+
+    /** A step for one of the LMRs. */
+    private interface Step {
+        void take(int index);
+    }
+
+    /** Takes a step for every so manieth LMR, by several threads, and tells how long it took. */
+    private static void timed(String what, int every, Step step) {
+        long beginNs = System.nanoTime();
+        AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+        List<Thread> threads = new ArrayList<>();
+        for (int number = 0; number < THREADS; number++) {
+            int first = number * every;
+            threads.add(Thread.ofPlatform().start(() -> {
+                try {
+                    for (int index = first; index < LMRS && failure.get() == null; index += THREADS * every) {
+                        step.take(index);
+                    }
+                } catch (RuntimeException | Error e) {
+                    failure.compareAndSet(null, e);
+                }
+            }));
+        }
+        threads.forEach(MillionLmrsTest::joinLong);
+        assertThat(failure.get()).as(what).isNull();
+        long tookNs = System.nanoTime() - beginNs;
+        int count = LMRS / every;
+        System.out.printf("%d LMRs %s: %.1f s, %.2f us each%n", count, what, tookNs / 1e9, tookNs / 1e3 / count);
+    }
+
+    private static void joinLong(Thread thread) {
+        try {
+            assertThat(thread.join(Waits.seconds(180))).as("it ended").isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted", e);
+        }
+    }
+
+    private static long usedHeap() {
+        System.gc(); // the collector of the tests does it at once
+        Runtime runtime = Runtime.getRuntime();
+        return runtime.totalMemory() - runtime.freeMemory();
+    }
+
+    /** The directory; what asks or changes its records is counted, but for what idle nodes ask. */
+    private ClusterDirectory counted(ClusterDirectory directory) {
+        return (ClusterDirectory) Proxy.newProxyInstance(
+                ClusterDirectory.class.getClassLoader(),
+                new Class<?>[] {ClusterDirectory.class},
+                (proxy, method, arguments) -> {
+                    if (!LOCAL.contains(method.getName())
+                            && !HOUSEKEEPING.contains(Thread.currentThread().getName())) {
+                        requests.incrementAndGet();
+                    }
+                    try {
+                        return method.invoke(directory, arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+    }
+}

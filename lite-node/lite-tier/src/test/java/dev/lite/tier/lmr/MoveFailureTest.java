@@ -1,0 +1,177 @@
+package dev.lite.tier.lmr;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.Extent;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Move;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.cluster.VersionedRecord;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
+import dev.lite.tier.testing.Waits;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Moves that end in the middle: nobody waits for ever, and nothing is lost. */
+class MoveFailureTest {
+    private static final int SIZE = 50_000;
+    private static final Permission[] DATA = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    private final SimulatedNetwork network =
+            new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
+
+    private static LmrSpec spec() {
+        return LmrSpec.of(SIZE)
+                .withName("moving")
+                .withPlacement(Placement.on("n1"))
+                .withDefaultPermissions(DATA);
+    }
+
+    private static byte[] all(LmrHandle handle) {
+        byte[] bytes = new byte[SIZE];
+        handle.read(0, bytes);
+        return bytes;
+    }
+
+    private static byte[] content() {
+        byte[] bytes = new byte[SIZE];
+        new Random(1).nextBytes(bytes);
+        return bytes;
+    }
+
+    private static long allocated(TestCluster cluster, int nodes) {
+        long sum = 0;
+        for (int node = 0; node < nodes; node++) {
+            sum += cluster.node(node).usage().allocatedBytes();
+        }
+        return sum;
+    }
+
+    @Test
+    void aMapperThatDoesNotAnswerKeepsTheLmrWhereItIs() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            LiteNode master = cluster.start(cluster.withDeadline("n3", Waits.seconds(0.5)));
+            cluster.awaitConnections();
+            byte[] bytes = content();
+            LmrHandle made = master.attach("app").memory().malloc(spec());
+            made.write(0, bytes);
+            LmrHandle silent = cluster.attach(2).memory().map("moving", DATA[0], DATA);
+            LmrHandle other = cluster.attach(0).memory().map("moving", DATA[0], DATA);
+            List<Extent> before = made.extents();
+            long allocated = allocated(cluster, 4);
+            network.pause("n2");
+            assertThatThrownBy(() -> made.moveTo("n0"))
+                    .isInstanceOf(LiteTimeoutException.class)
+                    .hasMessageContaining("[2]");
+            assertThat(made.extents()).isEqualTo(before);
+            assertThat(Arrays.equals(all(other), bytes)).isTrue();
+            network.resume("n2");
+            assertThat(Arrays.equals(all(silent), bytes)).isTrue();
+            silent.write(0, new byte[] {1});
+            bytes[0] = 1;
+            Waits.until("the memory at the new place is free", () -> allocated(cluster, 4) == allocated);
+            made.moveTo("n0");
+            assertThat(Arrays.equals(all(silent), bytes)).isTrue();
+        }
+    }
+
+    @Test
+    void aMoveWhoseMoverDiedIsUndoneByWhoeverMeetsIt() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            byte[] bytes = content();
+            LmrHandle made = cluster.attach(0).memory().malloc(spec());
+            made.write(0, bytes);
+            LmrHandle waiting = cluster.attach(1).memory().map("moving", DATA[0], DATA);
+            dyingMove(cluster);
+            // Paused by the word of a mover that is no more, it looks at the record by itself.
+            ((Mapping) waiting).pause();
+            AtomicBoolean read = new AtomicBoolean();
+            Thread reader = Thread.ofPlatform().start(() -> {
+                read.set(Arrays.equals(all(waiting), bytes));
+            });
+            Waits.join(reader);
+            assertThat(read).isTrue();
+            dyingMove(cluster);
+            LmrHandle mapped = cluster.attach(2).memory().map("moving", DATA[0], DATA);
+            assertThat(Arrays.equals(all(mapped), bytes)).isTrue();
+            dyingMove(cluster);
+            made.moveTo("n2");
+            assertThat(made.extents()).extracting(Extent::node).containsExactly("n2");
+            assertThat(Arrays.equals(all(waiting), bytes)).isTrue();
+        }
+    }
+
+    @Test
+    void aMoveWhoseMoverIsFencedIsUndoneThoughNobodyWaitsForIt() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(4)) {
+            byte[] bytes = content();
+            LmrHandle made = cluster.attach(0).memory().malloc(spec());
+            made.write(0, bytes);
+            LmrHandle silent = cluster.attach(3).memory().map("moving", DATA[0], DATA);
+            LmrHandle mover = cluster.attach(2).memory().map("moving", Permission.MASTER);
+            long allocated = allocated(cluster, 2);
+            long incarnation = cluster.node(2).self().incarnation();
+            network.pause("n3"); // a mapper that does not answer: so the move stays under way
+            Thread moving = Thread.ofPlatform()
+                    .start(() -> assertThatThrownBy(() -> mover.moveTo("n0")).isInstanceOf(LiteException.class));
+            Waits.until("it moves", () -> record(cluster).state() == LmrRecord.State.MOVING);
+
+            cluster.directory(2).setAvailable(false);
+            cluster.directory(2).expireSession();
+            network.resume("n3");
+
+            Waits.until(
+                    "its mover is fenced", () -> cluster.directory(0).epoch().isFenced(2, incarnation));
+            Waits.until("it is undone", () -> record(cluster).state() == LmrRecord.State.LIVE);
+            Waits.until("the memory at the new place is free", () -> allocated(cluster, 2) == allocated);
+            assertThat(made.extents()).extracting(Extent::node).containsExactly("n1");
+            assertThat(Arrays.equals(all(silent), bytes)).isTrue();
+            cluster.directory(2).setAvailable(true);
+            Waits.join(moving);
+            made.moveTo("n3");
+            assertThat(Arrays.equals(all(silent), bytes)).isTrue();
+        }
+    }
+
+    private static LmrRecord record(TestCluster cluster) {
+        return LmrRecord.decode(cluster.directory(0)
+                .read("moving", Waits.seconds(5))
+                .orElseThrow()
+                .bytes());
+    }
+
+    /** What a node leaves that dies in the middle of a move: an earlier incarnation of n2. */
+    private static void dyingMove(TestCluster cluster) {
+        ClusterDirectory directory = cluster.directory(0);
+        VersionedRecord found = directory.read("moving", Waits.seconds(5)).orElseThrow();
+        LmrRecord record = LmrRecord.decode(found.bytes());
+        long incarnation = cluster.node(2).self().incarnation() - 1;
+        Share nowhere = new Share(2, UUID.randomUUID(), List.of(new Run(1 << 20, 1 << 16, 500)));
+        LmrRecord moving = record.withMove(new Move(2, incarnation, 62, List.of(nowhere)));
+        assertThat(directory.compareAndSet("moving", found.version(), moving.encode(), Waits.seconds(5)))
+                .isPresent();
+    }
+}

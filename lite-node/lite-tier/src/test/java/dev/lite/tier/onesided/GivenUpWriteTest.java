@@ -1,0 +1,128 @@
+package dev.lite.tier.onesided;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
+import dev.lite.api.Permission;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Seeds;
+import dev.lite.tier.testing.TestCluster;
+import dev.lite.tier.testing.Waits;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Late writes on a network whose every step the test makes. */
+class GivenUpWriteTest {
+    private static final int BYTES = 200_000;
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    /**
+     * A write is given up at its deadline and its handle unmapped. Its bytes may arrive at any time, so nobody may be given
+     * that memory before they have, or never will.
+     */
+    @Test
+    void theBytesOfAWriteThatWasGivenUpNeverShowInMemoryThatWasHandedOutAgain() {
+        Seeds.forEach(12, random -> {
+            SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(random.nextLong())
+                    .withSteps()
+                    .withDelay(Duration.ofNanos(1), Duration.ofMillis(1)));
+            Path directory = root.resolve(Long.toHexString(random.nextLong()));
+            try (Clock clock = new Clock(network);
+                    TestCluster cluster = new TestCluster(directory, network.provider())) {
+                cluster.start("n0");
+                cluster.start(cluster.withDeadline("n1", Waits.seconds(0.1)));
+                cluster.awaitConnections();
+                LmrHandle master = cluster.attach(0)
+                        .memory()
+                        .malloc(LmrSpec.of(BYTES).withName("x").withDefaultPermissions(Permission.WRITE));
+                LmrHandle mapped = cluster.attach(1).memory().map("x", Permission.WRITE);
+                clock.stop();
+                byte[] ones = new byte[BYTES];
+                Arrays.fill(ones, (byte) 1);
+                assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> mapped.write(0, ones));
+                mapped.unmap();
+                long allocated = cluster.node(0).usage().allocatedBytes();
+                Thread freeing = Thread.ofPlatform().start(master::free);
+                while (cluster.node(0).usage().allocatedBytes() == allocated) {
+                    Waits.aMoment(Duration.ofMillis(2)); // for those who act on the last step
+                    network.step();
+                }
+                List<LmrHandle> next = takeAll(cluster.attach(0).memory());
+                clock.go();
+                Waits.join(freeing);
+                Waits.aMoment(Duration.ofMillis(20));
+                for (LmrHandle handle : next) {
+                    byte[] content = new byte[BYTES];
+                    handle.read(0, content);
+                    assertThat(Arrays.mismatch(content, new byte[BYTES]))
+                            .as("the first byte of a late write")
+                            .isEqualTo(-1);
+                }
+            }
+        });
+    }
+
+    /** Everything that is free, so that the freed bytes are among it. */
+    private static List<LmrHandle> takeAll(LtMemory memory) {
+        List<LmrHandle> all = new ArrayList<>();
+        while (true) {
+            try {
+                all.add(memory.malloc(LmrSpec.of(BYTES)));
+            } catch (LimitExceededException e) {
+                return all;
+            }
+        }
+    }
+
+    /** Makes the network's steps on a thread of its own. */
+    private static final class Clock implements AutoCloseable {
+        private final AtomicBoolean going = new AtomicBoolean(true);
+        private final AtomicBoolean over = new AtomicBoolean();
+        private final Thread thread;
+
+        Clock(SimulatedNetwork network) {
+            thread = Thread.ofPlatform().start(() -> {
+                while (!over.get()) {
+                    synchronized (going) {
+                        if (going.get() && network.step()) {
+                            continue;
+                        }
+                    }
+                    LockSupport.parkNanos(50_000);
+                }
+            });
+        }
+
+        void stop() {
+            synchronized (going) {
+                going.set(false);
+            }
+        }
+
+        void go() {
+            going.set(true);
+        }
+
+        @Override
+        public void close() {
+            over.set(true);
+            Waits.join(thread);
+        }
+    }
+}

@@ -1,0 +1,389 @@
+package dev.lite.tier.operator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.Extent;
+import dev.lite.api.HeldLock;
+import dev.lite.api.Lifetime;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LtBarrier;
+import dev.lite.api.LtLock;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.cluster.Order;
+import dev.lite.cluster.Order.State;
+import dev.lite.cluster.Orders;
+import dev.lite.fabric.FabricProvider;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.fabric.tcp.TcpFabricProvider;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
+import dev.lite.tier.testing.Waits;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Draining a node: what is there goes elsewhere, and who uses it does not notice. */
+class DrainTest {
+    private static final int SIZE = 300_000;
+    private static final Permission[] DATA = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
+    private static final Duration LONG = Waits.seconds(20);
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    private final long seed = Long.getLong("lite.test.seed", System.nanoTime());
+
+    private FabricProvider provider(String fabric) {
+        System.out.println("seed " + seed);
+        return switch (fabric) {
+            case "shm" -> new ShmFabricProvider();
+            case "tcp" -> new TcpFabricProvider();
+            default -> new SimulatedNetwork(SimulatedOptions.seeded(seed)).provider();
+        };
+    }
+
+    private byte[] content(int salt) {
+        byte[] bytes = new byte[SIZE];
+        new Random(seed + salt).nextBytes(bytes);
+        Arrays.fill(bytes, 0, 8, (byte) 0);
+        return bytes;
+    }
+
+    private static byte[] all(LmrHandle handle) {
+        byte[] bytes = new byte[(int) handle.size()];
+        handle.read(0, bytes);
+        return bytes;
+    }
+
+    private static LmrSpec named(String name, Placement placement) {
+        return named(name, placement, SIZE);
+    }
+
+    private static LmrSpec named(String name, Placement placement, long size) {
+        return LmrSpec.of(size).withName(name).withPlacement(placement).withDefaultPermissions(DATA);
+    }
+
+    private static LmrSpec anonymous(Placement placement) {
+        return LmrSpec.of(SIZE)
+                .withPlacement(placement)
+                .withDefaultPermissions(DATA)
+                .withLifetime(Lifetime.UNTIL_FREED);
+    }
+
+    /** Adds to word 0 of an LMR again and again; no addition may fail. */
+    private static final class Adder {
+        final AtomicLong added = new AtomicLong();
+        final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+        private final AtomicBoolean stop = new AtomicBoolean();
+        private final Thread thread;
+
+        Adder(LmrHandle handle) {
+            thread = Thread.ofPlatform().start(() -> {
+                try {
+                    while (!stop.get()) {
+                        handle.fetchAdd(0, 1);
+                        added.incrementAndGet();
+                    }
+                } catch (Throwable e) {
+                    failure.set(e);
+                }
+            });
+        }
+
+        long end() {
+            stop.set(true);
+            Waits.join(thread);
+            assertThat(failure.get()).isNull();
+            return added.get();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"simulated", "shm", "tcp"})
+    void aDrainedNodeIsEmptyAndNobodyNotices(String fabric) {
+        try (TestCluster cluster = new TestCluster(root, provider(fabric)).start(3)) {
+            List<LmrHandle> made = new ArrayList<>();
+            made.add(cluster.attach(0).memory().malloc(named("there", Placement.on("n1"))));
+            made.add(cluster.attach(1).memory().malloc(named("everywhere", Placement.spread())));
+            made.add(cluster.attach(0).memory().malloc(anonymous(Placement.on("n1"))));
+            made.add(cluster.attach(2).memory().malloc(named("not there", Placement.on("n0"))));
+            List<Adder> adders = new ArrayList<>();
+            for (int index = 0; index < made.size(); index++) {
+                made.get(index).write(0, content(index));
+                adders.add(new Adder(made.get(index)));
+            }
+            LmrHandle mapped = cluster.attach(2).memory().map("there", DATA[0], DATA);
+            adders.add(new Adder(mapped));
+            LmrHandle endsWithItsNode = cluster.attach(1).memory().malloc(anonymous(Placement.local()));
+            assertThat(cluster.node(1).lmrBytes()).isGreaterThan(3L * SIZE);
+            Waits.until("all add", () -> adders.stream().allMatch(adder -> adder.added.get() > 10));
+            List<Extent> before = made.get(3).extents();
+
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(cluster.node(1).isDraining()).isTrue();
+            assertThat(cluster.node(1).lmrBytes()).isBetween((long) SIZE, SIZE + 4096L);
+            long[] sums = adders.stream().mapToLong(Adder::end).toArray();
+            sums[0] += sums[4];
+            for (int index = 0; index < made.size(); index++) {
+                LmrHandle handle = made.get(index);
+                assertThat(handle.extents()).extracting(Extent::node).doesNotContain("n1");
+                assertThat(handle.fetchAdd(0, -sums[index])).isEqualTo(sums[index]);
+                assertThat(Arrays.equals(all(handle), content(index))).isTrue();
+            }
+            assertThat(made.get(1).extents()).extracting(Extent::node).contains("n0", "n2");
+            assertThat(made.get(3).extents()).isEqualTo(before);
+            assertThat(all(endsWithItsNode)).containsOnly(0);
+
+            cluster.stop("n1");
+            assertThat(mapped.fetchAdd(0, 1)).isZero();
+            LmrHandle everywhere = cluster.attach(2).memory().map("everywhere", DATA[0], DATA);
+            assertThat(Arrays.equals(all(everywhere), content(1))).isTrue();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"simulated", "shm", "tcp"})
+    void locksOfADrainedNodeGoOnElsewhere(String fabric) {
+        try (TestCluster cluster = new TestCluster(root, provider(fabric)).start(3)) {
+            cluster.attach(1).sync().lock("l").acquire(LONG).close(); // so its home is n1
+            assertThat(cluster.node(1).lmrBytes()).isPositive();
+            long[] counted = new long[2]; // guarded by the lock: how often, and the last token
+            AtomicBoolean stop = new AtomicBoolean();
+            AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+            AtomicLong holds = new AtomicLong();
+            List<Thread> threads = new ArrayList<>();
+            for (int index = 0; index < 4; index++) {
+                LtLock lock = cluster.attach(index % 3).sync().lock("l");
+                threads.add(Thread.ofPlatform().start(() -> {
+                    try {
+                        while (!stop.get()) {
+                            try (HeldLock held = lock.acquire(LONG)) {
+                                counted[0]++;
+                                assertThat(held.fencingToken()).isGreaterThan(counted[1]);
+                                counted[1] = held.fencingToken();
+                            }
+                            holds.incrementAndGet();
+                        }
+                    } catch (Throwable e) {
+                        failure.set(e);
+                    }
+                }));
+            }
+            Waits.until("the lock is used", () -> holds.get() > 50);
+
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(cluster.node(1).lmrBytes()).isZero();
+            long then = holds.get();
+            Waits.until("the lock is used on", () -> failure.get() != null || holds.get() > then + 50);
+            stop.set(true);
+            threads.forEach(Waits::join);
+            assertThat(failure.get()).isNull();
+            assertThat(counted[0]).isEqualTo(holds.get());
+            cluster.stop("n1");
+            try (HeldLock held = cluster.attach(2).sync().lock("l").acquire(LONG)) {
+                assertThat(held.fencingToken()).isGreaterThan(counted[1]);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"simulated", "tcp"})
+    void whoWaitsForALockOrAtABarrierDoesSoAtItsNewHome(String fabric) {
+        try (TestCluster cluster = new TestCluster(root, provider(fabric)).start(3)) {
+            LtLock atHome = cluster.attach(1).sync().lock("l");
+            HeldLock held = cluster.attach(0).sync().lock("l").acquire(LONG);
+            CompletableFuture<Long> waiting = onThread(() -> {
+                try (HeldLock next = cluster.attach(2).sync().lock("l").acquire(LONG)) {
+                    return next.fencingToken();
+                }
+            });
+            LtBarrier ofHome = cluster.attach(1).sync().barrier("b", 2);
+            CompletableFuture<Long> first =
+                    onThread(() -> cluster.attach(2).sync().barrier("b", 2).await(LONG));
+            Waits.until("both wait", () -> cluster.node(2).syncStats().waits() > 0);
+            assertThat(atHome.tryAcquire()).isEmpty();
+
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(cluster.node(1).lmrBytes()).isZero();
+            assertThat(waiting).isNotDone();
+            assertThat(first).isNotDone();
+            assertThat(held.isHeld()).isTrue();
+            held.close();
+            assertThat(waiting.join()).isGreaterThan(held.fencingToken());
+            assertThat(ofHome.await(LONG)).isEqualTo(first.join());
+        }
+    }
+
+    private static <T> CompletableFuture<T> onThread(Supplier<T> body) {
+        return CompletableFuture.supplyAsync(
+                body, task -> Thread.ofPlatform().daemon().start(task));
+    }
+
+    @Test
+    void whatHasNoRoomElsewhereStaysAndTheReasonSaysHowMuch() {
+        try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(2)) {
+            LmrHandle big = cluster.attach(1).memory().malloc(named("big", Placement.on("n1"), 12 << 20));
+            LmrHandle small = cluster.attach(1).memory().malloc(named("small", Placement.on("n1")));
+            cluster.attach(0).memory().malloc(named("full", Placement.on("n0"), 10 << 20));
+            big.fetchAdd(0, 7);
+
+            assertThat(cluster.node(1).drain(LONG).orElseThrow())
+                    .contains("\"big\"")
+                    .contains("12582912")
+                    .contains("n0=");
+
+            assertThat(big.fetchAdd(0, 0)).isEqualTo(7);
+            assertThat(big.extents()).extracting(Extent::node).containsOnly("n1");
+            assertThat(small.extents()).extracting(Extent::node).containsOnly("n0");
+            assertThat(cluster.node(1).isDraining()).isFalse();
+            // That its mark is gone is heard a little later than that the drain is over.
+            Waits.until("it is used again", () -> {
+                try (LmrHandle again = cluster.attach(1).memory().malloc(LmrSpec.of(64))) {
+                    return again.extents().getFirst().node().equals("n1");
+                }
+            });
+        }
+    }
+
+    @Test
+    void whatFitsNowhereAsAWholeIsDealtToSeveralNodes() {
+        try (TestCluster cluster = new TestCluster(root, provider("shm")).start(3)) {
+            cluster.attach(0).memory().malloc(named("filler 0", Placement.on("n0"), 8 << 20));
+            cluster.attach(2).memory().malloc(named("filler 2", Placement.on("n2"), 8 << 20));
+            LmrHandle big = cluster.attach(0).memory().malloc(named("big", Placement.on("n1"), 14 << 20));
+            byte[] bytes = new byte[14 << 20];
+            new Random(seed).nextBytes(bytes);
+            big.write(0, bytes);
+
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+
+            assertThat(big.extents())
+                    .extracting(Extent::node)
+                    .contains("n0", "n2")
+                    .doesNotContain("n1");
+            assertThat(Arrays.equals(all(big), bytes)).isTrue();
+        }
+    }
+
+    @Test
+    void aNodeThatIsAloneIsNotDrained() {
+        try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(1)) {
+            LmrHandle made = cluster.attach(0).memory().malloc(named("alone", Placement.local()));
+
+            assertThat(cluster.node(0).drain(LONG)).contains("no other live node takes memory");
+
+            assertThat(made.fetchAdd(0, 1)).isZero();
+            assertThat(cluster.attach(0)
+                            .memory()
+                            .malloc(named("more", Placement.spread()))
+                            .fetchAdd(0, 1))
+                    .isZero();
+        }
+    }
+
+    @Test
+    void anOperatorDrainsANodeThatStaysAndNothingComesToItUntilItIsUndrained() {
+        try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(3)) {
+            Orders orders = new Orders(cluster.directory(0));
+            LmrHandle own = cluster.attach(1).memory().malloc(anonymous(Placement.local()));
+            own.write(0, content(1));
+
+            Order drain = awaitEnd(orders, orders.drain("n1", false, LONG));
+
+            assertThat(drain.state()).isEqualTo(State.DONE);
+            assertThat(drain.executor()).isEqualTo("n1");
+            assertThat(cluster.node(1).lmrBytes()).isZero();
+            assertThat(Arrays.equals(all(own), content(1))).isTrue();
+            for (int round = 0; round < 4; round++) {
+                LmrHandle next = cluster.attach(round % 3).memory().malloc(anonymous(Placement.roundRobin()));
+                assertThat(next.extents()).extracting(Extent::node).doesNotContain("n1");
+            }
+            LmrHandle local = cluster.attach(1).memory().malloc(named("local", Placement.local()));
+            assertThat(local.extents()).extracting(Extent::node).doesNotContain("n1");
+            LmrHandle spread = cluster.attach(1).memory().malloc(named("spread", Placement.spread()));
+            assertThat(spread.extents()).extracting(Extent::node).containsOnly("n0", "n2");
+            assertThatThrownBy(() -> cluster.attach(0).memory().malloc(named("on it", Placement.on("n1"))))
+                    .isInstanceOf(NodeUnreachableException.class)
+                    .hasMessageContaining("drained");
+
+            orders.undrain("n1", LONG);
+
+            Waits.until("it is used again", () -> !cluster.node(1).isDraining());
+            LmrHandle back = cluster.attach(1).memory().malloc(named("back", Placement.local()));
+            assertThat(back.extents()).extracting(Extent::node).containsOnly("n1");
+        }
+    }
+
+    @Test
+    void aNodeThatLeftIsUsedAgainWhenItComesBack() {
+        try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(2)) {
+            assertThat(cluster.node(1).drain(LONG)).isEmpty();
+            cluster.stop("n1");
+            cluster.start("n1");
+            cluster.awaitConnections();
+
+            Orders orders = new Orders(cluster.directory(0));
+            Waits.until("its mark goes", () -> orders.read(LONG).draining().isEmpty());
+            // It hears of that a little later.
+            Waits.until("it is used again", () -> {
+                try (LmrHandle made = cluster.attach(1).memory().malloc(anonymous(Placement.local()))) {
+                    return made.extents().getFirst().node().equals("n1");
+                }
+            });
+        }
+    }
+
+    @Test
+    void anOperatorMovesLmrsByNameAndById() {
+        try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(3)) {
+            Orders orders = new Orders(cluster.directory(2));
+            LmrHandle named = cluster.attach(0).memory().malloc(named("data", Placement.on("n0")));
+            LmrHandle other = cluster.attach(0).memory().malloc(anonymous(Placement.on("n0")));
+            named.write(0, content(1));
+            other.write(0, content(2));
+
+            Order first = awaitEnd(orders, orders.move("data", "n1", LONG));
+            Order second = awaitEnd(orders, orders.move(other.id(), "n2", LONG));
+            Order third = awaitEnd(orders, orders.move("nothing", "n2", LONG));
+
+            assertThat(first.state()).isEqualTo(State.DONE);
+            assertThat(named.extents()).extracting(Extent::node).containsOnly("n1");
+            assertThat(Arrays.equals(all(named), content(1))).isTrue();
+            assertThat(second.state()).isEqualTo(State.DONE);
+            assertThat(second.executor()).isEqualTo("n0");
+            assertThat(other.extents()).extracting(Extent::node).containsOnly("n2");
+            assertThat(Arrays.equals(all(other), content(2))).isTrue();
+            assertThat(third.state()).isEqualTo(State.FAILED);
+            assertThat(third.note()).contains("nothing");
+        }
+    }
+
+    private static Order awaitEnd(Orders orders, Order order) {
+        Waits.until(
+                "the order ends",
+                () -> orders.find(order.id(), LONG).orElseThrow().state().isFinal());
+        return orders.find(order.id(), LONG).orElseThrow();
+    }
+}

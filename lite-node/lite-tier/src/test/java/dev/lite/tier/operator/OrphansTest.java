@@ -1,0 +1,172 @@
+package dev.lite.tier.operator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Lifetime;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.Order.State;
+import dev.lite.cluster.Orders;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.tier.TierSession;
+import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
+import dev.lite.tier.testing.Waits;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Memory that no LMR has any more is found and freed; all other memory stays. */
+class OrphansTest {
+    private static final int SIZE = 10_000;
+    private static final Duration LONG = Waits.seconds(20);
+    private static final Duration GRACE = Waits.seconds(0.5);
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    private final SimulatedNetwork network =
+            new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
+
+    private static LmrSpec spec() {
+        return LmrSpec.of(SIZE)
+                .withPlacement(Placement.on("n1"))
+                .withDefaultPermissions(Permission.READ)
+                .withLifetime(Lifetime.UNTIL_FREED);
+    }
+
+    /** What a crash in the middle of a free leaves: memory, and no record. */
+    private static void forget(ClusterDirectory directory, String name) {
+        int version = directory.read(name, LONG).orElseThrow().version();
+        assertThat(directory.delete(name, version, LONG)).isTrue();
+    }
+
+    @Test
+    void memoryThatNoRecordHasIsFreedAfterTheGraceTimeAndNoOther() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            LmrHandle named = cluster.attach(0).memory().malloc(spec().withName("named"));
+            LmrHandle anonymous = cluster.attach(0).memory().malloc(spec());
+            LmrHandle ofItsOwn = cluster.attach(1).memory().malloc(spec());
+            cluster.attach(0).sync().lock("l").acquire(LONG).close();
+            cluster.attach(1).sync().lock("m").acquire(LONG).close();
+            long bytes = cluster.node(1).lmrBytes();
+            cluster.attach(0).memory().malloc(spec().withName("orphan"));
+            cluster.attach(1).memory().malloc(spec().withName("orphan of the same node"));
+            forget(cluster.directory(0), "orphan");
+            forget(cluster.directory(0), "orphan of the same node");
+            assertThat(cluster.node(1).lmrBytes()).isGreaterThan(bytes);
+
+            long startNs = System.nanoTime();
+            cluster.node(1).setOrphanGrace(GRACE);
+            Waits.until("the orphans are freed", () -> cluster.node(1).lmrBytes() == bytes);
+
+            assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isGreaterThan(GRACE);
+            Waits.aMoment(GRACE.multipliedBy(3));
+            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
+            assertThat(named.fetchAdd(0, 1) + anonymous.fetchAdd(0, 1) + ofItsOwn.fetchAdd(0, 1))
+                    .isZero();
+        }
+    }
+
+    @Test
+    void anLmrThatIsNotPublishedYetIsNeverTaken() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            TierSession session = cluster.node(0).open("app", "test");
+            TierSession local = cluster.node(1).open("app", "test");
+            Mapping named = (Mapping) session.prepare(spec().withName("slow"), LONG);
+            Mapping anonymous = (Mapping) local.prepare(spec(), LONG);
+            long bytes = cluster.node(1).lmrBytes();
+
+            cluster.node(1).setOrphanGrace(GRACE);
+            Waits.aMoment(GRACE.multipliedBy(4));
+
+            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
+            session.publish(named, LONG);
+            local.publish(anonymous, LONG);
+            Waits.aMoment(GRACE.multipliedBy(4));
+            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
+            assertThat(named.fetchAdd(0, 1) + anonymous.fetchAdd(0, 1)).isZero();
+        }
+    }
+
+    @Test
+    void whatANodeMadeWithoutANameIsFreedElsewhereOnceThatNodeWasRestarted() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            cluster.attach(0).memory().malloc(spec());
+            cluster.node(1).setOrphanGrace(GRACE);
+            Waits.aMoment(GRACE.multipliedBy(3));
+            assertThat(cluster.node(1).lmrBytes()).isPositive();
+
+            cluster.stop("n0");
+            cluster.start("n0");
+            cluster.awaitConnections();
+
+            Waits.until("it is freed", () -> cluster.node(1).lmrBytes() == 0);
+        }
+    }
+
+    @Test
+    void theMemoryThatAMoveIsGoingToIsNoOrphanHoweverLongThatTakes() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            LmrHandle moving = cluster.attach(0).memory().malloc(spec().withName("moving"));
+            LmrHandle silent = cluster.attach(2).memory().map("moving", Permission.READ);
+            moving.write(0, new byte[] {7});
+            network.pause("n2"); // a mapper that does not answer: so the move stays under way
+            Thread mover = Thread.ofPlatform().start(() -> moving.moveTo("n0"));
+            Waits.until("its new memory is taken", () -> cluster.node(0).lmrBytes() > 0);
+            cluster.node(0).setOrphanGrace(GRACE);
+            Waits.aMoment(GRACE.multipliedBy(4));
+            assertThat(cluster.node(0).lmrBytes()).isPositive();
+
+            network.resume("n2");
+
+            Waits.join(mover);
+            byte[] found = new byte[1];
+            silent.read(0, found);
+            assertThat(found).containsExactly(7);
+            assertThat(cluster.node(0).lmrBytes()).isPositive();
+        }
+    }
+
+    @Test
+    void nothingIsJudgedWhileTheDirectoryIsAway() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            cluster.attach(0).memory().malloc(spec().withName("orphan"));
+            forget(cluster.directory(0), "orphan");
+            cluster.directory(1).setAvailable(false);
+            cluster.node(1).setOrphanGrace(GRACE);
+            Waits.aMoment(GRACE.multipliedBy(4));
+            assertThat(cluster.node(1).lmrBytes()).isPositive();
+
+            cluster.directory(1).setAvailable(true);
+
+            Waits.until("it is freed", () -> cluster.node(1).lmrBytes() == 0);
+        }
+    }
+
+    @Test
+    void anOperatorNeedNotWaitForTheGraceTime() {
+        try (TestCluster cluster = new TestCluster(root, network.provider(), Waits.seconds(1)).start(2)) {
+            LmrHandle stays = cluster.attach(0).memory().malloc(spec().withName("stays"));
+            long bytes = cluster.node(1).lmrBytes();
+            cluster.attach(0).memory().malloc(spec().withName("orphan"));
+            forget(cluster.directory(0), "orphan");
+            Orders orders = new Orders(cluster.directory(0));
+
+            long order = orders.freeOrphans("n1", LONG).id();
+
+            Waits.until(
+                    "the order ends",
+                    () -> orders.find(order, LONG).orElseThrow().state().isFinal());
+            assertThat(orders.find(order, LONG).orElseThrow().state()).isEqualTo(State.DONE);
+            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
+            assertThat(stays.fetchAdd(0, 1)).isZero();
+        }
+    }
+}

@@ -1,0 +1,114 @@
+package dev.lite.tier.operator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Extent;
+import dev.lite.api.Lite;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Placement;
+import dev.lite.cluster.Order;
+import dev.lite.cluster.Order.State;
+import dev.lite.cluster.Orders;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
+import dev.lite.tier.testing.Waits;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** LMRs are spread again over nodes that were added or came back. */
+class RebalanceTest {
+    private static final int SIZE = 1 << 20;
+    private static final int LMRS = 10;
+    private static final Duration LONG = Waits.seconds(20);
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    private final long seed = Long.getLong("lite.test.seed", System.nanoTime());
+
+    private byte[] content(int salt) {
+        byte[] bytes = new byte[SIZE];
+        new Random(seed + salt).nextBytes(bytes);
+        return bytes;
+    }
+
+    @Test
+    void aNodeThatIsAddedGetsItsPart() {
+        System.out.println("seed " + seed);
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(seed));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            Lite lite = cluster.attach(0);
+            List<LmrHandle> made = new ArrayList<>();
+            for (int index = 0; index < LMRS; index++) {
+                Placement where = index < LMRS - 1 ? Placement.on("n0") : Placement.spread();
+                made.add(lite.memory()
+                        .malloc(LmrSpec.of(SIZE).withName("lmr " + index).withPlacement(where)));
+                made.get(index).write(0, content(index));
+            }
+            cluster.start("n2");
+            cluster.awaitConnections();
+            Orders orders = new Orders(cluster.directory(0));
+
+            Order order = rebalance(orders);
+
+            assertThat(order.state()).isEqualTo(State.DONE);
+            assertThat(order.done()).isBetween(3L, (long) LMRS);
+            assertThat(spread(cluster)).isLessThan(Rebalance.SPREAD_PERCENT_MAX / 100.0);
+            for (int index = 0; index < LMRS; index++) {
+                byte[] bytes = new byte[SIZE];
+                made.get(index).read(0, bytes);
+                assertThat(Arrays.equals(bytes, content(index))).isTrue();
+            }
+            List<List<Extent>> places = made.stream().map(LmrHandle::extents).toList();
+            assertThat(rebalance(orders).done()).isZero();
+            assertThat(made.stream().map(LmrHandle::extents)).isEqualTo(places);
+        }
+    }
+
+    @Test
+    void oneLmrThatIsTooLargeToHelpStays() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(seed));
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            LmrHandle made = cluster.attach(0)
+                    .memory()
+                    .malloc(LmrSpec.of(8 * SIZE).withName("large").withPlacement(Placement.on("n0")));
+
+            Order order = rebalance(new Orders(cluster.directory(1)));
+
+            assertThat(order.state()).isEqualTo(State.DONE);
+            assertThat(order.done()).isZero();
+            assertThat(made.extents()).extracting(Extent::node).containsOnly("n0");
+        }
+    }
+
+    private static double spread(TestCluster cluster) {
+        Waits.until("what was left is free", () -> cluster.node(0).usage().reclaiming() == 0);
+        double least = 1;
+        double most = 0;
+        for (int node = 0; node < 3; node++) {
+            LiteNode.Usage usage = cluster.node(node).usage();
+            double used = (double) usage.allocatedBytes() / (usage.allocatedBytes() + usage.freeBytes());
+            least = Math.min(least, used);
+            most = Math.max(most, used);
+        }
+        return most - least;
+    }
+
+    private static Order rebalance(Orders orders) {
+        long id = orders.rebalance(LONG).id();
+        Waits.until(
+                "the order ends",
+                () -> orders.find(id, LONG).orElseThrow().state().isFinal());
+        return orders.find(id, LONG).orElseThrow();
+    }
+}

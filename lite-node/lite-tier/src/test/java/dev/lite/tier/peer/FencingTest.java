@@ -1,0 +1,269 @@
+package dev.lite.tier.peer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.LtLock;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.cluster.Epoch;
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.VersionedRecord;
+import dev.lite.fabric.FabricProvider;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.fabric.tcp.TcpFabricProvider;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
+import dev.lite.tier.testing.Waits;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What happens to who was removed from the cluster although its process goes on, and to what it had. */
+class FencingTest {
+    private static final Permission[] ALL = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
+
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    private @Nullable TestCluster opened;
+
+    private TestCluster cluster(FabricProvider provider) {
+        TestCluster cluster = new TestCluster(root, provider, Waits.seconds(5));
+        opened = cluster;
+        return cluster.start(3);
+    }
+
+    @AfterEach
+    void close() {
+        if (opened != null) {
+            opened.close();
+        }
+    }
+
+    /** The directory takes n2 for dead, which does not hear of it. */
+    private static void remove(TestCluster cluster) {
+        cluster.directory(2).setAvailable(false);
+        cluster.directory(2).expireSession();
+    }
+
+    private static void awaitFenced(TestCluster cluster) {
+        long incarnation = cluster.node(2).self().incarnation();
+        Waits.until("n2 is fenced", () -> cluster.directory(0).epoch().isFenced(2, incarnation));
+    }
+
+    private static boolean isConnected(TestCluster cluster, int from, String to) {
+        return cluster.node(from).nodes().stream()
+                .anyMatch(node -> node.name().equals(to) && !node.fabric().equals("none"));
+    }
+
+    @Test
+    void whoWasRemovedReachesNobodyAndIsFencedThenAndRejoinsByItself() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+        LmrHandle handle = cluster.attach(0)
+                .memory()
+                .malloc(LmrSpec.of(4096)
+                        .withName("x")
+                        .withPlacement(Placement.local())
+                        .withDefaultPermissions(ALL));
+        LmrHandle removed = cluster.attach(2).memory().map("x", Permission.ATOMIC, Permission.READ);
+        removed.fetchAdd(0, 1);
+        long before = cluster.node(2).self().incarnation();
+
+        remove(cluster);
+        awaitFenced(cluster);
+
+        assertThatThrownBy(() -> removed.fetchAdd(0, 1_000_000)).isInstanceOf(LiteException.class);
+        assertThat(handle.fetchAdd(0, 0)).isEqualTo(1);
+
+        cluster.directory(2).setAvailable(true);
+
+        Waits.until("n2 is a member again", () -> cluster.node(2).self().incarnation() > before);
+        removed.fetchAdd(0, 1);
+        assertThat(handle.fetchAdd(0, 0)).isEqualTo(2);
+        handle.free();
+    }
+
+    @Test
+    void aLockOfWhoIsFencedPassesOnAndItsHolderLearnsThatItIsLost() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+        Lite waiter = cluster.attach(0);
+        waiter.sync().lock("a").acquire(Waits.seconds(5)).close(); // its home is n0
+        HeldLock lost = cluster.attach(2).sync().lock("a").acquire(Waits.seconds(5));
+        cluster.store().setKeeper(false);
+        remove(cluster);
+        assertThatThrownBy(() -> waiter.sync().lock("a").acquire(Waits.seconds(1)))
+                .as("nobody is fenced without a manager")
+                .isInstanceOf(LiteTimeoutException.class);
+
+        cluster.store().setKeeper(true);
+
+        try (HeldLock held = waiter.sync().lock("a").acquire(Waits.seconds(10))) {
+            assertThat(held.fencingToken()).isGreaterThan(lost.fencingToken());
+            assertThat(cluster.directory(0).epoch().isFenced(2, 1)).isTrue();
+            cluster.directory(2).setAvailable(true);
+            Waits.until("its holder learns of it", () -> !lost.isHeld());
+            lost.close();
+            assertThat(held.isHeld()).isTrue();
+        }
+        Waits.until("n2 is back", () -> isConnected(cluster, 0, "n2"));
+        cluster.attach(2).sync().lock("a").acquire(Waits.seconds(10)).close();
+    }
+
+    @Test
+    void whatAFencedNodeBeganToFreeIsFreedByAnother() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+        long[] before = {
+            cluster.node(0).usage().allocatedBytes(), cluster.node(1).usage().allocatedBytes()
+        };
+        cluster.attach(2)
+                .memory()
+                .malloc(LmrSpec.of(100_000).withName("x").withPlacement(Placement.on(List.of("n0", "n1"))));
+        InMemoryDirectory directory = cluster.directory(0);
+        VersionedRecord record = directory.read("x", Waits.seconds(5)).orElseThrow();
+        LmrRecord freeing = LmrRecord.decode(record.bytes()).withState(LmrRecord.State.FREEING);
+        // As if it had died just after that.
+        assertThat(directory.compareAndSet("x", record.version(), freeing.encode(), Waits.seconds(5)))
+                .isPresent();
+
+        cluster.stop("n2");
+
+        Waits.until(
+                "its record is gone",
+                () -> directory.read("x", Waits.seconds(5)).isEmpty());
+        assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(before[0]);
+        assertThat(cluster.node(1).usage().allocatedBytes()).isEqualTo(before[1]);
+    }
+
+    @Test
+    void whatLiesAtALostNodeIsUnavailableUntilItIsBackAndAllElseGoesOn() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+        LiteNode impatient = cluster.start(cluster.withDeadline("n3", Waits.seconds(1)));
+        cluster.awaitConnections();
+        Lite lite = impatient.attach("app");
+        LmrHandle spread = lite.memory()
+                .malloc(LmrSpec.of(8 << 20)
+                        .withName("spread")
+                        .withPlacement(Placement.on(List.of("n0", "n2")))
+                        .withDefaultPermissions(ALL));
+        long there = spread.extents().stream()
+                .filter(extent -> extent.node().equals("n2"))
+                .findFirst()
+                .orElseThrow()
+                .offset();
+        long here = there == 0 ? 4 << 20 : 0;
+        spread.fetchAdd(there, 41);
+        try (Lite atLost = cluster.attach(2)) {
+            atLost.sync().lock("there").acquire(Waits.seconds(5)).close(); // its word lies there
+        }
+        LtLock lock = lite.sync().lock("there");
+
+        cluster.stop("n2");
+
+        Waits.until("it is known to be gone", () -> !isConnected(cluster, 3, "n2"));
+        assertUnavailable(() -> spread.read(there, new byte[8]));
+        assertUnavailable(() -> spread.write(there, new byte[8]));
+        assertUnavailable(() -> spread.fetchAdd(there, 1));
+        assertUnavailable(() -> spread.testSet(there, 0, 1));
+        assertUnavailable(() -> spread.memset(0, 8 << 20, (byte) 0));
+        assertUnavailable(() -> lite.memory().map("spread", Permission.READ));
+        assertUnavailable(() -> lock.acquire(Waits.seconds(1)));
+        assertThat(spread.fetchAdd(here, 1)).isZero();
+
+        cluster.start("n2");
+
+        cluster.awaitConnections();
+        assertThat(spread.fetchAdd(there, 1)).isEqualTo(41);
+        lock.acquire(Waits.seconds(5)).close();
+        spread.free();
+    }
+
+    @Test
+    void readsAndWritesThatMeetTheRestartOfANodeGoOnWhenItIsBack() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+        LmrHandle handle = cluster.attach(0).memory().malloc(LmrSpec.of(1 << 20).withPlacement(Placement.on("n2")));
+        AtomicBoolean stop = new AtomicBoolean();
+        AtomicLong rounds = new AtomicLong();
+        AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+        Thread worker = Thread.ofPlatform().daemon().start(() -> {
+            byte[] bytes = new byte[200_000];
+            byte[] found = new byte[bytes.length];
+            try {
+                while (!stop.get()) {
+                    new Random(rounds.get()).nextBytes(bytes);
+                    handle.write(0, bytes);
+                    handle.read(0, found);
+                    assertThat(Arrays.equals(found, bytes)).isTrue();
+                    rounds.incrementAndGet();
+                }
+            } catch (RuntimeException | AssertionError e) {
+                failure.set(e);
+            }
+        });
+        for (int restart = 0; restart < 3; restart++) {
+            awaitRounds(rounds);
+            cluster.stop("n2");
+            cluster.start("n2");
+            awaitRounds(rounds);
+        }
+        stop.set(true);
+        Waits.join(worker);
+        assertThat(failure.get()).isNull();
+    }
+
+    private static void awaitRounds(AtomicLong rounds) {
+        long before = rounds.get();
+        Waits.until("the worker goes on", () -> rounds.get() > before + 10);
+    }
+
+    private static void assertUnavailable(ThrowingCallable operation) {
+        assertThatThrownBy(operation)
+                .isInstanceOf(LmrUnavailableException.class)
+                .hasMessageContaining("node 2 is lost");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"tcp", "shm"})
+    void aNodeThatLosesItsSessionForAMomentCutsItsLinksRejoinsAndGoesOnWithItsHandles(String fabric) {
+        TestCluster cluster = cluster(fabric.equals("tcp") ? new TcpFabricProvider() : new ShmFabricProvider());
+        LmrHandle own = cluster.attach(2)
+                .memory()
+                .malloc(LmrSpec.of(100_000).withPlacement(Placement.spread()).withDefaultPermissions(ALL));
+        LmrHandle other = cluster.attach(0).memory().map(own.id(), Permission.ATOMIC);
+        for (int round = 1; round <= 3; round++) {
+            long before = cluster.node(2).self().incarnation();
+
+            cluster.directory(2).expireSession();
+
+            Waits.until("n2 is registered again", () -> cluster.node(2).self().incarnation() > before);
+            own.fetchAdd(0, 1);
+            other.fetchAdd(0, 1);
+            assertThat(own.fetchAdd(0, 0)).isEqualTo(2L * round);
+            Waits.until("its former registration is fenced", () -> {
+                Epoch epoch = cluster.directory(0).epoch();
+                return epoch.isFenced(2, before) && epoch.pending().isEmpty();
+            });
+        }
+        own.free();
+    }
+}

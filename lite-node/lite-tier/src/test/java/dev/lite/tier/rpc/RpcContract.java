@@ -1,0 +1,507 @@
+package dev.lite.tier.rpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.throwable;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrPermissionException;
+import dev.lite.api.LtRpc;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcClient;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcMessages;
+import dev.lite.api.RpcOutcome;
+import dev.lite.api.RpcServer;
+import dev.lite.api.SessionLostException;
+import dev.lite.fabric.FabricProvider;
+import dev.lite.tier.testing.Effort;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Seeds;
+import dev.lite.tier.testing.TestCluster;
+import dev.lite.tier.testing.Waits;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What calls and messages promise, between nodes of one JVM and at one node. */
+abstract class RpcContract {
+    private static final Duration GENEROUS = Waits.seconds(15);
+    private static final Duration SHORT = Duration.ofMillis(50);
+    /** Around every boundary: of slots, of what travels in the ring, of pages, and of messages. */
+    private static final int[] LENGTHS = {
+        0, 1, 7, 8, 32, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 8191, 8192, 8193, 65535, 65536
+    };
+
+    @TempDir(factory = InDevShm.class)
+    private Path root;
+
+    private TestCluster cluster;
+    private Lite caller;
+    private Lite remote;
+    private final List<Thread> threads = new ArrayList<>();
+    private final AtomicReference<@Nullable Throwable> inThread = new AtomicReference<>();
+
+    abstract FabricProvider provider();
+
+    @BeforeEach
+    void startNodes() {
+        cluster = new TestCluster(root, provider()).start(2);
+        caller = cluster.attach(0);
+        remote = cluster.attach(1);
+    }
+
+    @AfterEach
+    void stopNodes() {
+        cluster.close();
+        threads.forEach(Waits::join);
+        assertThat(inThread.get()).isNull();
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static byte[] random(Random random, int length) {
+        byte[] bytes = new byte[length];
+        random.nextBytes(bytes);
+        return bytes;
+    }
+
+    private void run(Runnable body) {
+        threads.add(Thread.ofPlatform().daemon().start(() -> {
+            try {
+                body.run();
+            } catch (RuntimeException | Error e) {
+                inThread.compareAndSet(null, e);
+            }
+        }));
+    }
+
+    /** Answers with the request until the server is closed. */
+    private void echo(RpcServer server) {
+        run(() -> {
+            try {
+                RpcCall call = server.receive(GENEROUS);
+                while (true) {
+                    call = server.replyAndReceive(call, call.request(), GENEROUS);
+                }
+            } catch (SessionLostException e) {
+                // closed
+            }
+        });
+    }
+
+    @Test
+    void aCallGetsItsReplyAlsoFromTheOwnNode() {
+        for (int server = 0; server < 2; server++) {
+            echo((server == 0 ? caller : remote).rpc().serve("echo"));
+            byte[] reply = caller.rpc().call("n" + server, "echo", bytes("hello"), GENEROUS);
+            assertThat(reply).asString().isEqualTo("hello");
+        }
+    }
+
+    @Test
+    void requestsAndRepliesOfEveryLengthArriveWhole() {
+        echo(caller.rpc().serve("echo"));
+        echo(remote.rpc().serve("echo"));
+        Seeds.forEach(1, random -> {
+            for (int length : LENGTHS) {
+                byte[] request = random(random, length);
+                for (String node : List.of("n0", "n1")) {
+                    assertThat(caller.rpc().call(node, "echo", request, GENEROUS))
+                            .as("%d bytes from %s", length, node)
+                            .isEqualTo(request);
+                }
+            }
+            for (int i = 0; i < 400; i++) { // goes around the ring often, with every padding
+                byte[] request = random(random, random.nextInt(2100));
+                assertThat(caller.rpc().call("n1", "echo", request, GENEROUS)).isEqualTo(request);
+            }
+        });
+    }
+
+    /** Answers with as many bytes as the request begins with, each of them the request's length in its low 8 bits. */
+    private static MemorySegment ofAskedLength(RpcCall call) {
+        MemorySegment request = call.request();
+        byte[] reply = new byte[request.get(ValueLayout.JAVA_INT_UNALIGNED, 0)];
+        Arrays.fill(reply, (byte) request.byteSize());
+        return MemorySegment.ofArray(reply);
+    }
+
+    @Test
+    void requestAndReplyMayHaveDifferentLengths() {
+        for (Lite at : List.of(caller, remote)) {
+            RpcServer server = at.rpc().register("length", 1, RpcContract::ofAskedLength);
+            RpcClient client = caller.rpc().bind(at.nodeName(), "length");
+            MemorySegment reply = MemorySegment.ofArray(new byte[LtRpc.MESSAGE_BYTES_MAX]);
+            for (int length : LENGTHS) {
+                assertReply(client, Integer.BYTES, length, reply.asSlice(0, length)); // just enough room
+                assertReply(client, Math.max(Integer.BYTES, length), Integer.BYTES, reply);
+                assertReply(client, Math.max(Integer.BYTES, length), length, reply);
+            }
+            server.close();
+        }
+    }
+
+    private static void assertReply(RpcClient client, int requestBytes, int replyBytes, MemorySegment reply) {
+        String what = "%d bytes for %d to %s".formatted(replyBytes, requestBytes, client.node());
+        MemorySegment request = MemorySegment.ofArray(new byte[requestBytes]);
+        request.set(ValueLayout.JAVA_INT_UNALIGNED, 0, replyBytes);
+        reply.fill((byte) ~requestBytes);
+        assertThat(client.call(request, reply, GENEROUS)).as(what).isEqualTo(replyBytes);
+        byte[] expected = new byte[(int) reply.byteSize()];
+        Arrays.fill(expected, 0, replyBytes, (byte) requestBytes);
+        Arrays.fill(expected, replyBytes, expected.length, (byte) ~requestBytes); // nothing behind the reply is touched
+        assertThat(reply.toArray(ValueLayout.JAVA_BYTE)).as(what).isEqualTo(expected);
+    }
+
+    @Test
+    void aMessageOfMoreThan64KiBIsRefusedWithTheLimitInWords() {
+        int tooLong = LtRpc.MESSAGE_BYTES_MAX + 1;
+        for (Lite at : List.of(caller, remote)) {
+            RpcServer server = at.rpc().register("length", 1, RpcContract::ofAskedLength);
+            RpcClient client = caller.rpc().bind(at.nodeName(), "length");
+            byte[] asksTooMuch = new byte[Integer.BYTES];
+            MemorySegment.ofArray(asksTooMuch).set(ValueLayout.JAVA_INT_UNALIGNED, 0, tooLong);
+            assertThatThrownBy(() -> client.call(new byte[tooLong], GENEROUS))
+                    .as("as a request to %s", at.nodeName())
+                    .isInstanceOf(LimitExceededException.class)
+                    .hasMessageContaining("the request has 65537 bytes; the limit is 65536");
+            assertThatThrownBy(() -> client.call(asksTooMuch, GENEROUS))
+                    .as("as a reply of a handler at %s", at.nodeName())
+                    .isInstanceOf(RpcFailedException.class)
+                    .hasMessageContaining("the reply has 65537 bytes; the caller takes at most 65536");
+            assertThat(client.call(new byte[Integer.BYTES], GENEROUS))
+                    .as("afterwards")
+                    .isEmpty();
+            server.close();
+        }
+    }
+
+    @Test
+    void aCallKnowsItsCaller() {
+        RpcServer server = remote.rpc()
+                .register(
+                        "who",
+                        1,
+                        call -> MemorySegment.ofArray(bytes(call.callerNode() + " " + call.callerPrincipal())));
+        assertThat(caller.rpc().call("n1", "who", new byte[0], GENEROUS))
+                .asString()
+                .isEqualTo("n0 app");
+        assertThat(remote.rpc().call("n1", "who", new byte[0], GENEROUS))
+                .asString()
+                .isEqualTo("n1 app");
+        try (Lite other = cluster.node(0).attach("other")) {
+            assertThat(other.rpc().call("n1", "who", new byte[0], GENEROUS))
+                    .asString()
+                    .isEqualTo("n0 other");
+        }
+        server.close();
+    }
+
+    @Test
+    void aHandlerThatFailsFailsTheCallWithItsMessage() {
+        remote.rpc().register("bad", 2, call -> {
+            throw new IllegalStateException("out of paper");
+        });
+        assertThatThrownBy(() -> caller.rpc().call("n1", "bad", new byte[0], GENEROUS))
+                .isInstanceOf(RpcFailedException.class)
+                .hasMessageContaining("out of paper");
+    }
+
+    @Test
+    void aFunctionThatNobodyServesFailsTheCall() {
+        for (String node : List.of("n0", "n1")) {
+            assertThatThrownBy(() -> caller.rpc().call(node, "nothing", new byte[0], GENEROUS))
+                    .isInstanceOf(RpcFailedException.class)
+                    .hasMessageContaining("nothing")
+                    .hasMessageContaining(node);
+        }
+        assertThatThrownBy(() -> caller.rpc().call("n9", "nothing", new byte[0], GENEROUS))
+                .isInstanceOf(NodeUnreachableException.class);
+    }
+
+    @Test
+    void aClosedServersQueuedCallsFailAndTheFunctionCanBeServedAgain() {
+        for (Lite at : List.of(caller, remote)) {
+            RpcServer server = at.rpc().serve("f");
+            CompletableFuture<byte[]> waiting = caller.rpc().callAsync(at.nodeName(), "f", bytes("x"), GENEROUS);
+            Waits.aMoment(SHORT);
+            server.close();
+            assertThatThrownBy(waiting::join).cause().isInstanceOf(RpcFailedException.class);
+            assertThatThrownBy(() -> caller.rpc().call(at.nodeName(), "f", bytes("x"), GENEROUS))
+                    .isInstanceOf(RpcFailedException.class);
+            assertThatThrownBy(() -> server.receive(SHORT)).isInstanceOf(SessionLostException.class);
+            echo(at.rpc().serve("f"));
+            assertThat(caller.rpc().call(at.nodeName(), "f", bytes("x"), GENEROUS))
+                    .isEqualTo(bytes("x"));
+        }
+    }
+
+    @Test
+    void aReplyThatIsTooLongIsRefusedAndTheCallCanStillBeAnswered() {
+        RpcServer server = remote.rpc().serve("f");
+        run(() -> {
+            RpcCall call = server.receive(GENEROUS);
+            assertThatThrownBy(() -> call.reply(new byte[9]))
+                    .isInstanceOf(LimitExceededException.class)
+                    .hasMessageContaining("9")
+                    .hasMessageContaining("8");
+            call.reply(new byte[8]);
+            assertThatThrownBy(() -> call.reply(new byte[8])).isInstanceOf(IllegalStateException.class);
+        });
+        RpcClient client = caller.rpc().bind("n1", "f");
+        assertThat(client.call(MemorySegment.ofArray(new byte[1]), MemorySegment.ofArray(new byte[8]), GENEROUS))
+                .isEqualTo(8);
+        assertThatThrownBy(() -> client.call(new byte[LtRpc.MESSAGE_BYTES_MAX + 1], GENEROUS))
+                .isInstanceOf(LimitExceededException.class);
+    }
+
+    @Test
+    void aLateReplyDoesNotLandInAnotherCallsReply() {
+        for (Lite at : List.of(caller, remote)) {
+            RpcServer server = at.rpc().serve("late");
+            List<RpcCall> held = new ArrayList<>();
+            for (int i = 0; i < 5; i++) {
+                byte[] request = {(byte) i};
+                assertThatThrownBy(() -> caller.rpc().call(at.nodeName(), "late", request, SHORT))
+                        .isInstanceOf(LiteTimeoutException.class);
+                held.add(server.receive(GENEROUS));
+            }
+            CompletableFuture<byte[]> last = caller.rpc().callAsync(at.nodeName(), "late", new byte[] {99}, GENEROUS);
+            RpcCall current = server.receive(GENEROUS);
+            held.forEach(call -> call.reply(new byte[] {-1, -1}));
+            Waits.aMoment(SHORT);
+            assertThat(last).isNotDone();
+            current.reply(current.request());
+            assertThat(last.join()).containsExactly(99);
+            server.close();
+        }
+    }
+
+    @Test
+    void aServerThatIsBehindHoldsItsCallersBackButFailsNone() {
+        RpcServer server = remote.rpc().serve("slow");
+        int calls = 2_000; // far more than fit into a ring
+        List<CompletableFuture<byte[]>> replies = new ArrayList<>();
+        for (int i = 0; i < calls; i++) {
+            replies.add(caller.rpc().callAsync("n1", "slow", bytes("number " + i), Waits.seconds(60)));
+        }
+        Waits.aMoment(Duration.ofMillis(100));
+        echo(server);
+        for (int i = 0; i < calls; i++) {
+            assertThat(replies.get(i).join()).asString().isEqualTo("number " + i);
+        }
+        server.close();
+    }
+
+    @Test
+    void aFullRingIsATimeoutNotAHang() {
+        RpcServer server = remote.rpc().serve("stuck");
+        List<CompletableFuture<byte[]>> replies = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            replies.add(caller.rpc().callAsync("n1", "stuck", new byte[2048], Duration.ofMillis(200)));
+        }
+        for (CompletableFuture<byte[]> reply : replies) {
+            assertThatThrownBy(reply::join).cause().isInstanceOf(LiteTimeoutException.class);
+        }
+        echo(server);
+        assertThat(caller.rpc().call("n1", "stuck", bytes("on we go"), GENEROUS))
+                .asString()
+                .isEqualTo("on we go");
+        server.close();
+    }
+
+    @Test
+    void sixteenCallersAndFourServersExchangeTheirOwnMessages() {
+        RpcServer server = remote.rpc().serve("many");
+        for (int i = 0; i < 4; i++) {
+            echo(server);
+        }
+        Seeds.forEach(1, random -> {
+            List<Thread> callers = new ArrayList<>();
+            AtomicInteger done = new AtomicInteger();
+            for (int i = 0; i < 16; i++) {
+                Random own = new Random(random.nextLong());
+                Runnable body = () -> {
+                    RpcClient client = caller.rpc().bind("n1", "many");
+                    for (int n = 0; n < Effort.times(300); n++) {
+                        byte[] request = random(own, own.nextInt(own.nextInt(20) == 0 ? 20_000 : 200));
+                        assertThat(client.call(request, Waits.seconds(60))).isEqualTo(request);
+                    }
+                    done.incrementAndGet();
+                };
+                // Every other one on a virtual thread, which never polls.
+                callers.add(
+                        i % 2 == 0
+                                ? Thread.ofPlatform().start(body)
+                                : Thread.ofVirtual().start(body));
+            }
+            callers.forEach(RpcContract::joinLong);
+            assertThat(done).hasValue(16);
+        });
+        server.close();
+    }
+
+    private static void joinLong(Thread thread) {
+        try {
+            assertThat(thread.join(Waits.seconds(90))).isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Test
+    void aThousandFunctionsAreServedAtOnce() {
+        for (int i = 0; i < 1_000; i++) {
+            String name = "f" + i;
+            remote.rpc().register(name, 1, call -> MemorySegment.ofArray(bytes(name)));
+        }
+        for (int i = 0; i < 1_000; i += 1_000 / Effort.times(1_000)) {
+            assertThat(caller.rpc().call("n1", "f" + i, new byte[0], GENEROUS))
+                    .asString()
+                    .isEqualTo("f" + i);
+        }
+    }
+
+    @Test
+    void aFunctionBelongsToOnePrincipal() {
+        RpcServer server = remote.rpc().serve("mine");
+        try (Lite same = cluster.attach(1);
+                Lite other = cluster.node(1).attach("other")) {
+            same.rpc().serve("mine").close();
+            assertThatThrownBy(() -> other.rpc().serve("mine")).isInstanceOf(LmrPermissionException.class);
+        }
+        server.close();
+    }
+
+    @Test
+    void theEndOfASessionEndsItsServersAndPorts() {
+        Lite session = cluster.attach(1);
+        RpcServer server = session.rpc().serve("f");
+        RpcMessages port = session.rpc().messages("p");
+        CompletableFuture<byte[]> waiting = caller.rpc().callAsync("n1", "f", new byte[0], GENEROUS);
+        session.close();
+        assertThatThrownBy(waiting::join).cause().isInstanceOf(RpcFailedException.class);
+        assertThatThrownBy(() -> server.receive(SHORT)).isInstanceOf(SessionLostException.class);
+        assertThatThrownBy(() -> port.receive(GENEROUS)).isInstanceOf(SessionLostException.class);
+        assertThatThrownBy(() -> session.rpc().call("n1", "f", new byte[0], GENEROUS))
+                .isInstanceOf(SessionLostException.class);
+    }
+
+    @Test
+    void aReceiveThatGetsNothingEndsAtItsDeadline() {
+        RpcServer server = remote.rpc().serve("quiet");
+        long startNs = System.nanoTime();
+        assertThatThrownBy(() -> server.receive(SHORT)).isInstanceOf(LiteTimeoutException.class);
+        assertThat(System.nanoTime() - startNs)
+                .isBetween(SHORT.toNanos(), SHORT.plus(Waits.seconds(5)).toNanos());
+        assertThatThrownBy(() -> caller.rpc().call("n1", "quiet", new byte[0], SHORT))
+                .isInstanceOf(LiteTimeoutException.class)
+                .hasMessageContaining("quiet");
+        server.close();
+    }
+
+    @Test
+    void aMulticastAnswersForEveryNodeAlsoForTheMissing() {
+        for (Lite at : List.of(caller, remote)) {
+            at.rpc().register("name", 1, call -> MemorySegment.ofArray(bytes(at.nodeName())));
+        }
+        Map<String, RpcOutcome> outcomes =
+                caller.rpc().multicast(List.of("n1", "gone", "n0"), "name", new byte[0], GENEROUS);
+        assertThat(outcomes.keySet()).containsExactly("n1", "gone", "n0");
+        assertThat(of(outcomes, "n1").get()).asString().isEqualTo("n1");
+        assertThat(of(outcomes, "n0").get()).asString().isEqualTo("n0");
+        assertThat(of(outcomes, "gone").failure()).isInstanceOf(NodeUnreachableException.class);
+    }
+
+    private static RpcOutcome of(Map<String, RpcOutcome> outcomes, String node) {
+        return Objects.requireNonNull(outcomes.get(node));
+    }
+
+    @Test
+    void messagesArriveInOrderWithTheirSender() {
+        for (Lite at : List.of(caller, remote)) {
+            try (RpcMessages port = at.rpc().messages("in")) {
+                for (int i = 0; i < 100; i++) {
+                    caller.rpc().send(at.nodeName(), "in", MemorySegment.ofArray(bytes("m" + i)), GENEROUS);
+                }
+                for (int i = 0; i < 100; i++) {
+                    RpcMessages.Message message = port.receive(GENEROUS);
+                    assertThat(message.data()).asString().isEqualTo("m" + i);
+                    assertThat(message.senderNode()).isEqualTo("n0");
+                    assertThat(message.senderPrincipal()).isEqualTo("app");
+                }
+                assertThatThrownBy(() -> port.receive(SHORT)).isInstanceOf(LiteTimeoutException.class);
+            }
+        }
+    }
+
+    @Test
+    void aFullPortHoldsTheSenderBackAndAClosedOneRefusesHim() {
+        RpcMessages port = remote.rpc().messages("in");
+        MemorySegment message = MemorySegment.ofArray(new byte[100]);
+        int sent = 0;
+        LiteTimeoutException full = null;
+        while (full == null && sent < 10_000) {
+            try {
+                caller.rpc().send("n1", "in", message, Duration.ofMillis(300));
+                sent++;
+            } catch (LiteTimeoutException e) {
+                full = e;
+            }
+        }
+        assertThat(sent).isEqualTo(256);
+        port.receive(GENEROUS);
+        port.receive(GENEROUS);
+        caller.rpc().send("n1", "in", message, GENEROUS);
+        port.close();
+        assertThatThrownBy(() -> caller.rpc().send("n1", "in", message, GENEROUS))
+                .isInstanceOf(RpcFailedException.class);
+        assertThatThrownBy(() -> caller.rpc().send("n1", "never", message, GENEROUS))
+                .isInstanceOf(RpcFailedException.class);
+    }
+
+    @Test
+    void aNodeThatGoesFailsTheCallsUnderWayOnce() {
+        remote.rpc().serve("held");
+        CompletableFuture<byte[]> held = caller.rpc().callAsync("n1", "held", new byte[0], Waits.seconds(60));
+        Waits.aMoment(SHORT);
+        cluster.stop("n1");
+        assertThatThrownBy(held::join)
+                .cause()
+                .asInstanceOf(throwable(RuntimeException.class))
+                .isInstanceOfAny(NodeUnreachableException.class, RpcFailedException.class);
+        assertThatThrownBy(() -> caller.rpc().call("n1", "held", new byte[0], SHORT))
+                .isInstanceOf(NodeUnreachableException.class);
+
+        cluster.start("n1");
+        cluster.awaitConnections();
+        try (Lite again = cluster.attach(1)) {
+            echo(again.rpc().serve("held"));
+            assertThat(caller.rpc().call("n1", "held", bytes("back"), GENEROUS))
+                    .asString()
+                    .isEqualTo("back");
+        }
+    }
+}

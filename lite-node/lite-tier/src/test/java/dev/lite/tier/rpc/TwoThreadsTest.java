@@ -1,0 +1,174 @@
+package dev.lite.tier.rpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.Lite;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcClient;
+import dev.lite.api.RpcServer;
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.cluster.NodeAdvert;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.testing.ChildJvm;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Waits;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
+
+/**
+ * Two nodes in two processes over shared memory: a call in a closed loop is the work of two threads, the caller and the one
+ * that serves. The threads that stand by at both nodes sleep meanwhile.
+ */
+@Isolated
+class TwoThreadsTest {
+    private static final Duration GENEROUS = Waits.seconds(15);
+    private static final long ARENA_BYTES = 16 << 20;
+    private static final String SERVER = "server";
+    private static final String CLIENT = "client";
+    private static final String STAND_BY = "lite-poll-shm";
+
+    private static final int WARM_UP = 5_000;
+    private static final int CALLS = 20_000;
+    /** Of the thread that stands by, while the calls run. It looks up once a second by itself, which is no wake-up. */
+    private static final int WAKE_UPS_MAX = CALLS / 100;
+
+    @TempDir(factory = InDevShm.class)
+    private Path root;
+
+    /** What the thread that stands by did so far: how often it took the role, and how often it went to sleep. */
+    private record StandBy(long taken, long slept) {
+        static StandBy of(LiteNode node) {
+            return new StandBy(node.takenByStandBy(), sleeps());
+        }
+
+        byte[] encode() {
+            return ByteBuffer.allocate(16).putLong(taken).putLong(slept).array();
+        }
+
+        static StandBy decode(byte[] bytes) {
+            ByteBuffer buffer = ByteBuffer.wrap(bytes);
+            return new StandBy(buffer.getLong(), buffer.getLong());
+        }
+
+        private static long sleeps() {
+            try (Stream<Path> tasks = Files.list(Path.of("/proc/self/task"))) {
+                for (Path task : tasks.toList()) {
+                    if (Files.readString(task.resolve("comm")).strip().equals(STAND_BY)) {
+                        return Files.readAllLines(task.resolve("status")).stream()
+                                .filter(line -> line.startsWith("voluntary_ctxt_switches:"))
+                                .mapToLong(line -> Long.parseLong(
+                                        line.substring(line.indexOf(':') + 1).strip()))
+                                .sum();
+                    }
+                }
+                throw new AssertionError("no thread " + STAND_BY);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+
+    @Test
+    void aCallInAClosedLoopWakesNobody() {
+        InMemoryDirectory.Store store = new InMemoryDirectory.Store(); // of this process; the server has one of its own
+        try (ChildJvm child = ChildJvm.start(TwoThreadsTest.class, root.toString());
+                InMemoryDirectory ofServer = store.open();
+                InMemoryDirectory directory = store.open()) {
+            ofServer.register(server(Objects.requireNonNull(child.line(), "the server did not start")), GENEROUS);
+            measure(directory);
+        }
+    }
+
+    private void measure(InMemoryDirectory directory) {
+        try (LiteNode node = LiteNode.start(config(root, CLIENT), directory, List.of(new ShmFabricProvider()));
+                Lite lite = node.attach("app");
+                Arena arena = Arena.ofConfined()) {
+            Waits.until(
+                    "connected",
+                    () -> node.nodes().stream().noneMatch(peer -> peer.fabric().equals("none")));
+            RpcClient client = lite.rpc().bind(SERVER, "echo");
+            MemorySegment request = arena.allocate(8);
+            MemorySegment reply = arena.allocate(8);
+            call(client, request, reply, WARM_UP);
+            StandBy serverBefore = atServer(lite);
+            StandBy callerBefore = StandBy.of(node);
+            call(client, request, reply, CALLS);
+            StandBy callerAfter = StandBy.of(node);
+            StandBy serverAfter = atServer(lite);
+            System.out.printf(
+                    "%d calls; standing by at the caller: %s, then %s; at the server: %s, then %s%n",
+                    CALLS, callerBefore, callerAfter, serverBefore, serverAfter);
+            assertQuiet("the caller", callerBefore, callerAfter);
+            assertQuiet("the server", serverBefore, serverAfter);
+        }
+    }
+
+    private static void assertQuiet(String where, StandBy before, StandBy after) {
+        assertThat(after.taken - before.taken)
+                .as("how often who stands by at %s took the role, in %d calls", where, CALLS)
+                .isLessThan(WAKE_UPS_MAX);
+        assertThat(after.slept - before.slept)
+                .as("how often who stands by at %s slept, in %d calls", where, CALLS)
+                .isLessThan(WAKE_UPS_MAX);
+    }
+
+    private static void call(RpcClient client, MemorySegment request, MemorySegment reply, int times) {
+        for (int i = 0; i < times; i++) {
+            client.call(request, reply, GENEROUS);
+        }
+    }
+
+    private static StandBy atServer(Lite lite) {
+        return StandBy.decode(lite.rpc().call(SERVER, "stand-by", new byte[0], GENEROUS));
+    }
+
+    private NodeAdvert server(String host) {
+        Path socket = root.resolve("run-" + SERVER).resolve("shm.sock");
+        return new NodeAdvert(SERVER, -1, host, ARENA_BYTES, Map.of("shm", socket.toString()));
+    }
+
+    private static LiteNodeConfig config(Path root, String name) {
+        return LiteNodeConfig.builder("c", name, ARENA_BYTES, root.resolve("run-" + name))
+                .arena(root.resolve("arenas"), false)
+                .build();
+    }
+
+    /**
+     * The serving process; it is killed at the end of the test.
+     *
+     * @param arguments the directory of both
+     */
+    public static void main(String[] arguments) {
+        Path root = Path.of(arguments[0]);
+        try (InMemoryDirectory directory = new InMemoryDirectory.Store().open();
+                LiteNode node = LiteNode.start(config(root, SERVER), directory, List.of(new ShmFabricProvider()));
+                Lite lite = node.attach("app");
+                RpcServer echo = lite.rpc().serve("echo")) {
+            lite.rpc()
+                    .register(
+                            "stand-by",
+                            1,
+                            call -> MemorySegment.ofArray(StandBy.of(node).encode()));
+            System.out.println(node.self().host());
+            RpcCall call = echo.receive(Duration.ofMinutes(2));
+            while (true) {
+                call = echo.replyAndReceive(call, call.request(), Duration.ofMinutes(2));
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+package dev.lite.tier.sync;
+
+import dev.lite.fabric.FabricProvider;
+import dev.lite.tier.testing.NamedFabric;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+
+/** Locks and barriers over RDMA, where there is a device. */
+@EnabledIfSystemProperty(
+        named = NamedFabric.PROPERTY,
+        matches = "(.*,)?rdma(,.*)?",
+        disabledReason = "it needs a device, and runs where lite.test.fabrics names rdma")
+class RdmaSyncTest extends SyncContract {
+    @Override
+    FabricProvider provider() {
+        return NamedFabric.load("rdma");
+    }
+}

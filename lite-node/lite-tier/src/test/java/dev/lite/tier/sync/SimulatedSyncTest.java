@@ -1,0 +1,103 @@
+package dev.lite.tier.sync;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LtLock;
+import dev.lite.fabric.FabricProvider;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Seeds;
+import dev.lite.tier.testing.TestCluster;
+import dev.lite.tier.testing.Waits;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Locks and barriers over the simulated network: their words are reached by posts. */
+class SimulatedSyncTest extends SyncContract {
+    @TempDir(factory = InDevShm.class)
+    Path stressed;
+
+    private final SimulatedNetwork network =
+            new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
+
+    @Override
+    FabricProvider provider() {
+        return network.provider();
+    }
+
+    @Test
+    void aLockWhoseHomeIsSilentIsNotAcquiredByTheDeadline() {
+        TestCluster cluster = cluster(2);
+        cluster.attach(0).sync().lock("x").acquire(LONG).close();
+        LtLock lock = cluster.attach(1).sync().lock("x");
+        network.pause("n1");
+        long startNs = System.nanoTime();
+        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> lock.acquire(Waits.seconds(0.3)));
+        assertThat(System.nanoTime() - startNs)
+                .isBetween(Waits.seconds(0.29).toNanos(), Waits.seconds(3).toNanos());
+        network.resume("n1");
+        lock.acquire(LONG).close(); // a ticket that was drawn after all is passed over
+    }
+
+    /**
+     * Connections break at any moment, so draws, waits, turns and releases are lost or carried out late. Nobody meets another
+     * under the lock, tokens grow, and in the end nobody waits for ever.
+     */
+    @Test
+    void whileConnectionsBreakNobodyMeetsUnderTheLockAndNobodyIsForgotten() {
+        Seeds.forEach(3, random -> {
+            long seed = random.nextLong();
+            SimulatedNetwork rough = new SimulatedNetwork(SimulatedOptions.seeded(seed));
+            Path directory = stressed.resolve(Long.toHexString(seed));
+            try (TestCluster cluster = new TestCluster(directory, rough.provider())) {
+                cluster.start(3);
+                AtomicInteger inside = new AtomicInteger();
+                AtomicLong lastToken = new AtomicLong();
+                AtomicInteger acquired = new AtomicInteger();
+                AtomicBoolean stop = new AtomicBoolean();
+                List<FutureTask<Integer>> tasks = new ArrayList<>();
+                for (int index = 0; index < 9; index++) {
+                    LtLock lock = cluster.attach(index % 3).sync().lock("x");
+                    boolean impatient = index % 4 == 3;
+                    tasks.add(go(() -> {
+                        int mine = 0;
+                        while (!stop.get()) {
+                            try (HeldLock held = lock.acquire(impatient ? Waits.seconds(0.02) : LONG)) {
+                                assertThat(inside.incrementAndGet()).isEqualTo(1);
+                                assertThat(held.fencingToken()).isGreaterThan(lastToken.getAndSet(held.fencingToken()));
+                                inside.decrementAndGet();
+                                mine++;
+                                acquired.incrementAndGet();
+                            } catch (LiteException e) {
+                                // a break, or the deadline
+                            }
+                        }
+                        return mine;
+                    }));
+                }
+                for (int breaks = 0; breaks < 12; breaks++) {
+                    Waits.aMoment(java.time.Duration.ofMillis(10 + random.nextInt(100)));
+                    int one = random.nextInt(3);
+                    rough.drop("n" + one, "n" + (one + 1) % 3);
+                }
+                cluster.awaitConnections();
+                int before = acquired.get();
+                Waits.until("they go on: " + rough, () -> acquired.get() > before + 20);
+                stop.set(true);
+                tasks.forEach(SyncContract::get);
+            }
+        });
+    }
+}
