@@ -179,12 +179,12 @@ public final class PollRole implements AutoCloseable {
     private boolean awaitOthers(PollWaiter waiter, long deadlineNs) {
         for (int looks = spinsOfVirtual.spins(); looks > 0; looks--) {
             if (waiter.isOver()) {
-                spinsOfVirtual.helped();
+                spinsOfVirtual.hit();
                 return true;
             }
             Thread.onSpinWait();
         }
-        spinsOfVirtual.wasInVain();
+        spinsOfVirtual.miss();
         return waiter.awaitAlone(deadlineNs, 0);
     }
 
@@ -196,14 +196,14 @@ public final class PollRole implements AutoCloseable {
                 boolean looked = false;
                 if (poll() > 0) {
                     if (idle > 0) {
-                        spins.helped(); // not what was there at once, or is why the thread was woken
+                        spins.hit(); // not what was there at once, or is why the thread was woken
                     }
                     idle = 0;
                 } else if (idle < budget) {
                     idle++;
                     Thread.onSpinWait();
                 } else {
-                    spins.wasInVain();
+                    spins.miss();
                     budget = polls(spins);
                     sleep(waiter, deadlineNs);
                     idle = 0;
@@ -349,7 +349,7 @@ public final class PollRole implements AutoCloseable {
         while (idle <= budget && !stopped && !wanted && firstFollower == null) {
             if (poll() > 0) {
                 if (idle > 0) {
-                    spinsOfStandBy.helped();
+                    spinsOfStandBy.hit();
                 }
                 idle = 0;
                 some = true;
@@ -360,7 +360,7 @@ public final class PollRole implements AutoCloseable {
             }
         }
         if (idle > budget) {
-            spinsOfStandBy.wasInVain();
+            spinsOfStandBy.miss();
         }
         if (some) {
             takenByStandBy.increment();
