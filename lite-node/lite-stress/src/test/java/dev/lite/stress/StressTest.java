@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
  */
 class StressTest {
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
-    private static final int TESTS = 5;
+    private static final int TESTS = 9;
     private static final long DEADLINE_SECONDS = 600;
 
     @Test

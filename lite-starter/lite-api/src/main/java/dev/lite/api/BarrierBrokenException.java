@@ -2,16 +2,19 @@ package dev.lite.api;
 
 import org.jspecify.annotations.Nullable;
 
-/** A barrier cannot be passed any more in this round: a party died, gave up at its deadline, or named another number of parties. */
+/**
+ * The current round of a barrier can no longer complete: a party died, reached its deadline, or named another number of parties.
+ * The next call of {@link LtBarrier#await} starts a new round.
+ */
 public final class BarrierBrokenException extends LiteException {
     private static final long serialVersionUID = 1L;
 
-    /** With a message that says what, the value and the limit. */
+    /** Creates the exception; the message names the operation, the value and the limit. */
     public BarrierBrokenException(String message) {
         this(message, null);
     }
 
-    /** With a cause. */
+    /** Creates the exception with its cause, if any. */
     public BarrierBrokenException(String message, @Nullable Throwable cause) {
         super(Code.BARRIER_BROKEN, message, cause);
     }

@@ -2,16 +2,19 @@ package dev.lite.api;
 
 import org.jspecify.annotations.Nullable;
 
-/** The cluster's directory cannot be reached now; what is mapped goes on working. */
+/**
+ * The cluster's directory of names cannot be reached. Mapped LMRs, calls, and locks and barriers in use keep working. Retry the
+ * operation later.
+ */
 public final class ClusterUnavailableException extends LiteException {
     private static final long serialVersionUID = 1L;
 
-    /** With a message that says what, the value and the limit. */
+    /** Creates the exception; the message names the operation, the value and the limit. */
     public ClusterUnavailableException(String message) {
         this(message, null);
     }
 
-    /** With a cause. */
+    /** Creates the exception with its cause, if any. */
     public ClusterUnavailableException(String message, @Nullable Throwable cause) {
         super(Code.CLUSTER_UNAVAILABLE, message, cause);
     }

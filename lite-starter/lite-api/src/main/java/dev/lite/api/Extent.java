@@ -1,11 +1,11 @@
 package dev.lite.api;
 
 /**
- * A run of an LMR's bytes that lies on one node, as its master sees it. Where in that node's memory it lies is not told:
- * raw addresses never reach an application (paper §3.3).
+ * A range of an LMR's bytes that one node stores. Only masters see extents; addresses in a node's memory never reach an
+ * application (paper §3.3).
  *
  * @param node the node's name
- * @param offset the first byte's offset in the LMR
- * @param length bytes
+ * @param offset the offset of the first byte in the LMR, in bytes
+ * @param length the length in bytes
  */
 public record Extent(String node, long offset, long length) {}

@@ -1,22 +1,22 @@
 package dev.lite.api;
 
-/** A lock that this session holds. Any thread. */
+/** A lock that this session holds. Any thread may call any method, so another thread may release the lock. */
 public interface HeldLock extends AutoCloseable {
     /** The lock's name. */
     String name();
 
     /**
-     * Larger than that of every earlier holder: whoever is written to under the lock can refuse a holder that was paused and
-     * lost it meanwhile.
+     * A number that is larger than the token of every earlier holder of this lock. Pass it along with each write to an outside
+     * system: the system can then reject a holder that was paused and lost the lock in the meantime.
      */
     long fencingToken();
 
-    /** Whether it is still held: not released, and the session not lost. */
+    /** Whether the lock is still held: neither released, nor lost with its session. */
     boolean isHeld();
 
     /**
-     * {@code LT_unlock}: passes the lock to who waits longest. A second call does nothing, nor does one after the lock was lost.
-     * Does not wait for the next holder.
+     * {@code LT_unlock}: releases the lock; the longest waiter gets it next. Does not wait for that. A second call does nothing;
+     * neither does a call after the lock was lost.
      */
     @Override
     void close();

@@ -1,9 +1,9 @@
 package dev.lite.api;
 
-/** How long an LMR lives when nobody frees it. */
+/** When an LMR is freed if no master frees it. */
 public enum Lifetime {
-    /** Until a master frees it; it survives its creator and the restart of the nodes that hold it. */
+    /** Never: it survives its creator and the restart of the nodes that store it. */
     UNTIL_FREED,
-    /** It is freed when the session that created it ends, however it ends. */
+    /** When the session that created it ends, for whatever reason. */
     SESSION
 }

@@ -2,16 +2,16 @@ package dev.lite.api;
 
 import org.jspecify.annotations.Nullable;
 
-/** A configured limit or the free memory is too small for what was asked. Nothing was taken. */
+/** The request exceeds a configured limit or the free memory. Nothing was allocated; the message names the limit. */
 public final class LimitExceededException extends LiteException {
     private static final long serialVersionUID = 1L;
 
-    /** With a message that says what, the value and the limit. */
+    /** Creates the exception; the message names the operation, the value and the limit. */
     public LimitExceededException(String message) {
         this(message, null);
     }
 
-    /** With a cause. */
+    /** Creates the exception with its cause, if any. */
     public LimitExceededException(String message, @Nullable Throwable cause) {
         super(Code.LIMIT_EXCEEDED, message, cause);
     }

@@ -8,59 +8,72 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A session with this host's node ({@code LT_join} of the paper's Table 1). Open it with {@link #attach}, or let the
- * Spring Boot starter inject it. Closing it gives back every handle and frees the LMRs whose lifetime is
- * {@link Lifetime#SESSION}.
+ * A session with this host's node ({@code LT_join} in Table 1 of the paper). Open one with {@link #attach}, or let the Spring
+ * Boot starter inject it. Closing it unmaps every handle and frees the LMRs with {@link Lifetime#SESSION}.
  *
- * <p>Any thread may call any method, here and on what comes from here. When the session has ended, everything that needs the
- * node throws {@link SessionLostException}.
+ * <pre>{@code
+ * AttachOptions options = AttachOptions.to(Path.of("/run/lite/node.sock"), "orders").withReattach(true);
+ * try (Lite lite = Lite.attach(options);
+ *         LmrHandle table = lite.memory().map("table", Permission.READ, Permission.WRITE)) {
+ *     table.write(0, bytes);
+ * }
+ * }</pre>
+ *
+ * <p><b>Threads.</b> Any thread may call any method of this interface and of the objects it returns.
+ *
+ * <p><b>Loss of the node.</b> When the node stops or dies, the session is lost. A session opened {@linkplain
+ * AttachOptions#withReattach with re-attachment} connects to the node again once it has restarted; handles, locks, barriers and
+ * bound functions keep working. Without it, every method that needs the node throws {@link SessionLostException} from then on.
  */
 public interface Lite extends AutoCloseable {
 
-    /** Memory: malloc, map and the handles. The same object at every call, as are the next two. */
+    /** The memory interface: malloc, map and handles. Always the same object. */
     LtMemory memory();
 
-    /** Calls and messages. */
+    /** The interface for calls and messages. Always the same object. */
     LtRpc rpc();
 
-    /** Locks and barriers. */
+    /** The interface for locks and barriers. Always the same object. */
     LtSync sync();
 
-    /** The name of the node this session is attached to. */
+    /** The name of the node that this session is attached to. */
     String nodeName();
 
     /**
-     * The cluster's live nodes, as this session's node sees them now, by their ids.
+     * The live nodes of the cluster, as this session's node currently sees them, ordered by id.
      *
      * @throws SessionLostException when the session has ended
      * @throws LiteTimeoutException when the node did not answer within the session's deadline
      */
     List<NodeInfo> nodes();
 
-    /** Whether the session is up. A session that lost its node is not; its handles throw {@link SessionLostException}. */
+    /**
+     * Whether the session is connected to its node. It is false after {@link #close} and after the loss of the node; with
+     * re-attachment it becomes true again.
+     */
     boolean isOpen();
 
     /**
-     * Completed with the reason, in words, when the session has ended: closed here, or lost with its node. What depends on
-     * it runs on a virtual thread.
+     * Completes with a reason for people when the session has ended: when it was closed or, without re-attachment, when its node
+     * was lost. Dependent stages run on a virtual thread.
      */
     CompletionStage<String> ended();
 
     /**
-     * Ends the session: what waits in it ends with {@link SessionLostException}, its locks pass on, its servers and ports
-     * close. Its memory is freed in the background where nodes do not answer at once. A second call does nothing.
+     * Ends the session. Waiting operations end with {@link SessionLostException}, locks are released, servers and ports are
+     * closed, and memory is freed, in the background if a node does not answer at once. A second call does nothing.
      */
     @Override
     void close();
 
     /**
-     * Attaches to the node that listens on {@code options.socket()}.
+     * Attaches to the node that listens on {@code options.socket()}. Waits at most for {@code options.deadline()}.
      *
-     * @throws NodeUnreachableException when nobody listens there
-     * @throws SessionLostException when the node refused this process; the message has its reason
-     * @throws LimitExceededException when the node has as many sessions as it may
+     * @throws NodeUnreachableException when no process listens on the socket, or one whose user is not trusted
+     * @throws SessionLostException when the node refused this process; the message says why
+     * @throws LimitExceededException when the node has reached its limit of sessions
      * @throws LiteTimeoutException when the deadline passed first
-     * @throws IllegalStateException when no client is on the class path
+     * @throws IllegalStateException when lite-client is not on the class path
      */
     static Lite attach(AttachOptions options) {
         return ServiceLoader.load(AttachProvider.class)
@@ -71,19 +84,24 @@ public interface Lite extends AutoCloseable {
     }
 
     /**
-     * How to attach.
+     * How to attach. Start with {@link #to}; every {@code with} method returns a changed copy.
      *
-     * @param socket the node's Unix socket
-     * @param application the application's name, for logs and the dashboard; it gives no rights
-     * @param token the secret that tells applications of one user id apart, or null when the node asks for none
-     * @param deadline how long an operation may wait when the call names no deadline of its own
+     * @param socket the node's Unix socket; a path of at most 106 bytes
+     * @param application the application's name in logs and on the dashboard; it grants no rights
+     * @param token the secret that identifies the application where several share a user id, or null
+     * @param deadline how long an operation may wait unless the call names its own deadline; positive
+     * @param reattach whether the session attaches again after its node was lost
      */
     record AttachOptions(
-            Path socket, String application, @Nullable String token, Duration deadline) {
-        /** The deadline that is used when none is configured. */
+            Path socket, String application, @Nullable String token, Duration deadline, boolean reattach) {
+        /** The deadline of {@link #to}. */
         public static final Duration DEADLINE_DEFAULT = Duration.ofSeconds(10);
 
-        /** Checks the values. */
+        /**
+         * Checks the values.
+         *
+         * @throws IllegalArgumentException when the name is blank or the deadline is not positive
+         */
         public AttachOptions {
             if (application.isBlank()) {
                 throw new IllegalArgumentException("the application's name is blank");
@@ -93,19 +111,48 @@ public interface Lite extends AutoCloseable {
             }
         }
 
-        /** No token, the default deadline. */
+        /** No token, a deadline of 10 s, no re-attachment. */
         public static AttachOptions to(Path socket, String application) {
-            return new AttachOptions(socket, application, null, DEADLINE_DEFAULT);
+            return new AttachOptions(socket, application, null, DEADLINE_DEFAULT, false);
+        }
+
+        /** With this token; null for none. */
+        public AttachOptions withToken(@Nullable String newToken) {
+            return new AttachOptions(socket, application, newToken, deadline, reattach);
+        }
+
+        /** With this deadline. */
+        public AttachOptions withDeadline(Duration newDeadline) {
+            return new AttachOptions(socket, application, token, newDeadline, reattach);
+        }
+
+        /**
+         * With or without re-attachment. A session with it attaches again when its node has restarted: at the next call or, if it
+         * has a handler ({@link LtRpc#register}), by itself. {@link Lite#attach} itself does not retry.
+         *
+         * <ul>
+         *   <li>Calls wait for the node up to their deadline, then throw {@link NodeUnreachableException}.
+         *   <li>Operations that were under way are repeated if that does no harm: reads, writes, memset, map, acquiring a lock,
+         *       and a master's operations on its LMR. Others throw {@link SessionLostException}, and may have taken effect or
+         *       not: malloc, fetchAdd, testSet, memcpy, calls, asynchronous operations.
+         *   <li>The node released the session's locks and freed its LMRs with {@link Lifetime#SESSION}. Until the application
+         *       has closed its lost {@link HeldLock}s, operations on handles throw {@link SessionLostException}: what the locks
+         *       protected must not continue without them. A lock that is not closed within the deadline no longer counts.
+         *   <li>A handle whose LMR no longer exists throws {@link LmrFreedException}.
+         * </ul>
+         */
+        public AttachOptions withReattach(boolean newReattach) {
+            return new AttachOptions(socket, application, token, deadline, newReattach);
         }
 
         @Override
         public String toString() {
-            return "AttachOptions[socket=%s, application=%s, token=%s, deadline=%s]"
-                    .formatted(socket, application, token == null ? "none" : "given", deadline);
+            return "AttachOptions[socket=%s, application=%s, token=%s, deadline=%s, reattach=%s]"
+                    .formatted(socket, application, token == null ? "none" : "given", deadline, reattach);
         }
     }
 
-    /** What a client library implements; found by {@link ServiceLoader}. Applications do not use it. */
+    /** Implemented by a client library and found by {@link ServiceLoader}. Not for applications. */
     interface AttachProvider {
         /** See {@link Lite#attach}. */
         Lite attach(AttachOptions options);

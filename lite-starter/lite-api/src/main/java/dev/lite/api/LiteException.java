@@ -3,10 +3,10 @@ package dev.lite.api;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Everything that LITE reports as gone wrong. The message says what, the value and the limit. Mistakes that need no node
- * to be found (a negative size) are {@link IllegalArgumentException}s.
+ * The common type of LITE's errors. Each message names the operation, the value and the limit. Mistakes in an argument that are
+ * found without a node (a negative size) are {@link IllegalArgumentException}s instead.
  *
- * <p>{@link Code} is the one table that maps an error to its number on the wire and back.
+ * <p>{@link Code} maps each error to its number on the wire and back.
  */
 public abstract sealed class LiteException extends RuntimeException
         permits BarrierBrokenException,
@@ -37,7 +37,7 @@ public abstract sealed class LiteException extends RuntimeException
         return code;
     }
 
-    /** The errors and their numbers on the wire. A number is never given to another error. */
+    /** The errors and their numbers on the wire. A number never changes its meaning. */
     public enum Code {
         /** {@link LmrNotFoundException}. */
         LMR_NOT_FOUND(1),
@@ -77,7 +77,7 @@ public abstract sealed class LiteException extends RuntimeException
             return number;
         }
 
-        /** A new exception of this kind. */
+        /** Creates an exception of this kind. */
         public LiteException exception(String message) {
             return switch (this) {
                 case LMR_NOT_FOUND -> new LmrNotFoundException(message);
@@ -97,7 +97,7 @@ public abstract sealed class LiteException extends RuntimeException
         }
 
         /**
-         * The exception that was sent as a number and a message. An unknown number, from a newer peer, becomes an
+         * Creates the exception that was sent as a number and a message. An unknown number, from a newer peer, becomes an
          * {@link RpcFailedException} that names it.
          */
         public static LiteException exception(int number, String message) {

@@ -2,16 +2,19 @@ package dev.lite.api;
 
 import org.jspecify.annotations.Nullable;
 
-/** The deadline passed. The message names it. */
+/**
+ * The deadline passed before the operation finished. An operation that changes something may still take effect; each method
+ * says what holds for it.
+ */
 public final class LiteTimeoutException extends LiteException {
     private static final long serialVersionUID = 1L;
 
-    /** With a message that says what, the value and the limit. */
+    /** Creates the exception; the message names the operation, the value and the limit. */
     public LiteTimeoutException(String message) {
         this(message, null);
     }
 
-    /** With a cause. */
+    /** Creates the exception with its cause, if any. */
     public LiteTimeoutException(String message, @Nullable Throwable cause) {
         super(Code.TIMEOUT, message, cause);
     }

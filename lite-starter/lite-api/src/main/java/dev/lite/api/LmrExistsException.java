@@ -2,16 +2,16 @@ package dev.lite.api;
 
 import org.jspecify.annotations.Nullable;
 
-/** The name belongs to another LMR already. */
+/** Another LMR already has this name. */
 public final class LmrExistsException extends LiteException {
     private static final long serialVersionUID = 1L;
 
-    /** With a message that says what, the value and the limit. */
+    /** Creates the exception; the message names the operation, the value and the limit. */
     public LmrExistsException(String message) {
         this(message, null);
     }
 
-    /** With a cause. */
+    /** Creates the exception with its cause, if any. */
     public LmrExistsException(String message, @Nullable Throwable cause) {
         super(Code.LMR_EXISTS, message, cause);
     }

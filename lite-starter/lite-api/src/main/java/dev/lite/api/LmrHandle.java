@@ -8,167 +8,195 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A mapped LMR: the paper's {@code lh} (§4.1). It is good in this process only, and only until it is unmapped, freed or
- * revoked; using it later is always found out.
+ * A mapped LMR: the paper's {@code lh} (§4.1). A handle is valid in this process only, and until it is unmapped or its LMR is
+ * freed. Every later use throws {@link LmrFreedException}; a stale handle never reaches the memory of another LMR.
  *
- * <p><b>Threads.</b> Every method may be called by any number of threads at once. LITE orders nothing between two
- * threads' reads and writes of the same bytes; single aligned 64-bit words are atomic only through {@link #fetchAdd} and
- * {@link #testSet}.
+ * <p><b>Threads.</b> Any number of threads may call any method at the same time. LITE does not order reads and writes of the same
+ * bytes by different threads. Access to a 64-bit word is atomic only through {@link #fetchAdd} and {@link #testSet}.
  *
- * <p><b>Ownership.</b> A segment or array passed in is used during the call only, unless the method is an asynchronous one.
+ * <p><b>Ownership.</b> LITE uses the segments and arrays that are passed in only during the call. With an asynchronous method it
+ * owns them until the future is complete.
  *
- * <p><b>Waiting.</b> Every method waits at most for the session's deadline. When one that changes bytes throws something else
- * than a refusal (bounds, permission), the change may have taken place, whole or in part.
+ * <p><b>Deadlines.</b> Every method waits at most for the session's deadline. An attached application's node also applies its own
+ * configured deadline to data operations, {@link #memset}, {@link #grant}, {@link #moveTo} and {@link #free}; the shorter one counts.
  *
- * <p><b>Errors.</b> Every data method throws {@link LmrBoundsException} when any byte would lie outside the LMR (nothing
- * is transferred then), {@link LmrPermissionException} when the handle was not mapped with the needed permission,
- * {@link LmrFreedException} when the LMR was freed or this handle unmapped, {@link LmrUnavailableException} when a node
- * that holds a part of the range is lost, {@link LiteTimeoutException} when the session's deadline passed, and {@link
- * SessionLostException} when the session has ended.
+ * <p><b>Errors.</b> The data methods (read, write, memset and the atomic ones) throw:
+ *
+ * <ul>
+ *   <li>{@link LmrBoundsException} when a byte lies outside the LMR, and {@link LmrPermissionException} when the handle lacks the
+ *       permission. Nothing was transferred.
+ *   <li>{@link LmrFreedException} when the LMR was freed or the handle unmapped.
+ *   <li>{@link LmrUnavailableException} when a node that stores a part of the range is lost.
+ *   <li>{@link LiteTimeoutException} when the deadline passed.
+ *   <li>{@link SessionLostException} when the session has ended.
+ * </ul>
+ *
+ * After any error but the first two, a change may have taken effect in whole or in part.
  */
 public interface LmrHandle extends AutoCloseable {
 
-    /** The cluster-wide number of the LMR; never used for another one. */
+    /** The LMR's number in the cluster. No other LMR ever gets it. */
     long id();
 
-    /** The name it was created with, if any. */
+    /** The LMR's name; empty for an anonymous LMR. */
     Optional<String> name();
 
-    /** Bytes. */
+    /** The size of the LMR in bytes. */
     long size();
 
-    /** What this handle was mapped for, without what was revoked since, as far as this process was told. */
+    /**
+     * The permissions that this handle was mapped with, without those that were revoked since. Asks the node; returns the permissions
+     * of the mapping when the LMR was freed or the session has ended.
+     */
     Set<Permission> permissions();
 
-    /** {@code LT_read}: fills {@code destination} from {@code offset} on. The bytes are there when it returns. */
+    /**
+     * {@code LT_read}: fills {@code destination} with the bytes from {@code offset} on, and returns when all have arrived. Needs
+     * {@link Permission#READ}.
+     *
+     * @param offset the offset in the LMR, in bytes
+     */
     void read(long offset, MemorySegment destination);
 
-    /** {@code LT_write}: puts all of {@code source} at {@code offset}. The bytes are placed when it returns. */
+    /**
+     * {@code LT_write}: writes all of {@code source} at {@code offset}, and returns when every reader sees the bytes. Needs {@link
+     * Permission#WRITE}.
+     *
+     * @param offset the offset in the LMR, in bytes
+     */
     void write(long offset, MemorySegment source);
 
-    /** {@link #read(long, MemorySegment)} into a whole array. */
+    /** {@link #read(long, MemorySegment)}; fills the whole array. */
     default void read(long offset, byte[] destination) {
         read(offset, MemorySegment.ofArray(destination));
     }
 
-    /** {@link #write(long, MemorySegment)} of a whole array. */
+    /** {@link #write(long, MemorySegment)}; writes the whole array. */
     default void write(long offset, byte[] source) {
         write(offset, MemorySegment.ofArray(source));
     }
 
     /**
-     * Vectored {@link #read}: fills every slice's segment from its offset. All are checked before the first is begun, and
-     * all are there when it returns.
+     * Vectored {@link #read}: fills the segment of every slice, and returns when all have arrived. All slices are checked before the
+     * first is read.
      */
     void read(List<LmrSlice> slices);
 
-    /** Vectored {@link #write}: all slices are checked before the first is begun, and all are placed when it returns. */
+    /**
+     * Vectored {@link #write}: writes every slice, and returns when readers see them all. All slices are checked before the first is
+     * written.
+     */
     void write(List<LmrSlice> slices);
 
     /**
-     * Begins a {@link #read(long, MemorySegment)} and returns. The segment is LITE's until the future is completed, which
-     * happens exactly once: with null when the bytes are there, or with the exception that {@code read} throws. Cancelling
-     * the future does not end the operation. What is refused at once (bounds, permission) is an exception of this call.
-     * When as many operations are under way as the session may have, the call waits for one of them to end.
+     * Starts a {@link #read(long, MemorySegment)} and returns. LITE owns the segment until the future completes. The future
+     * completes exactly once: with null when all bytes have arrived, or with the exception that {@code read} would throw.
+     * Cancelling the future does not stop the operation.
+     *
+     * <p>Errors that are known at once (bounds, permission) are thrown by this call. When the session has reached its limit of
+     * asynchronous operations (1,024), this call waits for one of them to end.
+     *
+     * @throws LiteTimeoutException when none ended within the session's deadline; nothing was started
      */
     default CompletableFuture<@Nullable Void> readAsync(long offset, MemorySegment destination) {
         return readAsync(List.of(new LmrSlice(offset, destination)));
     }
 
-    /** Begins a {@link #write(long, MemorySegment)}; see {@link #readAsync(long, MemorySegment)}. */
+    /** Starts a {@link #write(long, MemorySegment)}; see {@link #readAsync(long, MemorySegment)}. */
     default CompletableFuture<@Nullable Void> writeAsync(long offset, MemorySegment source) {
         return writeAsync(List.of(new LmrSlice(offset, source)));
     }
 
-    /** Vectored {@link #readAsync(long, MemorySegment)}: one completion for all slices. */
+    /** Vectored {@link #readAsync(long, MemorySegment)}; the future completes when all slices have. */
     CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices);
 
-    /** Vectored {@link #writeAsync(long, MemorySegment)}: one completion for all slices. */
+    /** Vectored {@link #writeAsync(long, MemorySegment)}; the future completes when all slices have. */
     CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices);
 
     /**
-     * {@code LT_memset}: sets {@code length} bytes (0 does nothing) from {@code offset} on to {@code value}, on every node that holds some of
-     * them by that node itself. Needs {@link Permission#WRITE}.
+     * {@code LT_memset}: sets {@code length} bytes from {@code offset} on to {@code value}. Each node sets the bytes that it stores,
+     * so no data crosses the network. Needs {@link Permission#WRITE}.
+     *
+     * @param offset the offset in the LMR, in bytes
+     * @param length the number of bytes; 0 does nothing
      */
     void memset(long offset, long length, byte value);
 
     /**
-     * {@code LT_fetch-add}: adds {@code delta} to the 64-bit word at {@code offset} (native byte order, wrapping) in one
-     * atomic step across the cluster. Needs {@link Permission#ATOMIC}.
+     * {@code LT_fetch-add}: atomically adds {@code delta} to the 64-bit word at {@code offset} (native byte order; overflow wraps
+     * around). Atomic across the cluster. Needs {@link Permission#ATOMIC}.
      *
-     * @param offset a multiple of 8
-     * @return the value before
+     * @param offset the offset in the LMR, in bytes; a multiple of 8
+     * @return the previous value
      */
     long fetchAdd(long offset, long delta);
 
     /**
-     * {@code LT_test-set}: puts {@code value} into the 64-bit word at {@code offset} if it holds {@code expected}, in one
-     * atomic step across the cluster. Needs {@link Permission#ATOMIC}.
+     * {@code LT_test-set}: atomically sets the 64-bit word at {@code offset} to {@code value} if it equals {@code expected}. Atomic
+     * across the cluster. Needs {@link Permission#ATOMIC}.
      *
-     * @param offset a multiple of 8
-     * @return the value before; the word was set if it equals {@code expected}
+     * @param offset the offset in the LMR, in bytes; a multiple of 8
+     * @return the previous value; the word was set if this equals {@code expected}
      */
     long testSet(long offset, long expected, long value);
 
     /**
-     * Where the bytes lie, in the order of their offsets, neighbours on the same node joined. Needs
-     * {@link Permission#MASTER}: only a master knows the places of an LMR (paper §4.1).
+     * Which nodes store the bytes, ordered by offset; adjacent ranges on one node are joined. Needs {@link Permission#MASTER}: only
+     * a master knows where an LMR is stored (paper §4.1).
      *
      * @throws LmrPermissionException when this is not a master's handle
      */
     List<Extent> extents();
 
     /**
-     * Says what a principal may do with the LMR from now on; it replaces what was granted to it before. Handles that it has
-     * mapped already lose what it may not do any more before this returns. Several principals may be masters. Needs
-     * {@link Permission#MASTER}.
+     * Sets the permissions of a principal on this LMR; they replace all that were granted to it before. When this returns, the
+     * principal's existing handles have lost the permissions that it no longer has. Several principals may be masters. Needs {@link
+     * Permission#MASTER}.
      *
-     * @param principal the name of an application in the nodes' configuration; it need not be known anywhere yet
-     * @throws LmrPermissionException when this is not a master's handle, or the LMR would be left without a master
+     * @param principal the name of an application in the nodes' configuration; it may still be unknown there
+     * @throws LmrPermissionException when this is not a master's handle, or the LMR would lose its last master
      * @throws ClusterUnavailableException when the LMR has a name and the directory cannot be reached
-     * @throws NodeUnreachableException when it has none and the node that made it does not answer
-     * @throws LiteTimeoutException when a mapper did not follow until the deadline; the grant stands all the same
+     * @throws NodeUnreachableException when the LMR is anonymous and the node that created it does not answer
+     * @throws LiteTimeoutException when a process with a mapping did not confirm before the deadline; the grant is in effect
      */
     void grant(String principal, Set<Permission> permissions);
 
-    /** {@link #grant} of nothing at all, whatever the LMR's default permissions are. */
+    /** {@link #grant} of no permission; this also overrides the LMR's default permissions. */
     default void revoke(String principal) {
         grant(principal, Set.of());
     }
 
     /**
-     * Moves all bytes to one node. Every mapper goes on at the new place: operations that meet the move wait for its end,
-     * up to their deadline, and no byte written before or during it is lost. Needs {@link Permission#MASTER}.
+     * Moves all bytes to one node. Handles stay valid: operations during the move wait for its end, up to their deadline, and no byte
+     * written before or during the move is lost. Needs {@link Permission#MASTER}.
      *
      * @param node the node's name
      * @throws LmrPermissionException when this is not a master's handle
-     * @throws LimitExceededException when that node has not enough free memory, or not for this principal; the LMR stays where
-     *     it is
-     * @throws NodeUnreachableException when it is not a live node, or does not answer
-     * @throws LmrUnavailableException when another master changed the LMR meanwhile; it stays where it is
+     * @throws LimitExceededException when that node has too little free memory, or too little for this principal; nothing was moved
+     * @throws NodeUnreachableException when the node is not alive or does not answer
+     * @throws LmrUnavailableException when another master changed the LMR at the same time; nothing was moved
      * @throws ClusterUnavailableException when the LMR has a name and the directory cannot be reached
-     * @throws LiteTimeoutException when it was not done until the deadline; it is undone, or done, in the background
+     * @throws LiteTimeoutException when the deadline passed first; the move is completed or undone in the background
      */
     void moveTo(String node);
 
     /**
-     * {@code LT_unmap}: gives the handle back. The LMR stays. Operations of other threads that are under way end first.
-     * A second call does nothing, nor does one after the LMR was freed or the session has ended.
+     * {@code LT_unmap}: releases the handle; the LMR stays. Waits for operations of other threads that are under way. A second call
+     * does nothing; neither does a call after the LMR was freed or the session has ended.
      *
-     * @throws LiteTimeoutException when such operations have not ended until the deadline; the handle is good for nothing more
+     * @throws LiteTimeoutException when those operations had not ended at the deadline; the handle is unusable all the same
      */
     void unmap();
 
     /**
-     * {@code LT_free}: ends the LMR for everybody. Every process that has it mapped is told, and the memory is used again
-     * only after nobody can touch it any more (a mapper that does not answer delays the reuse, not this call's callers
-     * elsewhere). Returns when the memory is free, or at the deadline, when the rest is done in the background. Needs {@link
-     * Permission#MASTER}.
+     * {@code LT_free}: frees the LMR for all processes. Nodes with a mapping are notified, and the memory is reused only after none
+     * of them can access it. Returns when the memory is free, or at the deadline; the rest is then done in the background. Needs
+     * {@link Permission#MASTER}.
      *
      * @throws LmrPermissionException when this is not a master's handle
-     * @throws LmrFreedException when it was freed before
+     * @throws LmrFreedException when the LMR was already freed
      * @throws ClusterUnavailableException when the LMR has a name and the directory cannot be reached
-     * @throws NodeUnreachableException when it has none and the node that made it does not answer
+     * @throws NodeUnreachableException when the LMR is anonymous and the node that created it does not answer
      */
     void free();
 

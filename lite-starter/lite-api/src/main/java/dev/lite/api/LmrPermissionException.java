@@ -2,16 +2,16 @@ package dev.lite.api;
 
 import org.jspecify.annotations.Nullable;
 
-/** The principal, or the handle, may not do that. */
+/** The principal or the handle lacks a permission that the operation needs. Nothing was done. */
 public final class LmrPermissionException extends LiteException {
     private static final long serialVersionUID = 1L;
 
-    /** With a message that says what, the value and the limit. */
+    /** Creates the exception; the message names the operation, the value and the limit. */
     public LmrPermissionException(String message) {
         this(message, null);
     }
 
-    /** With a cause. */
+    /** Creates the exception with its cause, if any. */
     public LmrPermissionException(String message, @Nullable Throwable cause) {
         super(Code.LMR_PERMISSION, message, cause);
     }

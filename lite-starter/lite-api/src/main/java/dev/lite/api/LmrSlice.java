@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 /**
  * One piece of a vectored read or write.
  *
- * @param offset in the LMR, bytes
- * @param segment all of it is filled or written
+ * @param offset the offset in the LMR, in bytes
+ * @param segment the caller's memory; a read fills all of it, a write stores all of it
  */
 public record LmrSlice(long offset, MemorySegment segment) {}

@@ -6,13 +6,14 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@link LtMemory#malloc} shall make. Start with {@link #of(long)}; every {@code with} method returns a changed copy.
+ * Describes the LMR that {@link LtMemory#malloc} creates. Start with {@link #of(long)}; every {@code with} method returns a changed
+ * copy. Immutable.
  *
- * @param size bytes, at least 1; the upper limit is the node's configuration and free memory
+ * @param size the size in bytes, at least 1; limited by the node's configuration and free memory
  * @param name the cluster-wide name, or null for an anonymous LMR; at most {@value #NAME_BYTES_MAX} bytes of UTF-8
- * @param placement on which nodes the bytes shall lie
- * @param defaultPermissions what every principal without a grant of its own may do; never {@link Permission#MASTER}
- * @param lifetime how long the LMR lives when nobody frees it
+ * @param placement which nodes store the bytes
+ * @param defaultPermissions the permissions of every principal without a grant of its own; never {@link Permission#MASTER}
+ * @param lifetime when the LMR is freed if no master frees it
  */
 public record LmrSpec(
         long size, @Nullable String name, Placement placement, Set<Permission> defaultPermissions, Lifetime lifetime) {
@@ -20,7 +21,12 @@ public record LmrSpec(
     /** Upper limit of a name, in bytes of UTF-8. */
     public static final int NAME_BYTES_MAX = 512;
 
-    /** Checks everything that does not need a node's configuration. */
+    /**
+     * Checks the values as far as that is possible without a node.
+     *
+     * @throws IllegalArgumentException when the size is not positive, the name is invalid (see {@link #checkName}), or the default
+     *     permissions contain {@link Permission#MASTER}
+     */
     public LmrSpec {
         if (size <= 0) {
             throw new IllegalArgumentException("LMR size is %d bytes; it must be at least 1".formatted(size));
@@ -35,14 +41,16 @@ public record LmrSpec(
     }
 
     /**
-     * An anonymous LMR of {@code size} bytes on this session's node, that no other principal may touch, freed with the
-     * session.
+     * An anonymous LMR of {@code size} bytes on this session's node. Other principals have no permission, and it is freed when the
+     * session ends.
      */
     public static LmrSpec of(long size) {
         return new LmrSpec(size, null, Placement.local(), EnumSet.noneOf(Permission.class), Lifetime.SESSION);
     }
 
-    /** With this name; a named LMR lives until it is freed unless {@link #withLifetime} says otherwise afterwards. */
+    /**
+     * With this name and {@link Lifetime#UNTIL_FREED}. For another lifetime call {@link #withLifetime} afterwards.
+     */
     public LmrSpec withName(String newName) {
         return new LmrSpec(size, newName, placement, defaultPermissions, Lifetime.UNTIL_FREED);
     }
@@ -52,7 +60,7 @@ public record LmrSpec(
         return new LmrSpec(size, name, newPlacement, defaultPermissions, lifetime);
     }
 
-    /** With these permissions for every principal that has no grant of its own. */
+    /** With these permissions for every principal without a grant of its own. */
     public LmrSpec withDefaultPermissions(Permission... permissions) {
         return new LmrSpec(size, name, placement, Set.of(permissions), lifetime);
     }
@@ -63,9 +71,9 @@ public record LmrSpec(
     }
 
     /**
-     * Checks a name of an LMR.
+     * Checks the name of an LMR.
      *
-     * @throws IllegalArgumentException when it is blank, longer than {@value #NAME_BYTES_MAX} bytes of UTF-8, or has a
+     * @throws IllegalArgumentException when it is blank, is longer than {@value #NAME_BYTES_MAX} bytes of UTF-8, or contains a
      *     control character
      */
     public static void checkName(String name) {

@@ -2,16 +2,16 @@ package dev.lite.api;
 
 import org.jspecify.annotations.Nullable;
 
-/** A part of the LMR lies on a node that is lost. */
+/** A node that stores a part of the LMR is lost. The operation may succeed after that node has restarted. */
 public final class LmrUnavailableException extends LiteException {
     private static final long serialVersionUID = 1L;
 
-    /** With a message that says what, the value and the limit. */
+    /** Creates the exception; the message names the operation, the value and the limit. */
     public LmrUnavailableException(String message) {
         this(message, null);
     }
 
-    /** With a cause. */
+    /** Creates the exception with its cause, if any. */
     public LmrUnavailableException(String message, @Nullable Throwable cause) {
         super(Code.LMR_UNAVAILABLE, message, cause);
     }

@@ -2,22 +2,23 @@ package dev.lite.api;
 
 import java.time.Duration;
 
-/** A barrier across the cluster. It may be used again as soon as it was passed. Any thread. */
+/** A barrier across the cluster (paper §7.2). It is reusable: each completed round starts the next. Any thread. */
 public interface LtBarrier {
     /** The barrier's name. */
     String name();
 
-    /** How many have to arrive. */
+    /** How many parties a round needs. */
     int parties();
 
     /**
-     * {@code LT_barrier}: arrives and waits for the others. Each call is one party: threads of one session may be several.
+     * {@code LT_barrier}: arrives at the barrier and waits until all parties of the round have arrived. Every call counts as one
+     * party, so several threads of one session are several parties.
      *
-     * @return the number of this round, from 0 on, the same at all parties
-     * @throws BarrierBrokenException when a party died, or gave up at its deadline, before all had arrived; whoever comes
-     *     afterwards begins a new round
-     * @throws LiteTimeoutException when the others had not arrived until the deadline; the round is broken for them
-     * @throws SessionLostException when the session has ended; the round is broken for the others
+     * @return the number of the round, starting at 0; the same for all parties
+     * @throws BarrierBrokenException when another party died or reached its deadline before all had arrived; the next call starts a
+     *     new round
+     * @throws LiteTimeoutException when the deadline passed first; the round is broken for the other parties
+     * @throws SessionLostException when the session has ended; the round is broken for the other parties
      */
     long await(Duration deadline);
 }

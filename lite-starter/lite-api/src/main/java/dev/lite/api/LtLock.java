@@ -4,9 +4,10 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * A lock across the cluster: first come, first served. It is owned by what {@link #acquire} returns, and so by the session,
- * not by a thread: another thread may release it, and acquiring it twice waits. When the session ends, or its node is gone,
- * the lock passes on. Any thread.
+ * A fair lock across the cluster (paper §7.2): waiters get it in the order of their requests. Any thread.
+ *
+ * <p>The owner is the session, not a thread: another thread may release the lock, and a second {@code acquire} by the same thread
+ * waits. The lock is released when the session ends, also when the application or its node dies.
  *
  * <p>Every method throws {@link SessionLostException} when the session has ended.
  */
@@ -15,19 +16,22 @@ public interface LtLock {
     String name();
 
     /**
-     * {@code LT_lock}. One atomic addition when it is free.
+     * {@code LT_lock}: acquires the lock, waiting if necessary. A free lock costs one atomic addition.
      *
-     * @throws LiteTimeoutException when it was not acquired until the deadline; the caller is out of the queue then
-     * @throws LmrUnavailableException when the node that holds the lock's word is lost, or an embedded caller's thread was
-     *     interrupted (it is still marked so); the caller is out of the queue then. An attached application waits on
-     * @throws LimitExceededException when as many of its session or node wait for the lock as may
+     * @return the held lock; close it to release it
+     * @throws LiteTimeoutException when the deadline passed first; the caller no longer waits in the queue
+     * @throws LmrUnavailableException when the node that stores the lock is lost. In an application with an embedded node also when
+     *     the thread is interrupted (the interrupt status stays set); an attached application ignores interrupts. In both cases the
+     *     caller no longer waits in the queue
+     * @throws LimitExceededException when the session or its node has reached its limit of waiters
      */
     HeldLock acquire(Duration deadline);
 
     /**
-     * Acquires the lock if it is free now and nobody waits for it.
+     * Acquires the lock if it is free and no one waits for it. Waits at most for the session's deadline, for the answer.
      *
-     * @throws LmrUnavailableException when the node that holds the lock's word is lost
+     * @return the held lock, or empty
+     * @throws LmrUnavailableException when the node that stores the lock is lost
      */
     Optional<HeldLock> tryAcquire();
 }

@@ -2,25 +2,26 @@ package dev.lite.api;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.EnumSet;
 import java.util.Set;
 
 /**
- * The memory half of LITE's interface (paper Table 1, §4). Every method may be called by any number of threads, blocks at most
- * until its deadline, and throws {@link SessionLostException} when the session has ended. Sizes and offsets are bytes.
+ * Named remote memory (paper Table 1, §4). Sizes and offsets are in bytes. Every method may be called by any number of threads, blocks at
+ * most until its deadline, and throws {@link SessionLostException} when the session has ended.
  *
- * <p>A handle that is returned is the caller's, to be unmapped, or closed, by it; the end of the session gives it back, too.
+ * <p>The caller owns the handles that are returned, and unmaps or closes them. The end of the session unmaps the rest.
  */
 public interface LtMemory {
 
     /**
-     * {@code LT_malloc}: makes an LMR and maps it with all permissions; the caller's principal becomes its master. All of
-     * its bytes are zero.
+     * {@code LT_malloc}: creates an LMR, filled with zeros, and maps it with all permissions. The caller's principal becomes its
+     * master.
      *
-     * @throws LmrExistsException when the name is taken
-     * @throws LimitExceededException when a limit or the free memory of a chosen node is too small; nothing is taken then
+     * @throws LmrExistsException when the name is in use
+     * @throws LimitExceededException when a limit or the free memory of a chosen node is too small; nothing was allocated
      * @throws NodeUnreachableException when a chosen node is unknown or does not answer
-     * @throws ClusterUnavailableException when it has a name and the directory cannot be reached
-     * @throws LiteTimeoutException when the deadline passed first; nothing is kept then
+     * @throws ClusterUnavailableException when the LMR has a name and the directory cannot be reached
+     * @throws LiteTimeoutException when the deadline passed first; an LMR that is created late is freed in the background
      */
     LmrHandle malloc(LmrSpec spec, Duration deadline);
 
@@ -28,11 +29,11 @@ public interface LtMemory {
     LmrHandle malloc(LmrSpec spec);
 
     /**
-     * {@code LT_map}: a new handle on the LMR of this name.
+     * {@code LT_map}: creates a handle for the LMR with this name.
      *
-     * @param permissions what the handle shall be good for, at least one
-     * @throws LmrNotFoundException when there is no LMR of this name
-     * @throws LmrPermissionException when the caller's principal may not do all of it
+     * @param permissions the permissions of the handle, at least one
+     * @throws LmrNotFoundException when no LMR has this name
+     * @throws LmrPermissionException when the caller's principal lacks one of the permissions
      * @throws ClusterUnavailableException when the directory cannot be reached
      * @throws LiteTimeoutException when the deadline passed first
      */
@@ -41,21 +42,20 @@ public interface LtMemory {
     /** {@link #map(String, Set, Duration)} with the session's deadline. */
     LmrHandle map(String name, Set<Permission> permissions);
 
-    /** {@link #map(String, Set)} for these permissions. */
+    /** {@link #map(String, Set)} with these permissions. */
     default LmrHandle map(String name, Permission first, Permission... more) {
-        java.util.EnumSet<Permission> all = java.util.EnumSet.of(first, more);
-        return map(name, all);
+        return map(name, EnumSet.of(first, more));
     }
 
     /**
-     * {@code LT_map} of an LMR without a name: a new handle on the LMR of this id, which somebody who knows it passed on.
-     * The directory is not asked, so there may be millions of such LMRs; the node that made it answers.
+     * {@code LT_map} by id, for anonymous LMRs: the creator sends the id to its peers. The node that created the LMR answers, not the
+     * directory, so millions of such LMRs are possible.
      *
-     * @param id of {@link LmrHandle#id}
-     * @param permissions what the handle shall be good for, at least one
-     * @throws LmrNotFoundException when there is no LMR of this id (any more)
-     * @throws LmrPermissionException when the caller's principal may not do all of it
-     * @throws NodeUnreachableException when the node that made it cannot be reached
+     * @param id the id from {@link LmrHandle#id}
+     * @param permissions the permissions of the handle, at least one
+     * @throws LmrNotFoundException when no LMR has this id, or it was freed
+     * @throws LmrPermissionException when the caller's principal lacks one of the permissions
+     * @throws NodeUnreachableException when the node that created the LMR cannot be reached
      * @throws LiteTimeoutException when the deadline passed first
      */
     LmrHandle map(long id, Set<Permission> permissions, Duration deadline);
@@ -63,45 +63,43 @@ public interface LtMemory {
     /** {@link #map(long, Set, Duration)} with the session's deadline. */
     LmrHandle map(long id, Set<Permission> permissions);
 
-    /** {@link #map(long, Set)} for these permissions. */
+    /** {@link #map(long, Set)} with these permissions. */
     default LmrHandle map(long id, Permission first, Permission... more) {
-        java.util.EnumSet<Permission> all = java.util.EnumSet.of(first, more);
-        return map(id, all);
+        return map(id, EnumSet.of(first, more));
     }
 
     /**
-     * Memory that is already there becomes an LMR: {@link #malloc} of {@code spec}, with the segment's bytes as its first
-     * content. Nobody sees the LMR before its content is whole. A node's memory is registered with the fabric once and as
-     * one piece, so the bytes move into it; the segment stays the caller's, and what is written to it afterwards is not seen
-     * through the LMR.
+     * Creates an LMR with the content of existing memory: {@link #malloc} of {@code spec}, then a copy of the segment's bytes. The LMR
+     * becomes visible to others when its content is complete. The segment stays the caller's; later changes to it do not change the
+     * LMR, because a node serves LMRs only from memory that it registered with the fabric.
      *
-     * <p>Waits at most for the session's deadline; what {@link #malloc} throws it throws, too, and nothing is kept then.
+     * <p>Waits at most for the session's deadline. Throws what {@link #malloc} throws; nothing is allocated then.
      *
-     * @param spec its size is the segment's
-     * @throws IllegalArgumentException when it is not
+     * @param spec its size must be the size of the segment
+     * @throws IllegalArgumentException when the sizes differ
      */
     LmrHandle register(LmrSpec spec, MemorySegment segment);
 
     /**
-     * {@code LT_memcpy}: copies between two LMRs, or within one when the ranges do not overlap. The bytes do not pass through
-     * the caller: the node that holds the source copies, within itself or by writing to the other node. {@code source} needs
-     * {@link Permission#READ}, {@code destination} {@link Permission#WRITE}; both are handles of this session. The bytes are
-     * placed when it returns; when it throws something else than a refusal, some of them may be. Waits at most for the
-     * session's deadline. For errors of either handle see {@link LmrHandle}.
+     * {@code LT_memcpy}: copies between two LMRs, or within one if the ranges do not overlap. The data does not pass through the caller:
+     * the nodes that store the source copy it. Returns when readers see the bytes. Needs {@link Permission#READ} on {@code source} and
+     * {@link Permission#WRITE} on {@code destination}. Waits at most for the session's deadline.
      *
-     * @param length bytes; 0 does nothing
-     * @throws IllegalArgumentException when the ranges overlap, or a handle is not of this session
-     * @throws NodeUnreachableException when a node that holds a part of either does not answer
+     * <p>For further errors see {@link LmrHandle}. After an error other than bounds or permission some bytes may have been copied.
+     *
+     * @param length the number of bytes; 0 does nothing
+     * @throws IllegalArgumentException when the ranges overlap, or a handle belongs to another session
+     * @throws NodeUnreachableException when a node that stores a part of either range does not answer
      */
     void memcpy(LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length);
 
-    /** {@code LT_memmove}: {@link #memcpy} of ranges that may overlap; the destination gets what the source held before. */
+    /** {@code LT_memmove}: {@link #memcpy} of ranges that may overlap. */
     void memmove(LmrHandle source, long sourceOffset, LmrHandle destination, long destinationOffset, long length);
 
     /**
-     * Waits until every asynchronous operation that this session began before the call has ended, well or not.
+     * Waits until every asynchronous operation that this session started before this call has ended, successfully or not.
      *
-     * @throws LiteTimeoutException when some have not at the deadline
+     * @throws LiteTimeoutException when some had not ended at the deadline
      */
     void fence(Duration deadline);
 }

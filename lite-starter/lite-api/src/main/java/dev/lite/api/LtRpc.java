@@ -1,64 +1,71 @@
 package dev.lite.api;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 
 /**
- * Calls and messages (paper §5.1). A function is served by applications at a node and is called by its name and the node's.
- * Any thread may use everything here. When the session has ended, everything throws {@link SessionLostException}.
+ * Calls and messages (paper §5.1). Applications serve functions at their node; callers name the node and the function. Any thread may
+ * call any method here and of the objects that are returned. Every method throws {@link SessionLostException} when the session has
+ * ended.
  *
- * <p><b>Delivery.</b> A call is carried out at most once. When it ends with {@link LiteTimeoutException} or
- * {@link NodeUnreachableException} it may have been carried out or not.
+ * <p><b>Delivery.</b> A call is executed at most once. After a {@link LiteTimeoutException} or a {@link NodeUnreachableException} it may
+ * have been executed or not.
  *
- * <p><b>Limits.</b> A request and a reply have at most {@value #MESSAGE_BYTES_MAX} bytes; larger things travel in an LMR
- * whose id or name is passed. A caller that is faster than the server waits, within its deadline. The name of a function or
- * port has 1 to {@value #NAME_BYTES_MAX} bytes of UTF-8; another one is a {@link LimitExceededException}.
+ * <p><b>Limits.</b> Requests and replies have at most {@value #MESSAGE_BYTES_MAX} bytes; put larger data into an LMR and send its id
+ * or name. A caller that is faster than the server waits, up to its deadline. Names of functions and ports: see {@link #checkName}.
  *
- * <p><b>Ownership.</b> Arrays and segments passed in are used during the call only, also by those that return at once.
+ * <p><b>Ownership.</b> Arrays and segments that are passed in are used only during the call, also by the asynchronous methods, which
+ * copy them.
  */
 public interface LtRpc {
-    /** Upper limit of a request and of a reply, in bytes. */
+    /** The longest request and the longest reply, in bytes. */
     int MESSAGE_BYTES_MAX = 64 << 10;
 
-    /** How many calls one handler may carry out at once. */
+    /** The largest number of calls that one handler may execute at the same time. */
     int CONCURRENCY_MAX = 4096;
 
-    /** Upper limit of the name of a function or port, in bytes of UTF-8. */
+    /** The longest name of a function or port, in bytes of UTF-8. */
     int NAME_BYTES_MAX = 255;
 
     /**
-     * {@code LT_regRPC} for a server with threads of its own: this session serves the function at its node until the server
-     * is closed. Sessions of the same principal may serve one function together; a call goes to one of them.
+     * {@code LT_regRPC} for a server with its own threads: this session serves the function at its node until the server is closed.
+     * Several sessions of one principal may serve the same function; each call goes to one of them. Waits at most for the session's
+     * deadline.
      *
-     * @throws LimitExceededException when the node serves as many functions as it may
+     * @throws LimitExceededException when the node has reached its limit of functions and ports, or the name has a bad length
      * @throws LmrPermissionException when another principal serves the function at this node
      */
     RpcServer serve(String function);
 
     /**
-     * {@code LT_regRPC} with a handler: it runs on virtual threads, at most {@code concurrency} calls at once. For errors see
-     * {@link #serve}.
+     * {@code LT_regRPC} with a handler, which LITE runs on virtual threads. For errors see {@link #serve}.
      *
-     * @param concurrency 1 to {@value #CONCURRENCY_MAX}
-     * @throws IllegalArgumentException when it is another number
+     * @param concurrency the largest number of calls that are executed at the same time, 1 to {@value #CONCURRENCY_MAX}
+     * @throws IllegalArgumentException when the concurrency is out of range
      */
     RpcServer register(String function, int concurrency, RpcHandler handler);
 
     /**
-     * The function at that node, for many calls. Nothing is sent: whether it is served there shows at the first call.
+     * Prepares calls of one function at one node. Sends nothing: the first call shows whether the function is served there.
      *
-     * @param node the node's name; the own node is allowed
+     * @param node the node's name; this session's own node is allowed
+     * @throws LimitExceededException when the function's name has a bad length
      */
     RpcClient bind(String node, String function);
 
     /**
      * {@code LT_RPC}: calls a function and waits for its reply.
      *
-     * @throws RpcFailedException when the handler failed, or nobody serves the function there
-     * @throws NodeUnreachableException when the node is not connected, or was lost meanwhile
+     * @param node the node's name; this session's own node is allowed
+     * @return the reply; the caller owns it
+     * @throws RpcFailedException when the handler failed, or the function is not served at that node
+     * @throws NodeUnreachableException when the node is not connected, or was lost during the call
      * @throws LiteTimeoutException when the deadline passed first
      * @throws LimitExceededException when the request is too long
      */
@@ -66,38 +73,90 @@ public interface LtRpc {
         return bind(node, function).call(request, deadline);
     }
 
-    /** {@link #call} that returns at once; the future gets the reply or the exception, exactly once. */
+    /** Starts a {@link #call} and returns. The future completes exactly once, with the reply or the exception. */
     default CompletableFuture<byte[]> callAsync(String node, String function, byte[] request, Duration deadline) {
         return bind(node, function).callAsync(request, deadline);
     }
 
     /**
-     * Calls the function at several nodes at the same time and waits until each has answered or failed. What {@link #call}
-     * throws is that node's outcome here.
+     * Calls the function at several nodes at the same time and waits until each has answered or failed. What {@link #call} throws
+     * becomes the outcome of that node.
      *
-     * @param nodes a name that is given twice is called once
-     * @param deadline of each call
-     * @return an outcome for every node, in the order given
+     * @param nodes the nodes' names; a duplicate is called once
+     * @param deadline the deadline of each call
+     * @return one outcome per node, in the order of {@code nodes}
      */
-    Map<String, RpcOutcome> multicast(Collection<String> nodes, String function, byte[] request, Duration deadline);
+    default Map<String, RpcOutcome> multicast(
+            Collection<String> nodes, String function, byte[] request, Duration deadline) {
+        Map<String, CompletableFuture<byte[]>> calls = new LinkedHashMap<>();
+        for (String node : nodes) {
+            calls.computeIfAbsent(node, each -> callAsync(each, function, request, deadline));
+        }
+        Map<String, RpcOutcome> outcomes = new LinkedHashMap<>();
+        calls.forEach((node, call) -> outcomes.put(node, outcome(call)));
+        return outcomes;
+    }
+
+    private static RpcOutcome outcome(CompletableFuture<byte[]> call) {
+        try {
+            return new RpcOutcome(call.join(), null); // bounded by the call's deadline
+        } catch (CompletionException e) {
+            LiteException failure = e.getCause() instanceof LiteException known
+                    ? known
+                    : new RpcFailedException("the call failed: " + e.getCause(), e);
+            return new RpcOutcome(null, failure);
+        }
+    }
 
     /**
-     * {@code LT_send}: puts a message into the port of that name at a node. When it returns, the message is in the port's
-     * queue there, which has room for 256.
+     * {@code LT_send}: puts a message into the queue of a port at a node, and returns when it is there. A queue has room for 256
+     * messages; when it is full, the sender waits.
      *
      * @param message at most {@value #MESSAGE_BYTES_MAX} bytes
-     * @throws LimitExceededException when it is longer
-     * @throws RpcFailedException when nobody has the port open there
-     * @throws NodeUnreachableException when the node is not connected, or was lost meanwhile
-     * @throws LiteTimeoutException when there was no room, or no answer, until the deadline; it may have been delivered
+     * @throws LimitExceededException when the message is too long
+     * @throws RpcFailedException when no session has the port open at that node
+     * @throws NodeUnreachableException when the node is not connected, or was lost meanwhile; the message may have been delivered
+     * @throws LiteTimeoutException when the queue was full, or no answer came, until the deadline; the message may have been delivered
      */
     void send(String node, String port, MemorySegment message, Duration deadline);
 
     /**
-     * Opens a port at this session's node for messages.
+     * Opens a port for messages at this session's node. Waits at most for the session's deadline.
      *
-     * @throws LimitExceededException when the node has as many functions and ports as it may
+     * @throws LimitExceededException when the node has reached its limit of functions and ports, or the name has a bad length
      * @throws LmrPermissionException when another principal has the port open at this node
      */
     RpcMessages messages(String port);
+
+    /**
+     * Checks the name of a function or port.
+     *
+     * @return the name
+     * @throws LimitExceededException when it is empty or longer than {@value #NAME_BYTES_MAX} bytes of UTF-8
+     * @throws IllegalArgumentException when it begins with the character U+0000
+     */
+    static String checkName(String name) {
+        int bytes = name.getBytes(StandardCharsets.UTF_8).length;
+        if (bytes == 0 || bytes > NAME_BYTES_MAX) {
+            throw new LimitExceededException(
+                    "the name of a function or port has %d bytes of UTF-8; it must have 1 to %d"
+                            .formatted(bytes, NAME_BYTES_MAX));
+        }
+        if (name.charAt(0) == '\0') {
+            throw new IllegalArgumentException("the name of a function or port begins with the character U+0000");
+        }
+        return name;
+    }
+
+    /**
+     * Checks the concurrency of a handler.
+     *
+     * @throws IllegalArgumentException when it is not 1 to {@value #CONCURRENCY_MAX}
+     */
+    static void checkConcurrency(String function, int concurrency) {
+        if (concurrency < 1 || concurrency > CONCURRENCY_MAX) {
+            throw new IllegalArgumentException("the concurrency of the function \"%s\" is %d; it must be 1 to %d"
+                    .formatted(function, concurrency, CONCURRENCY_MAX));
+        }
+    }
 }

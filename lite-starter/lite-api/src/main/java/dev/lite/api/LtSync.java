@@ -3,40 +3,42 @@ package dev.lite.api;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Locks and barriers by name, across the cluster (paper §7.2). Any thread. The methods wait at most for the session's deadline, and
- * throw {@link SessionLostException} when the session has ended.
+ * Locks and barriers across the cluster, by name (paper §7.2). Any thread. Every method waits at most for the session's deadline, and
+ * throws {@link SessionLostException} when the session has ended.
+ *
+ * <p>Names of LMRs, of locks and of barriers are independent: the same name may be used for one of each.
  */
 public interface LtSync {
-    /** Upper limit of the name of a lock or barrier, in bytes of UTF-8. */
+    /** The longest name of a lock or barrier, in bytes of UTF-8. */
     int NAME_BYTES_MAX = 512;
 
-    /** How many parties a barrier may have. */
+    /** The largest number of parties of a barrier. */
     int PARTIES_MAX = 16_384;
 
     /**
-     * The lock of this name; it is made with its first use, at the node of whoever used it first. Locks and barriers have
-     * names of their own: an LMR, a lock and a barrier may have the same.
+     * Returns the lock with this name. The first use creates it, at the node of the session that used it first.
      *
-     * @throws ClusterUnavailableException when it is not known here yet and the directory cannot be reached
-     * @throws LimitExceededException when the session or its node uses as many as it may
-     * @throws IllegalArgumentException see {@link #checkName}
+     * @throws ClusterUnavailableException when the lock is not known at this node yet and the directory cannot be reached
+     * @throws LimitExceededException when the session or its node has reached its limit of locks and barriers
+     * @throws IllegalArgumentException when the name is invalid; see {@link #checkName}
      */
     LtLock lock(String name);
 
     /**
-     * The barrier of this name; it is made with its first use.
+     * Returns the barrier with this name. The first use creates it.
      *
-     * @param parties how many have to arrive, 1 to {@value #PARTIES_MAX}; the same at all of them, or the round breaks
-     * @throws ClusterUnavailableException when it is not known here yet and the directory cannot be reached
-     * @throws LimitExceededException when the session or its node uses as many as it may
-     * @throws IllegalArgumentException see {@link #checkName}; or too few or too many parties
+     * @param parties how many parties a round needs, 1 to {@value #PARTIES_MAX}; all parties must name the same number, or the round
+     *     breaks
+     * @throws ClusterUnavailableException when the barrier is not known at this node yet and the directory cannot be reached
+     * @throws LimitExceededException when the session or its node has reached its limit of locks and barriers
+     * @throws IllegalArgumentException when the name (see {@link #checkName}) or the number of parties is invalid
      */
     LtBarrier barrier(String name, int parties);
 
     /**
-     * Checks a name of a lock or barrier.
+     * Checks the name of a lock or barrier.
      *
-     * @throws IllegalArgumentException when it is blank, longer than {@value #NAME_BYTES_MAX} bytes of UTF-8, or has a
+     * @throws IllegalArgumentException when it is blank, is longer than {@value #NAME_BYTES_MAX} bytes of UTF-8, or contains a
      *     control character
      */
     static void checkName(String name) {
@@ -54,11 +56,15 @@ public interface LtSync {
         }
     }
 
-    /** Checks a number of parties. */
+    /**
+     * Checks a number of parties.
+     *
+     * @throws IllegalArgumentException when it is not 1 to {@value #PARTIES_MAX}
+     */
     static void checkParties(int parties) {
         if (parties < 1 || parties > PARTIES_MAX) {
             throw new IllegalArgumentException(
-                    "a barrier of %d parties is asked for; it must be 1 to %d".formatted(parties, PARTIES_MAX));
+                    "a barrier of %d parties; the number must be 1 to %d".formatted(parties, PARTIES_MAX));
         }
     }
 }

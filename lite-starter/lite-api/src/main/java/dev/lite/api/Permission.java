@@ -4,7 +4,7 @@ import java.util.Collection;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** What a principal may do with an LMR (paper §4.1). A permission set travels as an int of {@link #bit()}s. */
+/** What a principal may do with an LMR (paper §4.1). A set of permissions is sent as an int of {@link #bit()}s. */
 public enum Permission {
     /** {@code LT_read}. */
     READ(1),
@@ -12,7 +12,7 @@ public enum Permission {
     WRITE(2),
     /** {@code LT_fetch-add} and {@code LT_test-set}. */
     ATOMIC(4),
-    /** Free, move, and grant permissions, {@code MASTER} among them. The creator of an LMR is its first master. */
+    /** Free and move the LMR, and grant permissions, including {@code MASTER}. The creator of an LMR is its first master. */
     MASTER(8);
 
     private final int bit;
@@ -21,12 +21,12 @@ public enum Permission {
         this.bit = bit;
     }
 
-    /** This permission's bit in a set that is kept as an int. */
+    /** This permission's bit in a set that is sent as an int. */
     public int bit() {
         return bit;
     }
 
-    /** The bits of a set. */
+    /** Returns the bits of a set. */
     public static int toBits(Collection<Permission> permissions) {
         int bits = 0;
         for (Permission permission : permissions) {
@@ -36,9 +36,9 @@ public enum Permission {
     }
 
     /**
-     * The set of the given bits.
+     * Returns the set of the given bits.
      *
-     * @throws IllegalArgumentException when a bit belongs to no permission
+     * @throws IllegalArgumentException when a bit stands for no permission
      */
     public static Set<Permission> fromBits(int bits) {
         EnumSet<Permission> permissions = EnumSet.noneOf(Permission.class);

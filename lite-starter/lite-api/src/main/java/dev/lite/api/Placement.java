@@ -2,30 +2,37 @@ package dev.lite.api;
 
 import java.util.List;
 
-/** On which nodes the bytes of an LMR lie. The master that creates the LMR chooses (paper §4.1). */
+/**
+ * Which nodes store the bytes of an LMR. The creator chooses (paper §4.1). Large LMRs are cut into chunks, of 4 MiB unless the node
+ * is configured otherwise; a placement on several nodes distributes the chunks.
+ */
 public sealed interface Placement {
 
-    /** The node that this session is attached to. */
+    /** All bytes on the node that this session is attached to. */
     static Placement local() {
         return Local.INSTANCE;
     }
 
-    /** One node, by its name. */
+    /** All bytes on one node, given by name. */
     static Placement on(String node) {
         return new OnNodes(List.of(node));
     }
 
-    /** These nodes: the chunks of the LMR are dealt to them in turn, in the order given. */
+    /**
+     * The chunks on these nodes in turn, in the order given.
+     *
+     * @throws IllegalArgumentException when the list is empty or contains a blank name
+     */
     static Placement on(List<String> nodes) {
         return new OnNodes(nodes);
     }
 
-    /** One node for the whole LMR; the cluster's nodes take turns from one LMR to the next. */
+    /** All bytes on one node; the cluster's nodes take turns from one LMR to the next. */
     static Placement roundRobin() {
         return RoundRobin.INSTANCE;
     }
 
-    /** All live nodes: the chunks of the LMR are dealt to them in turn. */
+    /** The chunks on all live nodes in turn. */
     static Placement spread() {
         return Spread.INSTANCE;
     }

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
-/** A function at a node, bound for many calls. Any thread. For errors see {@link LtRpc#call}. */
+/** One function at one node, for many calls. Any thread. For errors see {@link LtRpc#call}. Needs no close. */
 public interface RpcClient {
     /** The node's name. */
     String node();
@@ -13,8 +13,8 @@ public interface RpcClient {
     String function();
 
     /**
-     * Calls and waits. Nothing is allocated on the heap when the call succeeds. Both segments are used during the call only,
-     * also when it fails.
+     * Calls the function and waits for its reply. A successful call allocates nothing on the heap. Both segments are used only during
+     * the call, also when it fails.
      *
      * @param request at most {@value LtRpc#MESSAGE_BYTES_MAX} bytes
      * @param reply filled from its start
@@ -23,9 +23,9 @@ public interface RpcClient {
      */
     long call(MemorySegment request, MemorySegment reply, Duration deadline);
 
-    /** Calls and waits. */
+    /** Calls the function, waits for its reply and returns it. */
     byte[] call(byte[] request, Duration deadline);
 
-    /** Calls and returns at once; the request is copied, and the future gets the reply or the exception, exactly once. */
+    /** Starts a call and returns; the request is copied. The future completes exactly once, with the reply or the exception. */
     CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline);
 }

@@ -2,16 +2,16 @@ package dev.lite.api;
 
 import org.jspecify.annotations.Nullable;
 
-/** The other side failed while it worked on a request. */
+/** The called function failed, or nobody serves it. The message comes from the other side. */
 public final class RpcFailedException extends LiteException {
     private static final long serialVersionUID = 1L;
 
-    /** With a message that says what, the value and the limit. */
+    /** Creates the exception; the message names the operation, the value and the limit. */
     public RpcFailedException(String message) {
         this(message, null);
     }
 
-    /** With a cause. */
+    /** Creates the exception with its cause, if any. */
     public RpcFailedException(String message, @Nullable Throwable cause) {
         super(Code.RPC_FAILED, message, cause);
     }

@@ -2,15 +2,15 @@ package dev.lite.api;
 
 import java.lang.foreign.MemorySegment;
 
-/** Carries out the calls of a function. Runs on virtual threads, several at once; may block. */
+/** Executes the calls of a function. Runs on virtual threads, on several at the same time; it may block. */
 @FunctionalInterface
 public interface RpcHandler {
     /**
-     * Carries out one call.
+     * Executes one call.
      *
-     * @param call for the request and who calls; not to be answered by the handler
+     * @param call the request and its caller; the handler does not answer it itself
      * @return the reply
-     * @throws RuntimeException to fail the call with its message
+     * @throws RuntimeException to fail the call; the caller gets its message in an {@link RpcFailedException}
      */
     MemorySegment handle(RpcCall call);
 }

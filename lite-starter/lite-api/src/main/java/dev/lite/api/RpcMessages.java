@@ -3,8 +3,8 @@ package dev.lite.api;
 import java.time.Duration;
 
 /**
- * A port at this session's node that messages are sent to with {@link LtRpc#send}. Any thread; each message goes to one of those
- * that receive. 256 messages wait in it at most; further senders wait.
+ * A port at this session's node, which receives what others send with {@link LtRpc#send}. Any thread; each message goes to one of the
+ * receiving threads. The queue has room for 256 messages; further senders wait.
  */
 public interface RpcMessages extends AutoCloseable {
     /** The port's name. */
@@ -13,21 +13,21 @@ public interface RpcMessages extends AutoCloseable {
     /**
      * Waits for the next message.
      *
-     * @throws LiteTimeoutException when none came until the deadline
-     * @throws SessionLostException when the port or the session was closed
+     * @throws LiteTimeoutException when none came before the deadline
+     * @throws SessionLostException when the port was closed or the session has ended
      */
     Message receive(Duration deadline);
 
-    /** Closes the port; messages that nobody received are dropped. A second call does nothing. */
+    /** Closes the port and drops the messages in its queue. A second call does nothing. */
     @Override
     void close();
 
     /**
      * A message.
      *
-     * @param senderNode the node that it comes from
-     * @param senderPrincipal who sent it, as that node authenticated it
-     * @param data the receiver's own
+     * @param senderNode the name of the sender's node
+     * @param senderPrincipal the sender's principal, as its node authenticated it
+     * @param data the content; the receiver owns it
      */
     record Message(String senderNode, String senderPrincipal, byte[] data) {}
 }

@@ -3,13 +3,17 @@ package dev.lite.api;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What became of one node's part of a multicast: a reply or a failure, never both.
+ * The result of a multicast at one node: a reply or a failure, never both.
  *
  * @param reply the reply, or null
- * @param failure why there is none, or null
+ * @param failure why there is no reply, or null
  */
 public record RpcOutcome(byte @Nullable [] reply, @Nullable LiteException failure) {
-    /** The reply; throws the failure when there is none. */
+    /**
+     * Returns the reply.
+     *
+     * @throws LiteException the failure, when there is no reply
+     */
     public byte[] get() {
         if (failure != null) {
             throw failure;

@@ -11,25 +11,25 @@ public interface RpcServer extends AutoCloseable {
     /**
      * {@code LT_recvRPC}: waits for the next call.
      *
-     * @throws LiteTimeoutException when none came until the deadline
-     * @throws SessionLostException when the server or the session was closed
+     * @return the call; answer it exactly once
+     * @throws LiteTimeoutException when none came before the deadline
+     * @throws SessionLostException when the server was closed or the session has ended
      * @throws IllegalStateException when the function has a handler
      */
     RpcCall receive(Duration deadline);
 
     /**
-     * {@code LT_replyRPC} and {@code LT_recvRPC} in one step: answers a call and waits for the next. The reply counts as
-     * sent even when no call comes until the deadline. For errors see {@link RpcCall#reply(MemorySegment)} and {@link
-     * #receive}.
+     * {@code LT_replyRPC} and {@code LT_recvRPC} in one step: answers a call and waits for the next. The reply is sent even if no
+     * call comes before the deadline. For errors see {@link RpcCall#reply(MemorySegment)} and {@link #receive}.
      *
-     * @param call one that this server received
-     * @param reply used during the call only
+     * @param call a call that this server received
+     * @param reply used only during this call
      */
     RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline);
 
     /**
-     * Serves no more: calls that nobody received yet fail with {@link RpcFailedException} at their callers, received ones
-     * may still be answered. A second call does nothing.
+     * Stops serving. Calls that were not received yet fail with {@link RpcFailedException} at their callers; received calls may still
+     * be answered. A second call does nothing.
      */
     @Override
     void close();

@@ -2,16 +2,19 @@ package dev.lite.api;
 
 import org.jspecify.annotations.Nullable;
 
-/** The session with the node ended; its handles are gone. Attach again and map by name. */
+/**
+ * The session with the node ended, or the server or port that was used was closed. Handles of an ended session stay unusable:
+ * attach again and map by name, or let LITE do both ({@link Lite.AttachOptions#withReattach}).
+ */
 public final class SessionLostException extends LiteException {
     private static final long serialVersionUID = 1L;
 
-    /** With a message that says what, the value and the limit. */
+    /** Creates the exception; the message names the operation, the value and the limit. */
     public SessionLostException(String message) {
         this(message, null);
     }
 
-    /** With a cause. */
+    /** Creates the exception with its cause, if any. */
     public SessionLostException(String message, @Nullable Throwable cause) {
         super(Code.SESSION_LOST, message, cause);
     }

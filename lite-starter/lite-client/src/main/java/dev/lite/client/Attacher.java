@@ -24,10 +24,10 @@ import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** Opens sessions. Stateless. */
+/** Opens sessions. Stateless; any thread. */
 final class Attacher {
     private static final int ROOT_UID = 0;
-    /** A node that reads its control channel makes room in microseconds; this is for one that does not. */
+    /** A healthy node makes room in its control channel within microseconds. */
     private static final long SEND_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(1);
 
     private Attacher() {}
@@ -56,7 +56,7 @@ final class Attacher {
                     "there is no such socket; check that lite-node runs on this host, that its socket is configured"
                             + " to be there, and in a container that the socket's directory is mounted";
                 case Errno.ECONNREFUSED ->
-                    "nobody listens there any more; check that lite-node runs, and in a container that the socket's"
+                    "no process listens there any more; check that lite-node runs, and in a container that the socket's"
                             + " directory is mounted and not the socket itself";
                 case Errno.EACCES ->
                     "this process (uid %d) may not use it; check the socket's mode and group".formatted(ownUid());
@@ -67,18 +67,18 @@ final class Attacher {
         }
     }
 
-    /** Whoever owns the other end can read and change everything that goes through the session. */
+    /** The process at the other end can read and change all data of the session. */
     private static void requireTrusted(int uid, Path socket, ClientConfig config) {
         Integer configured = config.nodeUid();
         if (uid == ROOT_UID || uid == ownUid() || (configured != null && uid == configured)) {
             return;
         }
         throw new NodeUnreachableException(
-                "the process that listens on %s has uid %d, which is neither root's nor this process' own (%d); if it is the node's, set the system property %s=%d"
+                "the process that listens on %s has uid %d, which is neither root nor this process's own (%d); if that is the node, set the system property %s=%d"
                         .formatted(socket, uid, ownUid(), ClientConfig.NODE_UID_PROPERTY, uid));
     }
 
-    /** The effective user id. Not the owner of /proc/self: that is root's for a process that may not be dumped. */
+    /** The effective user id. The owner of /proc/self would be root for a process that may not be dumped. */
     private static int ownUid() {
         Path status = Path.of("/proc/self/status");
         try (Stream<String> lines = Files.lines(status)) {
@@ -87,7 +87,7 @@ final class Attacher {
                     .findFirst()
                     .orElseThrow(() -> new IllegalStateException("%s has no line Uid:".formatted(status)));
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot tell this process' user id", e);
+            throw new UncheckedIOException("cannot read this process's user id", e);
         }
     }
 
@@ -113,8 +113,8 @@ final class Attacher {
                 throw failed;
             }
             return new Session(channel, welcome, memory, socket, options.deadline(), config);
-        } catch (ProtocolException senseless) {
-            throw brokenProtocol(socket, senseless);
+        } catch (ProtocolException invalid) {
+            throw brokenProtocol(socket, invalid);
         } catch (OsException failed) {
             if (failed.errno() == Errno.EAGAIN) {
                 throw new LiteTimeoutException(
@@ -132,7 +132,7 @@ final class Attacher {
         if (welcome.version() != SessionProtocol.VERSION || descriptors.length != 1 || welcome.requestsMax() < 1) {
             answer.carrier().closeDescriptors();
             throw new ProtocolException(
-                    "a welcome of version %d with %d descriptors and %d requests; expected %d, 1 and some"
+                    "a welcome of version %d with %d descriptors and %d requests; expected %d, 1 and at least 1"
                             .formatted(
                                     welcome.version(),
                                     descriptors.length,
@@ -141,9 +141,9 @@ final class Attacher {
         }
         try {
             return SharedMemory.fromDescriptor(descriptors[0], welcome.area().bytes(), true);
-        } catch (IllegalArgumentException unfit) {
+        } catch (IllegalArgumentException invalid) {
             throw new ProtocolException(
-                    "the session memory from %s does not fit: %s".formatted(socket, unfit.getMessage()));
+                    "the session memory from %s does not fit: %s".formatted(socket, invalid.getMessage()));
         }
     }
 
@@ -166,9 +166,10 @@ final class Attacher {
                 refused.code(), "the node at %s refused: %s".formatted(socket, refused.reason()));
     }
 
-    private static SessionLostException brokenProtocol(Path socket, ProtocolException senseless) {
+    private static SessionLostException brokenProtocol(Path socket, ProtocolException invalid) {
         return new SessionLostException(
-                "what listens on %s does not speak the session protocol: %s".formatted(socket, senseless.getMessage()),
-                senseless);
+                "the process that listens on %s does not speak the session protocol: %s"
+                        .formatted(socket, invalid.getMessage()),
+                invalid);
     }
 }

@@ -4,15 +4,15 @@ import dev.lite.session.protocol.SessionProtocol;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a client works; what it attaches to is in {@link dev.lite.api.Lite.AttachOptions}.
+ * Tuning of a client. {@link dev.lite.api.Lite.AttachOptions} says where it attaches.
  *
- * @param spins how often a thread looks for its completion before it sleeps; 0 sleeps at once. One look takes 40 to 130 ns
- * @param pipelineDepth how many windows a transfer that needs several keeps under way, 1 to {@value #PIPELINE_DEPTH_MAX}
- * @param nodeUid the user id whose node is trusted beside root's and this process' own, or null
+ * @param spins how many times a thread polls for its completion before it blocks; 0 blocks at once. One poll takes 40 to 130 ns
+ * @param pipelineDepth how many windows a long transfer keeps under way, 1 to {@value #PIPELINE_DEPTH_MAX}
+ * @param nodeUid a user id whose node is trusted, beside root and this process's own user; or null
  */
 public record ClientConfig(
         int spins, int pipelineDepth, @Nullable Integer nodeUid) {
-    /** Upper limit of the pipeline. */
+    /** The largest pipeline depth. */
     public static final int PIPELINE_DEPTH_MAX = 8;
 
     /** System property for {@link #spins}. */
@@ -27,7 +27,11 @@ public record ClientConfig(
     private static final int SPINS_MAX = 10_000_000;
     private static final int PIPELINE_DEPTH_DEFAULT = 4;
 
-    /** Checks the values. */
+    /**
+     * Checks the values.
+     *
+     * @throws IllegalArgumentException when one is out of range
+     */
     public ClientConfig {
         if (spins < 0 || spins > SPINS_MAX) {
             throw new IllegalArgumentException("spins: %d; must be 0 to %d".formatted(spins, SPINS_MAX));
@@ -38,7 +42,7 @@ public record ClientConfig(
         }
     }
 
-    /** What fits this machine, or what the system properties say. */
+    /** The values of the system properties, and defaults for this machine. */
     public static ClientConfig fromSystemProperties() {
         return new ClientConfig(
                 Integer.getInteger(
@@ -48,7 +52,7 @@ public record ClientConfig(
                 Integer.getInteger(NODE_UID_PROPERTY));
     }
 
-    /** With other spins. */
+    /** With this number of spins. */
     public ClientConfig withSpins(int newSpins) {
         return new ClientConfig(newSpins, pipelineDepth, nodeUid);
     }

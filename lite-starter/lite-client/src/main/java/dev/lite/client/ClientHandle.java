@@ -34,8 +34,8 @@ import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A handle of a session. What is checked here spares a way to the node and gives the same words as it would; the node checks
- * everything again.
+ * A handle of a session. It checks bounds and permissions to save a round trip, with the same messages as the node; the node checks
+ * everything again. Any thread.
  */
 final class ClientHandle implements LmrHandle {
     private static final int MAPPED = 0;
@@ -87,7 +87,7 @@ final class ClientHandle implements LmrHandle {
                         .ask(what, Mapped.class, session.deadlineNs(), request -> new Describe(request, lh), null)
                         .permissions();
             } catch (LmrFreedException | SessionLostException gone) {
-                // It is good for nothing any more, as any use of it says.
+                // The next use of the handle reports it.
             }
         }
         return mappedFor();
@@ -146,7 +146,7 @@ final class ClientHandle implements LmrHandle {
         return session.async().begin(() -> write(mine), session.deadline());
     }
 
-    /** All slices before the first is begun; a copy, so that the caller cannot change it meanwhile. */
+    /** Checks all slices; returns a copy, so that the caller cannot change the list afterwards. */
     private List<LmrSlice> checked(int op, Permission needed, List<LmrSlice> slices) {
         List<LmrSlice> copy = List.copyOf(slices);
         requireUsable();
@@ -159,14 +159,14 @@ final class ClientHandle implements LmrHandle {
         return copy;
     }
 
-    /** A short one goes the way of data; a long one would keep it busy, so it goes the way of requests. */
+    /** A short one uses the data path; a long one would block other commands there, so it uses the control channel. */
     @Override
     public void memset(long offset, long length, byte value) {
         check(Op.MEMSET, Permission.WRITE, offset, length);
         if (length <= data.windowBytes()) {
             transfer.memset(offset, length, value, deadline());
         } else {
-            askToBeDone("memset of " + describe(), request -> new Memset(request, lh, offset, length, value));
+            request("memset of " + describe(), request -> new Memset(request, lh, offset, length, value));
         }
     }
 
@@ -176,23 +176,23 @@ final class ClientHandle implements LmrHandle {
             throw new IllegalArgumentException("%s: the principal's name is blank".formatted(describe()));
         }
         Set<Permission> granted = Set.copyOf(permissions);
-        askToBeDone("grant of " + describe(), request -> new Grant(request, lh, principal, granted));
+        request("grant of " + describe(), request -> new Grant(request, lh, principal, granted));
     }
 
     @Override
     public void moveTo(String node) {
-        askToBeDone("move of " + describe(), request -> new MoveTo(request, lh, node));
+        request("move of " + describe(), request -> new MoveTo(request, lh, node));
     }
 
-    private void askToBeDone(String what, LongFunction<Request> make) {
+    private void request(String what, LongFunction<Request> make) {
         requireUsable();
         session.requests().ask(what, Done.class, session.deadlineNs(), make, null);
     }
 
-    /** The handle's number, for a request of this session. */
+    /** The handle's number for a request of this session; checks that it belongs to it. */
     long lh(Session asking) {
         if (session != asking) {
-            throw new IllegalArgumentException("%s is a handle of another session".formatted(this));
+            throw new IllegalArgumentException("%s belongs to another session".formatted(this));
         }
         requireUsable();
         return lh;
@@ -242,7 +242,7 @@ final class ClientHandle implements LmrHandle {
         try {
             session.requests().ask(what, Done.class, session.deadlineNs(), request -> new Unmap(request, lh), null);
         } catch (LmrFreedException | SessionLostException already) {
-            // The handle is gone, which is what was asked for.
+            // The handle no longer exists, as requested.
         }
     }
 
@@ -254,7 +254,7 @@ final class ClientHandle implements LmrHandle {
         state.compareAndSet(MAPPED, FREED);
     }
 
-    /** For the owner of a slot that is noted to work for this handle: the handle is still good, or an exception. */
+    /** Throws unless the handle is mapped and the session open. The owner of a slot calls it after {@link SlotPool#workFor}. */
     void requireUsable() {
         int now = state.get();
         if (now == UNMAPPED) {

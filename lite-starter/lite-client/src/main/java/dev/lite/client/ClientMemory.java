@@ -19,9 +19,9 @@ import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
-/** {@link LtMemory} of a session. */
+/** {@link LtMemory} of a session. Any thread. */
 final class ClientMemory implements LtMemory {
-    private static final long HEAD_START_NS_MAX = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final long NODE_MARGIN_NS_MAX = TimeUnit.MILLISECONDS.toNanos(500);
 
     private final Session session;
 
@@ -43,7 +43,7 @@ final class ClientMemory implements LtMemory {
                                 Mapped.class,
                                 timeoutNs,
                                 id -> new Malloc(id, forNode(timeoutNs), spec),
-                                // Nothing may be kept of a malloc that timed out.
+                                // A malloc that timed out must leave nothing behind.
                                 Free::new));
     }
 
@@ -57,7 +57,7 @@ final class ClientMemory implements LtMemory {
         LmrSpec.checkName(name);
         if (permissions.isEmpty()) {
             throw new IllegalArgumentException(
-                    "map of LMR \"%s\" for no permission; at least one is needed".formatted(name));
+                    "map of LMR \"%s\" without a permission; at least one is needed".formatted(name));
         }
         long timeoutNs = LiteClient.toNanos(deadline);
         Set<Permission> wanted = Set.copyOf(permissions);
@@ -81,7 +81,7 @@ final class ClientMemory implements LtMemory {
     public LmrHandle map(long id, Set<Permission> permissions, Duration deadline) {
         if (permissions.isEmpty()) {
             throw new IllegalArgumentException(
-                    "map of LMR #%d for no permission; at least one is needed".formatted(id));
+                    "map of LMR #%d without a permission; at least one is needed".formatted(id));
         }
         long timeoutNs = LiteClient.toNanos(deadline);
         Set<Permission> wanted = Set.copyOf(permissions);
@@ -104,7 +104,7 @@ final class ClientMemory implements LtMemory {
     @Override
     public LmrHandle register(LmrSpec spec, MemorySegment segment) {
         if (spec.size() != segment.byteSize()) {
-            throw new IllegalArgumentException("the segment has %d bytes, the LMR that is to be made of it %d"
+            throw new IllegalArgumentException("the segment has %d bytes, but the size of the LMR is %d"
                     .formatted(segment.byteSize(), spec.size()));
         }
         long timeoutNs = session.deadlineNs();
@@ -127,7 +127,7 @@ final class ClientMemory implements LtMemory {
         }
         session.requests()
                 .ask(
-                        "register of %d bytes, its publication".formatted(spec.size()),
+                        "publication of a registered LMR of %d bytes".formatted(spec.size()),
                         Done.class,
                         timeoutNs,
                         request -> new Publish(request, forNode(timeoutNs), prepared.lh()),
@@ -160,7 +160,7 @@ final class ClientMemory implements LtMemory {
         boolean overlap = source.id() == destination.id() && Math.abs(sourceOffset - destinationOffset) < length;
         if (overlap && !overlapAllowed) {
             throw new IllegalArgumentException(
-                    "memcpy within %s: %d bytes from offset %d and from offset %d overlap; memmove is for that"
+                    "memcpy within %s: %d bytes from offset %d and from offset %d overlap; use memmove"
                             .formatted(source, length, sourceOffset, destinationOffset));
         }
         long timeoutNs = session.deadlineNs();
@@ -185,7 +185,7 @@ final class ClientMemory implements LtMemory {
         if (handle instanceof ClientHandle own) {
             return own.lh(session);
         }
-        throw new IllegalArgumentException("%s is a handle of another session".formatted(handle));
+        throw new IllegalArgumentException("%s belongs to another session".formatted(handle));
     }
 
     @Override
@@ -193,8 +193,8 @@ final class ClientMemory implements LtMemory {
         session.async().fence(deadline);
     }
 
-    /** Less than the caller waits, so that the node's own, better words about a timeout still arrive. */
+    /** A little less than the caller waits, so that the node's own message about a timeout still arrives. */
     static long forNode(long timeoutNs) {
-        return timeoutNs - Math.min(timeoutNs / 5, HEAD_START_NS_MAX);
+        return timeoutNs - Math.min(timeoutNs / 5, NODE_MARGIN_NS_MAX);
     }
 }

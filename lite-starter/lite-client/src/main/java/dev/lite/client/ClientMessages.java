@@ -9,7 +9,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** A port of this application. Any thread. */
+/** A port that this session has open. Any thread. */
 final class ClientMessages implements RpcMessages {
     private final RpcCommandPath commands;
     private final String port;
@@ -42,7 +42,7 @@ final class ClientMessages implements RpcMessages {
             RpcOriginIs origin = commands.origin(slot);
             return new Message(origin.node(), origin.principal(), data);
         } finally {
-            commands.giveBack(slot);
+            commands.data().returnSlot(slot);
         }
     }
 

@@ -1,33 +1,26 @@
 package dev.lite.client;
 
 import dev.lite.api.LimitExceededException;
-import dev.lite.api.LiteException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcClient;
-import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
-import dev.lite.api.RpcOutcome;
 import dev.lite.api.RpcServer;
 import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 
-/** {@link LtRpc} of an attached application: every call is a command in a slot of the session. Any thread. */
+/** {@link LtRpc} of a session: each call is one command on the data path. Any thread. */
 final class ClientRpc implements LtRpc {
-    private static final MemorySegment NOTHING = MemorySegment.ofArray(new byte[0]);
+    private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
 
-    /** Each on a virtual thread of its own, which waits for the node in its place. */
+    /** Runs each asynchronous call on a virtual thread, which waits for the node. */
     private static final Executor VIRTUAL =
             task -> Thread.ofVirtual().name("lite-client-call").start(task);
 
@@ -42,57 +35,33 @@ final class ClientRpc implements LtRpc {
 
     @Override
     public RpcServer serve(String function) {
-        return new ClientServer(commands, checkName(function), commands.open(RpcKind.SERVER, "", function), false);
+        return new ClientServer(
+                commands, LtRpc.checkName(function), commands.open(RpcKind.SERVER, "", function), false);
     }
 
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
-        if (concurrency < 1 || concurrency > CONCURRENCY_MAX) {
-            throw new IllegalArgumentException("the concurrency of the function \"%s\" is %d; it must be 1 to %d"
-                    .formatted(function, concurrency, CONCURRENCY_MAX));
-        }
-        ClientServer server =
-                new ClientServer(commands, checkName(function), commands.open(RpcKind.SERVER, "", function), true);
+        LtRpc.checkConcurrency(function, concurrency);
+        ClientServer server = new ClientServer(
+                commands, LtRpc.checkName(function), commands.open(RpcKind.SERVER, "", function), true);
         server.startHandler(handler, concurrency);
         return server;
     }
 
     @Override
     public RpcClient bind(String node, String function) {
-        return new Bound(node, checkName(function));
-    }
-
-    @Override
-    public Map<String, RpcOutcome> multicast(
-            Collection<String> nodes, String function, byte[] request, Duration deadline) {
-        Map<String, CompletableFuture<byte[]>> calls = new LinkedHashMap<>();
-        nodes.forEach(
-                node -> calls.computeIfAbsent(node, each -> bind(each, function).callAsync(request, deadline)));
-        Map<String, RpcOutcome> outcomes = new LinkedHashMap<>();
-        calls.forEach((node, call) -> outcomes.put(node, outcome(call)));
-        return outcomes;
-    }
-
-    private static RpcOutcome outcome(CompletableFuture<byte[]> call) {
-        try {
-            return new RpcOutcome(call.join(), null); // it has a deadline
-        } catch (CompletionException e) {
-            LiteException failure = e.getCause() instanceof LiteException known
-                    ? known
-                    : new RpcFailedException("the call failed: " + e.getCause(), e);
-            return new RpcOutcome(null, failure);
-        }
+        return new Bound(node, LtRpc.checkName(function));
     }
 
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
-        long none = call(new Target(RpcKind.SENDER, node, checkName(port)), message, NOTHING, deadline);
+        long none = call(new Target(RpcKind.SENDER, node, LtRpc.checkName(port)), message, EMPTY, deadline);
         assert none == 0;
     }
 
     @Override
     public RpcMessages messages(String port) {
-        return new ClientMessages(commands, checkName(port), commands.open(RpcKind.PORT, "", port));
+        return new ClientMessages(commands, LtRpc.checkName(port), commands.open(RpcKind.PORT, "", port));
     }
 
     private long id(Target target) {
@@ -100,7 +69,7 @@ final class ClientRpc implements LtRpc {
         if (known != null) {
             return known;
         }
-        // Two threads may open it twice; both numbers are good, and the node has a limit.
+        // Two threads may open it at the same time: both numbers are valid, and the node limits them.
         long opened = commands.open(target.kind(), target.node(), target.name());
         targets.put(target, opened);
         return opened;
@@ -116,7 +85,7 @@ final class ClientRpc implements LtRpc {
             RawMemory.copyTo(commands.data().window(slot), reply, 0, length);
             return length;
         } finally {
-            commands.giveBack(slot);
+            commands.data().returnSlot(slot);
         }
     }
 
@@ -130,7 +99,7 @@ final class ClientRpc implements LtRpc {
             RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(reply), 0, reply.length);
             return reply;
         } finally {
-            commands.giveBack(slot);
+            commands.data().returnSlot(slot);
         }
     }
 
@@ -148,16 +117,6 @@ final class ClientRpc implements LtRpc {
         if (bytes > limit) {
             throw new LimitExceededException("%s has %d bytes; the limit is %d".formatted(what, bytes, limit));
         }
-    }
-
-    private static String checkName(String name) {
-        int bytes = name.getBytes(StandardCharsets.UTF_8).length;
-        if (bytes == 0 || bytes > NAME_BYTES_MAX) {
-            throw new LimitExceededException(
-                    "the name of a function or port has %d bytes of UTF-8; it must have 1 to %d"
-                            .formatted(bytes, NAME_BYTES_MAX));
-        }
-        return name;
     }
 
     /** A function at a node. */

@@ -22,19 +22,19 @@ import org.slf4j.LoggerFactory;
 /** A function that this application serves. Any thread. */
 final class ClientServer implements RpcServer {
     private static final Logger LOG = LoggerFactory.getLogger(ClientServer.class);
-    private static final Duration HANDLER_WAIT = Duration.ofMinutes(1);
+    private static final Duration RECEIVE_DEADLINE = Duration.ofMinutes(1);
 
     private final RpcCommandPath commands;
     private final String function;
     private final long id;
-    private final boolean handled;
+    private final boolean hasHandler;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    ClientServer(RpcCommandPath commands, String function, long id, boolean handled) {
+    ClientServer(RpcCommandPath commands, String function, long id, boolean hasHandler) {
         this.commands = commands;
         this.function = function;
         this.id = id;
-        this.handled = handled;
+        this.hasHandler = hasHandler;
     }
 
     @Override
@@ -56,9 +56,9 @@ final class ClientServer implements RpcServer {
     public RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline) {
         requireReceivable();
         if (!(call instanceof Received received) || received.server() != this) {
-            throw new IllegalArgumentException("the call is not of this server: " + call);
+            throw new IllegalArgumentException("this server did not receive the call " + call);
         }
-        // Checked before it counts as answered.
+        // Before the call counts as answered.
         ClientRpc.checkLength("the reply", reply.byteSize(), commands.data().windowBytes());
         received.answer();
         return command(Op.REPLY_AND_RECEIVE, received.number, reply, deadline);
@@ -78,7 +78,7 @@ final class ClientServer implements RpcServer {
             RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(request), 0, request.length);
             return new Received(commands.data().receivedCall(slot), commands.origin(slot), request);
         } finally {
-            commands.giveBack(slot);
+            commands.data().returnSlot(slot);
         }
     }
 
@@ -92,12 +92,12 @@ final class ClientServer implements RpcServer {
             long none = commands.run(what, slot, op, id, message.byteSize(), call, timeoutNs);
             assert none == 0;
         } finally {
-            commands.giveBack(slot);
+            commands.data().returnSlot(slot);
         }
     }
 
     private void requireReceivable() {
-        if (handled) {
+        if (hasHandler) {
             throw new IllegalStateException("the function \"%s\" has a handler".formatted(function));
         }
         if (closed.get()) {
@@ -105,29 +105,29 @@ final class ClientServer implements RpcServer {
         }
     }
 
-    /** Carries calls out on virtual threads, at most so many at once; one more waits for the next call. */
+    /** Executes calls on virtual threads, at most {@code concurrency} at the same time; another thread receives them. */
     void startHandler(RpcHandler handler, int concurrency) {
-        Semaphore places = new Semaphore(concurrency);
+        Semaphore permits = new Semaphore(concurrency);
         Thread.ofVirtual().name("lite-client-serve").start(() -> {
             try {
                 while (!closed.get()) {
-                    places.acquireUninterruptibly();
+                    permits.acquireUninterruptibly();
                     boolean started = false;
                     try {
-                        RpcCall call = receiveHere(HANDLER_WAIT);
+                        RpcCall call = receiveHere(RECEIVE_DEADLINE);
                         Thread.ofVirtual().name("lite-client-handler").start(() -> {
                             try {
-                                carryOut(handler, call);
+                                execute(handler, call);
                             } finally {
-                                places.release();
+                                permits.release();
                             }
                         });
                         started = true;
                     } catch (LiteTimeoutException e) {
-                        // nobody called for a while
+                        // No call for a while: receive again.
                     } finally {
                         if (!started) {
-                            places.release();
+                            permits.release();
                         }
                     }
                 }
@@ -139,7 +139,7 @@ final class ClientServer implements RpcServer {
         });
     }
 
-    private void carryOut(RpcHandler handler, RpcCall call) {
+    private void execute(RpcHandler handler, RpcCall call) {
         try {
             try {
                 call.reply(handler.handle(call));
@@ -194,7 +194,7 @@ final class ClientServer implements RpcServer {
 
         void answer() {
             if (!answered.compareAndSet(false, true)) {
-                throw new IllegalStateException("a call of \"%s\" was answered before".formatted(function));
+                throw new IllegalStateException("a call of \"%s\" was already answered".formatted(function));
             }
         }
 
@@ -204,7 +204,7 @@ final class ClientServer implements RpcServer {
             try {
                 ClientServer.this.answer(number, Op.REPLY, reply);
             } catch (LimitExceededException e) {
-                answered.set(false); // too long for the caller: another answer may follow
+                answered.set(false); // too long for the caller: the call is still unanswered
                 throw e;
             }
         }

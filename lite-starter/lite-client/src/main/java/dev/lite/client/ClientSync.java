@@ -26,8 +26,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * {@link LtSync} of a session. A lock that is free is acquired and released over the data path, one round trip each; who has
- * to wait asks over the control channel. An interrupt does not end a wait here; it is kept for the caller.
+ * {@link LtSync} of a session. Acquiring and releasing a free lock take one round trip each on the data path; a thread that has to wait
+ * for a lock sends a request on the control channel. An interrupt does not end a wait here; it is kept for the caller. Any thread.
  */
 final class ClientSync implements LtSync {
     private static final Logger LOG = LoggerFactory.getLogger(ClientSync.class);
@@ -137,7 +137,7 @@ final class ClientSync implements LtSync {
             return token == 0 ? Optional.empty() : Optional.of(new ClientHeldLock(this, token));
         }
 
-        /** The token, or 0 when the lock is not free. */
+        /** Returns the fencing token, or 0 when the lock is not free. */
         private long tryNow(long deadlineNs, long timeoutNs) {
             long attempt = attempts.incrementAndGet();
             try {
@@ -149,9 +149,9 @@ final class ClientSync implements LtSync {
             }
         }
 
-        /** The node may still carry the attempt out. It is told without a wait for its answer. */
+        /** Cancels an attempt that the node may still execute. Does not wait for the answer. */
         private void cancel(long attempt) {
-            session.requests().tell(id -> new CancelTry(id, number, attempt));
+            session.requests().post(id -> new CancelTry(id, number, attempt));
         }
 
         void release(long token) {
@@ -163,10 +163,9 @@ final class ClientSync implements LtSync {
                 if (!session.isOpen()) {
                     throw e;
                 }
-                // The short way failed, because the lock's home cannot be reached, say. The node must hear of the
-                // release all the
-                // same: it would go on to hold the lock for an application that does not know of it any more.
-                LOG.debug("lock {}: releasing it over the control channel: {}", name, e.getMessage());
+                // For example, the lock's home cannot be reached. The node must still learn of the release, or it would
+                // hold the lock for an application that has already released it.
+                LOG.debug("lock {}: releasing it on the control channel instead: {}", name, e.getMessage());
             }
             session.requests()
                     .ask(
@@ -183,7 +182,7 @@ final class ClientSync implements LtSync {
         }
     }
 
-    /** One command on the data path; returns its result. */
+    /** Executes one command on the data path and returns its result. */
     private long command(int op, long number, long operand, long deadlineNs) {
         DataPath data = session.data();
         int slot = data.slots().acquire(deadlineNs);
@@ -194,13 +193,11 @@ final class ClientSync implements LtSync {
             throw new LiteTimeoutException(
                     "all slots of the session with node %s were in use".formatted(session.nodeName()));
         }
-        boolean settled = true;
         try {
             data.slots().workFor(slot, number); // no handle has so small a number
             if (!session.isOpen()) {
                 throw session.lost();
             }
-            settled = false;
             data.submit(slot, op, number, 0, 0, operand, 0);
             Outcome outcome = data.await(slot, deadlineNs);
             if (outcome == Outcome.LOST) {
@@ -209,15 +206,10 @@ final class ClientSync implements LtSync {
             if (outcome == Outcome.TIMED_OUT) {
                 throw new LiteTimeoutException("node %s did not answer in time".formatted(session.nodeName()));
             }
-            settled = true;
             data.check(slot);
             return data.result(slot);
         } finally {
-            if (settled) {
-                data.slots().release(slot);
-            } else {
-                data.slots().quarantine(slot);
-            }
+            data.returnSlot(slot);
         }
     }
 
@@ -263,7 +255,7 @@ final class ClientSync implements LtSync {
 
         @Override
         public String toString() {
-            return "HeldLock[%s, token %d, %s]".formatted(name(), token, isHeld() ? "held" : "over");
+            return "HeldLock[%s, token %d, %s]".formatted(name(), token, isHeld() ? "held" : "not held");
         }
     }
 }

@@ -28,18 +28,18 @@ import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Requests on the control channel and their replies, matched by number. Any thread asks; the channel's reader calls
- * {@link #reply} and {@link #lose}.
+ * Requests on the control channel and their replies, matched by number. Any thread may send requests; the channel's reader calls {@link
+ * #reply} and {@link #lose}.
  *
- * <p>No more requests are under way than the node allows: who asks waits for its turn within its deadline. A request that
- * nobody waits for any more keeps its place until the node has answered; if the late answer is a handle, it is given back.
+ * <p>The node limits the requests under way; further ones wait for a permit, within their deadline. A request that timed out keeps its
+ * permit until the node has answered. If the late answer is a handle or a lock, it is undone: unmapped, freed or released.
  */
 final class ControlRequests {
     private final SessionChannel channel;
     private final String node;
-    private final Semaphore places;
-    /** Of requests that wait for a lock or at a barrier: they must not keep the others from being made. */
-    private final Semaphore waits = new Semaphore(SessionProtocol.WAITS_MAX);
+    private final Semaphore permits;
+    /** For requests that wait for a lock or at a barrier: they must not block the others. */
+    private final Semaphore waitPermits = new Semaphore(SessionProtocol.WAITS_MAX);
 
     private final AtomicLong lastId = new AtomicLong();
     private final Map<Long, Pending> pending = new ConcurrentHashMap<>();
@@ -48,58 +48,58 @@ final class ControlRequests {
     /**
      * A request under way.
      *
-     * @param giveBack makes the request that undoes it when its answer comes too late
-     * @param place where its place is given back
+     * @param undo creates the request that undoes a late answer, or null
+     * @param permits where its permit is returned
      */
     private record Pending(
-            CompletableFuture<Reply> answer, @Nullable GiveBack giveBack, Semaphore place) {}
+            CompletableFuture<Reply> answer, @Nullable Undo undo, Semaphore permits) {}
 
-    /** Makes the request that gives a handle or a hold back which nobody waits for any more. */
-    interface GiveBack {
-        /** The request for this handle, or for the hold of this token. */
+    /** Undoes a late answer that no thread waits for any more. */
+    interface Undo {
+        /** The request that releases this handle, or the lock with this fencing token. */
         Request request(long requestId, long number);
     }
 
     ControlRequests(SessionChannel channel, String node, int requestsMax) {
         this.channel = channel;
         this.node = node;
-        places = new Semaphore(requestsMax);
+        permits = new Semaphore(requestsMax);
     }
 
     /**
      * Sends a request and waits for its reply. An interrupt does not end the wait; it is kept for the caller.
      *
-     * @param what for messages: {@code map of LMR "x"}
-     * @param type of the reply
-     * @param make makes the request from its number
-     * @param giveBack how to undo a reply of type {@link Mapped} that comes too late
-     * @throws LiteException what the node answered, or that it did not
+     * @param what describes the request in messages: {@code map of LMR "x"}
+     * @param type the type of the reply
+     * @param make creates the request with its number
+     * @param undo undoes a reply of type {@link Mapped} or {@link Acquired} that arrives too late; or null
+     * @throws LiteException the node's error, or that it did not answer in time
      */
     <R extends Reply> R ask(
-            String what, Class<R> type, long timeoutNs, LongFunction<Request> make, @Nullable GiveBack giveBack) {
-        return ask(places, what, type, timeoutNs, make, giveBack);
+            String what, Class<R> type, long timeoutNs, LongFunction<Request> make, @Nullable Undo undo) {
+        return ask(permits, what, type, timeoutNs, make, undo);
     }
 
-    /** {@link #ask} of a request that is answered when something happens elsewhere. */
+    /** {@link #ask} for a request that the node answers only after another session acted. */
     <R extends Reply> R askAndWait(
-            String what, Class<R> type, long timeoutNs, LongFunction<Request> make, @Nullable GiveBack giveBack) {
-        return ask(waits, what, type, timeoutNs, make, giveBack);
+            String what, Class<R> type, long timeoutNs, LongFunction<Request> make, @Nullable Undo undo) {
+        return ask(waitPermits, what, type, timeoutNs, make, undo);
     }
 
     private <R extends Reply> R ask(
-            Semaphore place,
+            Semaphore permits,
             String what,
             Class<R> type,
             long timeoutNs,
             LongFunction<Request> make,
-            @Nullable GiveBack giveBack) {
+            @Nullable Undo undo) {
         long deadlineNs = System.nanoTime() + timeoutNs;
-        if (!acquirePlace(place, deadlineNs)) {
-            throw timeout(what, timeoutNs, "so many requests of this session are under way already");
+        if (!acquire(permits, deadlineNs)) {
+            throw timeout(what, timeoutNs, "the session had reached its limit of requests under way");
         }
         long id = lastId.incrementAndGet();
         CompletableFuture<Reply> answer = new CompletableFuture<>();
-        pending.put(id, new Pending(answer, giveBack, place));
+        pending.put(id, new Pending(answer, undo, permits));
         try {
             String reason = lostReason;
             if (reason != null) {
@@ -108,7 +108,7 @@ final class ControlRequests {
             channel.send(make.apply(id));
         } catch (RuntimeException notSent) {
             if (pending.remove(id) != null) {
-                place.release();
+                permits.release();
             }
             if (notSent instanceof OsException failed) {
                 throw sendFailed(what, timeoutNs, failed);
@@ -143,12 +143,12 @@ final class ControlRequests {
                 .formatted(what, TimeUnit.NANOSECONDS.toMillis(timeoutNs), why, node));
     }
 
-    private static boolean acquirePlace(Semaphore place, long deadlineNs) {
+    private static boolean acquire(Semaphore permits, long deadlineNs) {
         boolean interrupted = false;
         try {
             while (true) {
                 try {
-                    return place.tryAcquire(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS);
+                    return permits.tryAcquire(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS);
                 } catch (InterruptedException kept) {
                     interrupted = true;
                 }
@@ -160,7 +160,7 @@ final class ControlRequests {
         }
     }
 
-    /** The reply, or null when the deadline passed; from then on nobody waits for it. */
+    /** Waits for the reply; null when the deadline passed, and then a later reply is undone. */
     private @Nullable Reply await(CompletableFuture<Reply> answer, long deadlineNs) {
         boolean interrupted = false;
         try {
@@ -170,7 +170,7 @@ final class ControlRequests {
                 } catch (InterruptedException kept) {
                     interrupted = true;
                 } catch (TimeoutException late) {
-                    // Exactly one of this and the reader's completion succeeds.
+                    // Either this or the reader's completion succeeds.
                     if (answer.cancel(false)) {
                         return null;
                     }
@@ -179,7 +179,7 @@ final class ControlRequests {
                             lost.getCause() == null
                                     ? "the session ended"
                                     : String.valueOf(lost.getCause().getMessage()));
-                } catch (CancellationException givenUp) {
+                } catch (CancellationException timedOut) {
                     return null;
                 }
             }
@@ -191,9 +191,9 @@ final class ControlRequests {
     }
 
     /**
-     * A reply came. The reader's thread.
+     * Handles a reply. The reader's thread.
      *
-     * @throws ProtocolException when nobody asked for it
+     * @throws ProtocolException when it belongs to no request
      */
     void reply(Reply reply) throws ProtocolException {
         Pending asked = pending.remove(reply.requestId());
@@ -204,58 +204,58 @@ final class ControlRequests {
             throw new ProtocolException("a reply to request %d, which is not under way".formatted(reply.requestId()));
         }
         if (asked.answer().complete(reply)) {
-            asked.place().release();
+            asked.permits().release();
             return;
         }
-        // Too late: its place goes over to the request that gives the handle or the hold back.
-        GiveBack how = asked.giveBack();
-        if (how != null && reply instanceof Mapped mapped) {
-            giveBack(how, mapped.lh(), asked.place());
-        } else if (how != null && reply instanceof Acquired acquired) {
-            giveBack(how, acquired.token(), asked.place());
+        // Too late: the request that undoes it inherits the permit.
+        Undo undo = asked.undo();
+        if (undo != null && reply instanceof Mapped mapped) {
+            undo(undo, mapped.lh(), asked.permits());
+        } else if (undo != null && reply instanceof Acquired acquired) {
+            undo(undo, acquired.token(), asked.permits());
         } else {
-            asked.place().release();
+            asked.permits().release();
         }
     }
 
-    private void giveBack(GiveBack how, long number, Semaphore place) {
-        send(place, id -> how.request(id, number));
+    private void undo(Undo undo, long number, Semaphore heldPermit) {
+        send(heldPermit, id -> undo.request(id, number));
     }
 
-    /** Sends a request whose reply nobody waits for; in vain when as many are under way as may, or the session has ended. */
-    void tell(LongFunction<Request> make) {
-        if (places.tryAcquire()) {
-            send(places, make);
+    /** Sends a request without waiting for its reply. Does nothing at the limit of requests or after the end of the session. */
+    void post(LongFunction<Request> make) {
+        if (permits.tryAcquire()) {
+            send(permits, make);
         }
     }
 
-    private void send(Semaphore place, LongFunction<Request> make) {
+    private void send(Semaphore heldPermit, LongFunction<Request> make) {
         long id = lastId.incrementAndGet();
-        pending.put(id, new Pending(new CompletableFuture<>(), null, place));
+        pending.put(id, new Pending(new CompletableFuture<>(), null, heldPermit));
         try {
             channel.send(make.apply(id));
-        } catch (OsException gone) {
-            // The end of the session gives everything back.
+        } catch (OsException notSent) {
+            // The session has ended, which releases everything.
             if (pending.remove(id) != null) {
-                place.release();
+                heldPermit.release();
             }
         }
     }
 
-    /** Ends every request, now and later, with {@link SessionLostException}. */
+    /** Ends every current and later request with {@link SessionLostException}. */
     void lose(String reason) {
         lostReason = reason;
         for (Long id : List.copyOf(pending.keySet())) {
-            // Whoever removes the request gives its place back.
+            // The thread that removes the request returns its permit.
             Pending asked = pending.remove(id);
             if (asked != null) {
                 asked.answer().completeExceptionally(new IllegalStateException(reason));
-                asked.place().release();
+                asked.permits().release();
             }
         }
     }
 
-    /** What a peer may not send to a client. */
+    /** The exception for a message that a node must not send at this point. */
     static ProtocolException unexpected(SessionMessage message) {
         return new ProtocolException(
                 "an unexpected %s".formatted(message.getClass().getSimpleName()));

@@ -4,49 +4,52 @@ import dev.lite.api.LiteException;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Polling;
+import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SpinBudget;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The client's side of {@link SessionArea}. A thread acquires a slot from {@link #slots}, fills {@link #window}, calls
- * {@link #submit}, then {@link #await}, and gives the slot back: released when the node completed it, quarantined otherwise.
- * Nothing is allocated on that way. Every method with a slot is for the slot's owner only.
+ * The client's side of {@link SessionArea}. A thread acquires a slot from {@link #slots}, fills {@link #window}, calls {@link #submit}
+ * and {@link #await}, and {@link #returnSlot}.
+ * Nothing is allocated for a command that succeeds. Only the owner of a slot may call a method with that slot.
  */
 final class DataPath {
     /** How a wait ended. */
     enum Outcome {
         /** The node completed the command. */
         DONE,
-        /** The deadline passed; the node may still complete it. */
+        /** The deadline passed; the node may still complete the command. */
         TIMED_OUT,
         /** The session ended. */
         LOST
     }
 
-    private static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(1);
-    private static final long PARK_NS_MIN = TimeUnit.MICROSECONDS.toNanos(10);
-    private static final long PARK_NS_MAX = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long BLOCK_NS_MAX = TimeUnit.SECONDS.toNanos(1);
+    private static final long POLL_NS_MIN = TimeUnit.MICROSECONDS.toNanos(10);
+    private static final long POLL_NS_MAX = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final SharedMemory memory;
     private final SessionArea area;
     private final long base;
+    private final Doorbell doorbell;
     private final SpinBudget spins;
     private final SlotPool slots;
 
     private volatile boolean lost;
 
-    /** Takes the memory over. */
+    /** Takes over the memory, which {@link #close} unmaps. */
     DataPath(SharedMemory memory, SessionArea area, int spins) {
         this.memory = memory;
         this.area = area;
         this.spins = new SpinBudget(spins);
         base = memory.address();
+        doorbell = new Doorbell(base);
         slots = new SlotPool(area.slots(), slot -> stateOf(slot) == SessionArea.STATE_DONE);
     }
 
@@ -67,7 +70,7 @@ final class DataPath {
         return base + area.windowOffset(slot);
     }
 
-    /** Hands a command to the node. From here until it is done the window is the node's. */
+    /** Submits a command. The node owns the window until the command is done. */
     void submit(int slot, int op, long lh, long offset, long length, long operand0, long operand1) {
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putInt(at + SessionArea.OP, op);
@@ -77,57 +80,50 @@ final class DataPath {
         RawMemory.putLong(at + SessionArea.OPERAND0, operand0);
         RawMemory.putLong(at + SessionArea.OPERAND1, operand1);
         RawMemory.putIntRelease(at + SessionArea.STATE, SessionArea.STATE_PENDING);
-        // A full fence: all of the above before the bit, and the bit before the look at the doorbell. The node's thread
-        // sets the doorbell before its last look at the bits, so one of the two sees the other.
-        RawMemory.getAndAddLong(base + SessionArea.SUBMITTED, 1L << slot);
-        if (RawMemory.getIntVolatile(base + SessionArea.DOORBELL) == SessionArea.DOORBELL_SLEEPING
-                && RawMemory.compareAndSetInt(
-                        base + SessionArea.DOORBELL, SessionArea.DOORBELL_SLEEPING, SessionArea.DOORBELL_AWAKE)) {
-            Futex.wake(base + SessionArea.DOORBELL, 1);
-        }
+        doorbell.submit(slot);
     }
 
     /**
-     * Waits for the node: spins, then sleeps.
+     * Waits for the node: spins, then blocks.
      *
      * @param deadlineNs of {@link System#nanoTime}
      */
     Outcome await(int slot, long deadlineNs) {
         for (int i = spins.spins(); i > 0; i--) {
             if (stateOf(slot) == SessionArea.STATE_DONE) {
-                spins.helped();
+                spins.hit();
                 return Outcome.DONE;
             }
             Thread.onSpinWait();
         }
-        spins.wasInVain();
-        return Thread.currentThread().isVirtual() ? awaitParked(slot, deadlineNs) : awaitAsleep(slot, deadlineNs);
+        spins.miss();
+        return Thread.currentThread().isVirtual() ? awaitPolling(slot, deadlineNs) : awaitBlocked(slot, deadlineNs);
     }
 
-    private Outcome awaitAsleep(int slot, long deadlineNs) {
+    private Outcome awaitBlocked(int slot, long deadlineNs) {
         long state = base + SessionArea.slotOffset(slot) + SessionArea.STATE;
-        // Announced before the look at lost, which is set before announcements are looked for: none is missed.
+        // First the announcement, then the check of lost; lose() does the reverse. So one of the two sees the other.
         RawMemory.compareAndSetInt(state, SessionArea.STATE_PENDING, SessionArea.STATE_SLEEPING);
         while (true) {
             Outcome outcome = outcome(slot, deadlineNs);
             if (outcome != null) {
                 return outcome;
             }
-            long leftNs = Math.clamp(deadlineNs - System.nanoTime(), 1, SLEEP_NS_MAX);
+            long leftNs = Math.clamp(deadlineNs - System.nanoTime(), 1, BLOCK_NS_MAX);
             Futex.await(state, SessionArea.STATE_SLEEPING, leftNs);
         }
     }
 
-    /** A virtual thread must not block its carrier in the kernel; it looks from time to time. */
-    private Outcome awaitParked(int slot, long deadlineNs) {
-        long parkNs = PARK_NS_MIN;
+    /** A virtual thread must not block its carrier in the kernel, so it polls with a growing pause. */
+    private Outcome awaitPolling(int slot, long deadlineNs) {
+        long pauseNs = POLL_NS_MIN;
         while (true) {
             Outcome outcome = outcome(slot, deadlineNs);
             if (outcome != null) {
                 return outcome;
             }
-            LockSupport.parkNanos(Math.clamp(deadlineNs - System.nanoTime(), 1, parkNs));
-            parkNs = Math.min(2 * parkNs, PARK_NS_MAX);
+            Polling.sleepNs(Math.clamp(deadlineNs - System.nanoTime(), 1, pauseNs));
+            pauseNs = Math.min(2 * pauseNs, POLL_NS_MAX);
         }
     }
 
@@ -151,12 +147,12 @@ final class DataPath {
         return RawMemory.getLong(base + SessionArea.slotOffset(slot) + SessionArea.CALL);
     }
 
-    /** Who made it. */
+    /** The number of its caller. */
     long receivedOrigin(int slot) {
         return RawMemory.getLong(base + SessionArea.slotOffset(slot) + SessionArea.ORIGIN);
     }
 
-    /** Throws what the node said about a command that is done, if it failed. */
+    /** Throws the node's error if a command that is done has failed. */
     void check(int slot) {
         int status = RawMemory.getInt(base + SessionArea.slotOffset(slot) + SessionArea.STATUS);
         if (status != 0) {
@@ -170,10 +166,14 @@ final class DataPath {
         return LiteException.Code.exception(status, new String(utf8, StandardCharsets.UTF_8));
     }
 
-    /** Whether no command of the slot is under way. */
-    boolean isIdle(int slot) {
+    /** Returns a slot to the pool; into quarantine if its command is still under way. */
+    void returnSlot(int slot) {
         int state = stateOf(slot);
-        return state == SessionArea.STATE_DONE || state == SessionArea.STATE_IDLE;
+        if (state == SessionArea.STATE_DONE || state == SessionArea.STATE_IDLE) {
+            slots.release(slot);
+        } else {
+            slots.quarantine(slot);
+        }
     }
 
     private int stateOf(int slot) {
@@ -181,8 +181,8 @@ final class DataPath {
     }
 
     /**
-     * Ends every wait, now and later, with {@link Outcome#LOST}, unless the node had completed the command. Any thread; a
-     * second call does nothing.
+     * Ends every current and later wait with {@link Outcome#LOST}, unless the node has completed the command. Any thread; a second call
+     * does nothing.
      */
     synchronized void lose() {
         if (lost) {
@@ -199,13 +199,13 @@ final class DataPath {
     }
 
     /**
-     * Unmaps the memory once no thread uses it, after {@link #lose}. One thread.
+     * Calls {@link #lose}, waits until no thread uses the memory, and unmaps it. One thread.
      *
-     * @return false when a thread still did at the deadline; the memory stays mapped then
+     * @return false when a thread still used it at the deadline; the memory stays mapped then
      */
     boolean close(long deadlineNs) {
         lose();
-        if (!slots.awaitAllGivenBack(deadlineNs)) {
+        if (!slots.awaitAllReturned(deadlineNs)) {
             return false;
         }
         memory.close();

@@ -1,14 +1,18 @@
 package dev.lite.client;
 
 import dev.lite.api.Lite;
+import dev.lite.client.reattach.ReattachingLite;
 
-/** What {@link Lite#attach} finds. */
+/** Opens the sessions of {@link Lite#attach}; the service loader finds it. */
 public final class LiteAttachProvider implements Lite.AttachProvider {
-    /** For the service loader. */
+    /** Called by the service loader. */
     public LiteAttachProvider() {}
 
     @Override
     public Lite attach(Lite.AttachOptions options) {
-        return LiteClient.attach(options, ClientConfig.fromSystemProperties());
+        ClientConfig config = ClientConfig.fromSystemProperties();
+        return options.reattach()
+                ? ReattachingLite.attach(options, again -> LiteClient.attach(again, config))
+                : LiteClient.attach(options, config);
     }
 }

@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.concurrent.CompletionStage;
 
 /**
- * A session with this host's node, over a Unix socket and shared memory. Any thread. After its node went away it stays
- * closed, and every call throws {@link dev.lite.api.SessionLostException}: attach again and map by name.
+ * A session with this host's node over a Unix socket and shared memory. Any thread. After the loss of its node every call throws {@link
+ * dev.lite.api.SessionLostException}; see {@link AttachOptions#withReattach} for sessions that attach again.
  */
 public final class LiteClient implements Lite {
     private final Session session;
@@ -29,7 +29,7 @@ public final class LiteClient implements Lite {
         sync = new ClientSync(session);
     }
 
-    /** {@link Lite#attach} with a configuration. */
+    /** {@link Lite#attach} with this configuration and without re-attachment. */
     public static LiteClient attach(AttachOptions options, ClientConfig config) {
         return new LiteClient(Attacher.attach(options, config));
     }
@@ -88,12 +88,12 @@ public final class LiteClient implements Lite {
                 .formatted(session.nodeName(), session.socket(), isOpen() ? "open" : "closed");
     }
 
-    /** Nanoseconds of a deadline; what is too long for a long is as good as for ever. */
+    /** The deadline in nanoseconds; one that is too long for the arithmetic is cut to about 146 years. */
     static long toNanos(Duration deadline) {
         if (deadline.isNegative() || deadline.isZero()) {
             throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
         }
-        // Half of the range, so that adding it to nanoTime compares right.
+        // Half of the range, so that the sum with nanoTime can be compared.
         long longest = Long.MAX_VALUE / 2;
         return deadline.compareTo(Duration.ofNanos(longest)) < 0 ? deadline.toNanos() : longest;
     }

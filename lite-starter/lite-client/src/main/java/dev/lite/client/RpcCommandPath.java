@@ -16,14 +16,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The commands of calls and messages: a slot each, and one command in it. Any thread.
+ * The commands of calls and messages, each in a slot of its own. Any thread.
  *
- * <p>The node keeps the deadline; this side waits a little longer for it to say so, so that no call is received by the node
- * for somebody who has just left.
+ * <p>The node enforces the deadline. This side waits a little longer for the node to report it, so that the node does not receive a
+ * call for a thread that has just stopped waiting.
  */
 final class RpcCommandPath {
     private static final long GRACE_NS = TimeUnit.SECONDS.toNanos(2);
-    /** No command works for a handle of memory that is closed by this number. */
+    /** Stands for no handle: no handle has this number. */
     private static final long NO_HANDLE = -1;
 
     private static final int ORIGINS_MAX = 4096;
@@ -41,7 +41,7 @@ final class RpcCommandPath {
         return data;
     }
 
-    /** A slot, the caller's; {@link #giveBack} follows. */
+    /** Acquires a slot; {@link DataPath#returnSlot} must follow. */
     int acquire(String what, long timeoutNs) {
         int slot = data.slots().acquire(System.nanoTime() + timeoutNs);
         if (slot < 0) {
@@ -49,13 +49,13 @@ final class RpcCommandPath {
                 throw session.lost();
             }
             throw new LiteTimeoutException(
-                    "%s: every slot of the session is taken by an operation under way".formatted(what));
+                    "%s: all slots of the session were in use until the deadline".formatted(what));
         }
         data.slots().workFor(slot, NO_HANDLE);
         return slot;
     }
 
-    /** Carries a command out; throws what the node says against it. Returns the result. */
+    /** Executes a command and returns its result; throws the node's error. */
     long run(String what, int slot, int op, long id, long length, long operand0, long timeoutNs) {
         data.submit(slot, op, id, 0, length, operand0, timeoutNs);
         Outcome outcome = data.await(slot, System.nanoTime() + timeoutNs + GRACE_NS);
@@ -70,16 +70,7 @@ final class RpcCommandPath {
         return data.result(slot);
     }
 
-    /** Gives a slot back; one whose command is still under way goes into quarantine. */
-    void giveBack(int slot) {
-        if (data.isIdle(slot)) {
-            data.slots().release(slot);
-        } else {
-            data.slots().quarantine(slot);
-        }
-    }
-
-    /** Opens something; its number. */
+    /** Opens a function or port; returns its number. */
     long open(RpcKind kind, String node, String name) {
         return session.requests()
                 .ask(
@@ -91,7 +82,7 @@ final class RpcCommandPath {
                 .id();
     }
 
-    /** Closes it; nothing when the session is over. */
+    /** Closes it; does nothing when the session has ended. */
     void close(long number) {
         if (session.isOpen()) {
             Done unused = session.requests()
@@ -99,14 +90,14 @@ final class RpcCommandPath {
         }
     }
 
-    /** Who made the call that is in the slot. */
+    /** The caller of the call in the slot. */
     RpcOriginIs origin(int slot) {
         long number = data.receivedOrigin(slot);
         RpcOriginIs known = origins.get(number);
         if (known == null) {
             known = session.requests()
                     .ask(
-                            "asking for a caller's name",
+                            "query of a caller's name",
                             RpcOriginIs.class,
                             session.deadlineNs(),
                             id -> new RpcOrigin(id, number),
@@ -118,7 +109,7 @@ final class RpcCommandPath {
         return known;
     }
 
-    /** Fails when the session is over. */
+    /** Throws when the session has ended. */
     void requireOpen() {
         if (!session.isOpen()) {
             throw session.lost();
@@ -130,7 +121,7 @@ final class RpcCommandPath {
     }
 
     static long toNanos(Duration deadline) {
-        return Math.min(LiteClient.toNanos(deadline), Long.MAX_VALUE / 4); // room for the grace
+        return Math.min(LiteClient.toNanos(deadline), Long.MAX_VALUE / 4); // leaves room for the grace time
     }
 
     /** The name of an operation for messages. */

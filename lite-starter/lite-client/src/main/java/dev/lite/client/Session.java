@@ -22,13 +22,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One session from its welcome to its end. Its reader thread receives on the control channel; when that ends, for whatever
- * reason, the thread wakes everybody who waits and then frees the session's memory and socket: it is their only owner, so
- * nothing is freed twice or too early.
+ * One session, from its welcome to its end. A reader thread receives on the control channel. When the channel ends, that thread wakes all
+ * waiting threads and then frees the session's memory and socket. It is their only owner, so nothing is freed twice or too early.
+ * The other methods may be called by any thread.
  */
 final class Session {
     private static final Logger LOG = LoggerFactory.getLogger(Session.class);
-    private static final long LAST_USERS_WAIT_NS = TimeUnit.SECONDS.toNanos(60);
+    private static final long LAST_OPERATION_WAIT_NS = TimeUnit.SECONDS.toNanos(60);
     private static final long DETACH_WAIT_MS = 2_000;
 
     private final SessionChannel channel;
@@ -41,13 +41,13 @@ final class Session {
     private final ControlRequests requests;
     private final AsyncOperations async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT);
     private final AtomicBoolean detached = new AtomicBoolean();
-    /** Why the session ended; the first reason stays. */
+    /** Why the session ended; the first reason is kept. */
     private final AtomicReference<@Nullable String> lostReason = new AtomicReference<>();
 
     private final CompletableFuture<String> ended = new CompletableFuture<>();
     private final Thread reader;
 
-    /** Takes channel and memory over; they are the reader's from {@link #start} on. */
+    /** Takes over the channel and the memory; the reader owns them from {@link #start} on. */
     Session(
             SessionChannel channel,
             Welcome welcome,
@@ -109,10 +109,10 @@ final class Session {
         return lostReason.get() == null;
     }
 
-    /** What every operation after the end throws. */
+    /** The exception of every operation after the end. */
     SessionLostException lost() {
         String reason = lostReason.get();
-        return new SessionLostException(reason == null ? describe("it ended") : reason);
+        return new SessionLostException(reason == null ? describe("no reason is known") : reason);
     }
 
     private String describe(String reason) {
@@ -133,8 +133,8 @@ final class Session {
                     throw ControlRequests.unexpected(message);
                 }
             }
-        } catch (ProtocolException senseless) {
-            reason = "the node broke the protocol: " + senseless.getMessage();
+        } catch (ProtocolException invalid) {
+            reason = "the node violated the protocol: " + invalid.getMessage();
         } catch (OsException | IllegalArgumentException failed) {
             reason = "the control channel failed: " + failed.getMessage();
         } finally {
@@ -158,15 +158,15 @@ final class Session {
         ended.completeAsync(
                 () -> String.valueOf(known),
                 work -> Thread.ofVirtual().name("lite-client-ended").start(work));
-        if (!data.close(System.nanoTime() + LAST_USERS_WAIT_NS)) {
+        if (!data.close(System.nanoTime() + LAST_OPERATION_WAIT_NS)) {
             LOG.warn(
-                    "{}: after {} s a thread is still in the middle of an operation; the session's memory stays mapped",
+                    "{}: an operation was still running {} s later; the session's memory stays mapped",
                     known,
-                    TimeUnit.NANOSECONDS.toSeconds(LAST_USERS_WAIT_NS));
+                    TimeUnit.NANOSECONDS.toSeconds(LAST_OPERATION_WAIT_NS));
         }
     }
 
-    /** Detaches: tells the node, waits until it has given everything back, at most 2 s, and frees what is here. */
+    /** Detaches: notifies the node, waits until it has released everything, at most 2 s, and frees the local resources. */
     void detach() {
         if (!detached.compareAndSet(false, true)) {
             return;
@@ -177,7 +177,7 @@ final class Session {
         data.lose();
         try {
             channel.send(new Goodbye("detached"));
-        } catch (OsException gone) {
+        } catch (OsException notSent) {
             channel.shutdown();
         }
         joinReader(DETACH_WAIT_MS);
@@ -189,7 +189,7 @@ final class Session {
         boolean interrupted = Thread.interrupted();
         try {
             reader.join(waitMs);
-        } catch (InterruptedException hurried) {
+        } catch (InterruptedException kept) {
             interrupted = true;
         }
         if (interrupted) {

@@ -6,22 +6,21 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntPredicate;
 
 /**
- * Which thread of this process owns which slot of the session area. Only the owner of a slot touches its memory, and the
- * memory is unmapped only after {@link #awaitAllGivenBack}: so a thread in the middle of an operation never meets unmapped
- * memory.
+ * Which thread of this process owns which slot of the session area. Only a slot's owner touches its memory, and the memory is unmapped
+ * only after {@link #awaitAllReturned}. So no thread in the middle of an operation meets unmapped memory. Any thread.
  *
- * <p>A thread starts to look at a slot of its own, so threads do not meet on one word. A slot is claimed and given back
- * with one atomic step each; a lock is taken only when every slot is taken.
+ * <p>Each thread starts its search at a slot of its own, so threads do not contend for one word. A slot is acquired and returned with
+ * one atomic operation each; the lock is taken only by threads that wait, and by those that return a slot while one waits.
  */
 final class SlotPool {
     private static final int FREE = 0;
     private static final int BUSY = 1;
-    /** Its operation timed out; the node may still write there. Taken back when the node has completed it. */
+    /** The operation timed out and the node may still write there. Becomes free when the node has completed the command. */
     private static final int QUARANTINED = 2;
 
     private static final int CLOSED = 3;
@@ -29,22 +28,25 @@ final class SlotPool {
     /** Values this far apart lie on different cache lines. */
     private static final int STRIDE = 8;
 
-    private static final long QUARANTINE_LOOK_NS = TimeUnit.MILLISECONDS.toNanos(5);
-    private static final long GIVEN_BACK_LOOK_NS = TimeUnit.MICROSECONDS.toNanos(50);
+    private static final long QUARANTINE_POLL_NS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final VarHandle LONGS = MethodHandles.arrayElementVarHandle(long[].class);
 
     private final int slots;
     private final long[] states;
-    /** The handle that the owner of a slot works for; read by unmap, which waits for operations under way. */
+    /** The handle for which the owner of a slot works. Unmap reads it, to wait for operations under way. */
     private final long[] handles;
-    /** Whether the node completed what was submitted in a slot; reads the shared memory. */
+    /** Whether the node has completed the command in a slot; reads the shared memory. */
     private final IntPredicate completed;
 
     private final ReentrantLock lock = new ReentrantLock();
-    private final Condition givenBack = lock.newCondition();
-    /** How many threads wait for a slot. */
+    /** A slot became free. */
+    private final Condition released = lock.newCondition();
+    /** A slot was released or quarantined. */
+    private final Condition returned = lock.newCondition();
+    /** How many threads wait for either condition. */
     private final AtomicInteger waiters = new AtomicInteger();
 
+    /** Written under the lock. */
     private volatile boolean closed;
 
     SlotPool(int slots, IntPredicate completed) {
@@ -57,7 +59,7 @@ final class SlotPool {
         handles = new long[slots * STRIDE];
     }
 
-    /** A free slot, now the caller's, or -1. */
+    /** Returns a free slot, which the caller owns then, or -1. */
     int tryAcquire() {
         int first = (int) (Thread.currentThread().threadId() % slots);
         for (int i = 0; i < slots; i++) {
@@ -71,10 +73,10 @@ final class SlotPool {
     }
 
     /**
-     * Waits for a slot.
+     * Waits for a slot. An interrupt does not end the wait: it is bounded by the deadline, and the interrupt is kept for the caller.
      *
      * @param deadlineNs of {@link System#nanoTime}
-     * @return -1 when the deadline passed or the pool was closed
+     * @return the slot, or -1 when the deadline passed or the pool was closed
      */
     int acquire(long deadlineNs) {
         int slot = tryAcquire();
@@ -85,10 +87,10 @@ final class SlotPool {
         boolean interrupted = false;
         lock.lock();
         try {
-            // Before the next look: who gives a slot back after that look sees that somebody waits.
+            // Before the next try: a thread that returns a slot after that try sees a waiter.
             waiters.incrementAndGet();
             while (!closed) {
-                takeBackQuarantined();
+                reclaimQuarantined();
                 int slot = tryAcquire();
                 if (slot >= 0) {
                     return slot;
@@ -98,10 +100,9 @@ final class SlotPool {
                     return -1;
                 }
                 try {
-                    // Nobody tells when the node completes a quarantined slot.
-                    givenBack.awaitNanos(Math.min(leftNs, QUARANTINE_LOOK_NS));
+                    // Polls, because no one signals when the node completes a quarantined slot.
+                    released.awaitNanos(Math.min(leftNs, QUARANTINE_POLL_NS));
                 } catch (InterruptedException kept) {
-                    // An operation is bounded by its deadline; the interrupt is for the caller.
                     interrupted = true;
                 }
             }
@@ -116,34 +117,40 @@ final class SlotPool {
     }
 
     /**
-     * Says for which handle the owner of the slot works. What the caller reads after this call it reads after the note is
-     * visible: either it sees that the handle is closed, or {@link #awaitNoneFor} sees the slot.
+     * Notes the handle for which the owner of the slot works. The note is visible before anything that the caller reads afterwards. So
+     * either the caller sees that the handle was unmapped, or {@link #awaitNoneFor} sees the slot.
      */
     void workFor(int slot, long lh) {
         LONGS.setVolatile(handles, slot * STRIDE, lh);
         VarHandle.fullFence();
     }
 
-    /** Gives a slot back that the node does not touch any more. */
+    /** Returns a slot that the node no longer touches. */
     void release(int slot) {
         LONGS.setVolatile(states, slot * STRIDE, (long) FREE);
+        signalReturned();
+    }
+
+    /** Returns a slot that the node may still touch. */
+    void quarantine(int slot) {
+        LONGS.setVolatile(states, slot * STRIDE, (long) QUARANTINED);
+        signalReturned();
+    }
+
+    private void signalReturned() {
         if (waiters.get() != 0) {
             lock.lock();
             try {
-                givenBack.signal();
+                released.signal();
+                returned.signalAll();
             } finally {
                 lock.unlock();
             }
         }
     }
 
-    /** Gives a slot back that the node may still touch. */
-    void quarantine(int slot) {
-        LONGS.setVolatile(states, slot * STRIDE, (long) QUARANTINED);
-    }
-
-    /** Under the lock, and not after {@link #close}: it reads the shared memory. */
-    private void takeBackQuarantined() {
+    /** Frees the quarantined slots that the node has completed. Under the lock and not after {@link #close}: reads shared memory. */
+    private void reclaimQuarantined() {
         for (int slot = 0; slot < slots; slot++) {
             if ((long) LONGS.getVolatile(states, slot * STRIDE) == QUARANTINED && completed.test(slot)) {
                 LONGS.compareAndSet(states, slot * STRIDE, (long) QUARANTINED, (long) FREE);
@@ -151,27 +158,32 @@ final class SlotPool {
         }
     }
 
-    /** Waits until no thread works for the handle; false when the deadline passed first. */
+    /**
+     * Waits until no thread works for the handle.
+     *
+     * @return false when the deadline passed first
+     */
     boolean awaitNoneFor(long lh, long deadlineNs) {
         VarHandle.fullFence();
+        return awaitReturned(() -> noneFor(lh), deadlineNs);
+    }
+
+    private boolean noneFor(long lh) {
         for (int slot = 0; slot < slots; slot++) {
-            while ((long) LONGS.getVolatile(states, slot * STRIDE) == BUSY
+            if ((long) LONGS.getVolatile(states, slot * STRIDE) == BUSY
                     && (long) LONGS.getVolatile(handles, slot * STRIDE) == lh) {
-                if (deadlineNs - System.nanoTime() <= 0) {
-                    return false;
-                }
-                LockSupport.parkNanos(GIVEN_BACK_LOOK_NS);
+                return false;
             }
         }
         return true;
     }
 
-    /** From now on nobody gets a slot; who waits for one is woken. */
+    /** From now on no thread gets a slot; waiting threads return. */
     void close() {
         lock.lock();
         try {
             closed = true;
-            givenBack.signalAll();
+            released.signalAll();
         } finally {
             lock.unlock();
         }
@@ -182,17 +194,47 @@ final class SlotPool {
      *
      * @return false when the deadline passed first; the memory must stay mapped then
      */
-    boolean awaitAllGivenBack(long deadlineNs) {
+    boolean awaitAllReturned(long deadlineNs) {
+        return awaitReturned(this::takeAll, deadlineNs);
+    }
+
+    private boolean takeAll() {
+        boolean all = true;
         for (int slot = 0; slot < slots; slot++) {
-            while ((long) LONGS.getVolatile(states, slot * STRIDE) != CLOSED
-                    && !LONGS.compareAndSet(states, slot * STRIDE, (long) FREE, (long) CLOSED)
-                    && !LONGS.compareAndSet(states, slot * STRIDE, (long) QUARANTINED, (long) CLOSED)) {
-                if (deadlineNs - System.nanoTime() <= 0) {
+            all &= (long) LONGS.getVolatile(states, slot * STRIDE) == CLOSED
+                    || LONGS.compareAndSet(states, slot * STRIDE, (long) FREE, (long) CLOSED)
+                    || LONGS.compareAndSet(states, slot * STRIDE, (long) QUARANTINED, (long) CLOSED);
+        }
+        return all;
+    }
+
+    /** Waits for a condition that becomes true when slots are returned. An interrupt does not end the wait and is kept. */
+    private boolean awaitReturned(BooleanSupplier condition, long deadlineNs) {
+        if (condition.getAsBoolean()) {
+            return true;
+        }
+        boolean interrupted = false;
+        lock.lock();
+        try {
+            waiters.incrementAndGet(); // before the next check, as in acquireSlowly
+            while (!condition.getAsBoolean()) {
+                long leftNs = deadlineNs - System.nanoTime();
+                if (leftNs <= 0) {
                     return false;
                 }
-                LockSupport.parkNanos(GIVEN_BACK_LOOK_NS);
+                try {
+                    returned.awaitNanos(leftNs);
+                } catch (InterruptedException kept) {
+                    interrupted = true;
+                }
+            }
+            return true;
+        } finally {
+            waiters.decrementAndGet();
+            lock.unlock();
+            if (interrupted) {
+                Thread.currentThread().interrupt();
             }
         }
-        return true;
     }
 }

@@ -6,10 +6,10 @@ import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The data operations of one handle, cut into commands of at most a window each. Any number of threads; nothing is allocated.
+ * The data operations of one handle, split into commands of at most one window. Any number of threads; allocates nothing.
  *
- * <p>A long transfer keeps several windows under way, so that this thread copies one while the node copies another. It takes
- * one slot by waiting and more only if they are free, so that long transfers cannot wait for each other's slots.
+ * <p>A long transfer keeps several windows under way, so this thread copies one while the node copies another. It waits only for its
+ * first slot and takes more if they are free, so long transfers cannot deadlock on each other's slots.
  */
 final class Transfer {
     private static final int SLOT_BITS = 8;
@@ -31,58 +31,49 @@ final class Transfer {
 
     void readOne(long offset, MemorySegment destination, long length, long deadlineNs) {
         int slot = acquire(Op.READ, offset, length, deadlineNs);
-        boolean settled = false;
         try {
             data.submit(slot, Op.READ, lh, offset, length, 0, 0);
             complete(slot, Op.READ, offset, length, deadlineNs);
-            settled = true;
             data.check(slot);
             RawMemory.copyTo(data.window(slot), destination, 0, length);
         } finally {
-            giveBack(slot, settled);
+            data.returnSlot(slot);
         }
     }
 
     void writeOne(long offset, MemorySegment source, long length, long deadlineNs) {
         int slot = acquire(Op.WRITE, offset, length, deadlineNs);
-        boolean settled = true;
         try {
             RawMemory.copyFrom(source, 0, data.window(slot), length);
-            settled = false;
             data.submit(slot, Op.WRITE, lh, offset, length, 0, 0);
             complete(slot, Op.WRITE, offset, length, deadlineNs);
-            settled = true;
             data.check(slot);
         } finally {
-            giveBack(slot, settled);
+            data.returnSlot(slot);
         }
     }
 
     long atomic(int op, long offset, long operand0, long operand1, long deadlineNs) {
         int slot = acquire(op, offset, Long.BYTES, deadlineNs);
-        boolean settled = false;
         try {
             data.submit(slot, op, lh, offset, Long.BYTES, operand0, operand1);
             complete(slot, op, offset, Long.BYTES, deadlineNs);
-            settled = true;
             data.check(slot);
             return data.result(slot);
         } finally {
-            giveBack(slot, settled);
+            data.returnSlot(slot);
         }
     }
 
     /** At most a window. */
     void memset(long offset, long length, byte value, long deadlineNs) {
         int slot = acquire(Op.MEMSET, offset, length, deadlineNs);
-        boolean settled = false;
         try {
             data.submit(slot, Op.MEMSET, lh, offset, length, value, 0);
             complete(slot, Op.MEMSET, offset, length, deadlineNs);
-            settled = true;
             data.check(slot);
         } finally {
-            giveBack(slot, settled);
+            data.returnSlot(slot);
         }
     }
 
@@ -151,7 +142,7 @@ final class Transfer {
         return (int) Math.min(depth, (length + window - 1) / window);
     }
 
-    /** A slot that is noted to work for the handle, which is still good. */
+    /** Acquires a slot, notes the handle, and checks that the handle is still usable. */
     private int acquire(int op, long offset, long length, long deadlineNs) {
         int slot = slots.acquire(deadlineNs);
         if (slot < 0) {
@@ -171,7 +162,7 @@ final class Transfer {
         }
     }
 
-    /** At least one and at most {@code wanted} slots: their numbers plus 1, a byte each, the first in the lowest. */
+    /** Acquires 1 to {@code wanted} slots; returns their numbers plus 1, one per byte, the first in the lowest byte. */
     private long acquireMany(int op, long offset, long length, int wanted, long deadlineNs) {
         long mine = acquire(op, offset, length, deadlineNs) + 1L;
         for (int i = 1; i < wanted; i++) {
@@ -203,25 +194,16 @@ final class Transfer {
         }
     }
 
-    /**
-     * Gives all slots of a long transfer back. After a failure some commands are still under way: their windows may be
-     * reused only when the node has completed them.
-     */
+    /** Returns all slots of a long transfer. After a failure, waits for the commands that are still under way. */
     private void settle(long mine, int held, long first, long next, long deadlineNs) {
         for (int i = 0; i < held; i++) {
             // Of the commands under way, first to next - 1, at most one used this slot.
             long sinceFirst = Math.floorMod(i - first, (long) held);
-            boolean underWay = first + sinceFirst < next;
             int slot = slot(mine, i);
-            giveBack(slot, !underWay || data.await(slot, deadlineNs) == Outcome.DONE);
-        }
-    }
-
-    private void giveBack(int slot, boolean settled) {
-        if (settled) {
-            slots.release(slot);
-        } else {
-            slots.quarantine(slot);
+            if (first + sinceFirst < next) {
+                Outcome unused = data.await(slot, deadlineNs);
+            }
+            data.returnSlot(slot);
         }
     }
 }

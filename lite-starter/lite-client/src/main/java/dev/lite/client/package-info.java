@@ -1,6 +1,6 @@
 /**
- * The client: attaches this process to its host's node and carries {@link dev.lite.api.Lite} over the session protocol.
- * Applications see only {@code dev.lite.api}; {@link dev.lite.client.LiteClient} is for those who configure more.
+ * The client: attaches this process to its host's node, and implements {@link dev.lite.api.Lite} over the session protocol.
+ * Applications use {@code dev.lite.api}; {@link dev.lite.client.LiteClient} adds tuning.
  */
 @NullMarked
 package dev.lite.client;

@@ -48,7 +48,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void withoutAFreeSlotTheDeadlineIsKept() {
+    void withoutAFreeSlotAcquireFailsAtTheDeadline() {
         SlotPool pool = new SlotPool(1, slot -> false);
         assertThat(pool.acquire(soon())).isZero();
         long before = System.nanoTime();
@@ -60,7 +60,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void aSlotInQuarantineIsGivenOutOnlyAfterItsLateCompletion() {
+    void aQuarantinedSlotIsReusedOnlyAfterItsLateCompletion() {
         AtomicBoolean completed = new AtomicBoolean();
         SlotPool pool = new SlotPool(1, slot -> completed.get());
         assertThat(pool.tryAcquire()).isZero();
@@ -71,21 +71,21 @@ class SlotPoolTest {
     }
 
     @Test
-    void theMemoryStaysUntilTheLastOwnerIsDone() {
+    void theMemoryStaysUntilTheLastSlotIsReturned() {
         SlotPool pool = new SlotPool(4, slot -> false);
         int owned = pool.tryAcquire();
         int late = pool.tryAcquire();
         pool.quarantine(late);
         pool.close();
-        assertThat(pool.awaitAllGivenBack(soon())).isFalse();
+        assertThat(pool.awaitAllReturned(soon())).isFalse();
         pool.release(owned);
-        assertThat(pool.awaitAllGivenBack(in(Duration.ofSeconds(10)))).isTrue();
+        assertThat(pool.awaitAllReturned(in(Duration.ofSeconds(10)))).isTrue();
         assertThat(pool.tryAcquire()).isEqualTo(-1);
         assertThat(pool.acquire(in(Duration.ofSeconds(10)))).isEqualTo(-1);
     }
 
     @Test
-    void closingWakesWhoWaitsForASlot() throws InterruptedException {
+    void closingWakesThreadsThatWaitForASlot() throws InterruptedException {
         SlotPool pool = new SlotPool(1, slot -> false);
         assertThat(pool.tryAcquire()).isZero();
         AtomicInteger got = new AtomicInteger();
@@ -99,7 +99,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void whoWaitsForAHandlesOperationsSeesTheOneUnderWay() {
+    void awaitNoneForWaitsForTheOperationUnderWay() {
         SlotPool pool = new SlotPool(2, slot -> false);
         int slot = pool.tryAcquire();
         pool.workFor(slot, 77);

@@ -24,7 +24,9 @@ final class JacksonBodies implements RpcBodies.Json {
             return mapper.readValue(bytes, mapper.constructType(type));
         } catch (JacksonException e) {
             throw new IllegalArgumentException(
-                    "%d bytes are no %s: %s".formatted(bytes.length, type.getTypeName(), e.getOriginalMessage()), e);
+                    "%d bytes cannot be read as %s: %s"
+                            .formatted(bytes.length, type.getTypeName(), e.getOriginalMessage()),
+                    e);
         }
     }
 }

@@ -2,7 +2,7 @@ package dev.lite.boot;
 
 import java.nio.file.Path;
 
-/** The application could not attach to its host's node while it started; {@link LiteAttachFailureAnalyzer} explains it. */
+/** The application could not attach to its host's node at start-up; {@link LiteAttachFailureAnalyzer} explains why. */
 final class LiteAttachFailedException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

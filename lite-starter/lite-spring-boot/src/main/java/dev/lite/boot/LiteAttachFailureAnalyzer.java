@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 
-/** Says in one message why the application could not attach to its node, with which socket, and what to do. */
+/** Explains why the application could not attach to its node, at which socket, and what to do. */
 final class LiteAttachFailureAnalyzer extends AbstractFailureAnalyzer<LiteAttachFailedException> {
 
     @Override
@@ -24,18 +24,18 @@ final class LiteAttachFailureAnalyzer extends AbstractFailureAnalyzer<LiteAttach
     private static String action(Path socket, @Nullable Throwable reason) {
         String disable = " To run without LITE set lite.client.enabled=false.";
         if (reason instanceof SessionLostException) {
-            return "The node is there and refused this application: compare lite.client.token and the user id with the node's lite.node.principals."
+            return "The node refused this application: compare lite.client.token and the user id with the node's lite.node.principals."
                     + disable;
         }
         if (reason instanceof LiteTimeoutException) {
-            return "The node is there but did not answer in time: look at its log and health, or raise lite.client.deadline."
+            return "The node accepted the connection but did not answer in time: check its log and health, or raise lite.client.deadline."
                     + disable;
         }
         if (!Files.exists(socket)) {
-            return "There is no such file. Start a lite-node on this host, or set lite.client.socket to the socket of the one that runs."
+            return "There is no such file. Start a lite-node on this host, or set lite.client.socket to the socket of a running one."
                     + disable;
         }
-        return "Check that the lite-node of this host runs (a killed one leaves its socket file behind) and that this user may write to the socket."
+        return "Check that the lite-node of this host runs (a killed one leaves its socket file behind) and that this user has write permission on the socket."
                 + disable;
     }
 }

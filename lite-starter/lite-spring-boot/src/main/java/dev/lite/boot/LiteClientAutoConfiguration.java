@@ -5,7 +5,6 @@ import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
-import dev.lite.client.reattach.ReattachingLite;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
@@ -18,8 +17,9 @@ import org.springframework.core.env.Environment;
 import org.springframework.util.StringUtils;
 
 /**
- * A session with this host's node, its {@link LtMemory}, its {@link LtRpc} and its {@link LtSync}. The session is open when the
- * application's own beans are made and is closed after they are gone.
+ * A session with this host's node and its {@link LtMemory}, {@link LtRpc} and {@link LtSync}. The session opens before the
+ * application's own beans are created and closes after they are destroyed. It {@linkplain AttachOptions#withReattach attaches
+ * again} after a restart of the node.
  */
 @AutoConfiguration
 @ConditionalOnClass(Lite.class)
@@ -37,14 +37,14 @@ public final class LiteClientAutoConfiguration {
 
     @Bean(destroyMethod = "close")
     @ConditionalOnMissingBean(Lite.class)
-    ReattachingLite lite(LiteClientProperties properties, LiteConnectionDetails details, Environment environment) {
-        AttachOptions options = new AttachOptions(
-                details.getSocket(),
-                application(properties.application(), environment),
-                details.getToken(),
-                properties.deadline());
+    Lite lite(LiteClientProperties properties, LiteConnectionDetails details, Environment environment) {
+        AttachOptions options = AttachOptions.to(
+                        details.getSocket(), application(properties.application(), environment))
+                .withToken(details.getToken())
+                .withDeadline(properties.deadline())
+                .withReattach(true);
         try {
-            return new ReattachingLite(options, Lite::attach);
+            return Lite.attach(options);
         } catch (RuntimeException e) {
             throw new LiteAttachFailedException(options.socket(), e);
         }

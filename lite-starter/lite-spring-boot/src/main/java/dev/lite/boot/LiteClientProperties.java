@@ -7,14 +7,14 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * How the application attaches to this host's LITE node.
+ * Properties of the session with this host's LITE node.
  *
- * @param enabled Whether to attach to this host's node and offer the beans Lite, LtMemory, LtRpc and LtSync.
+ * @param enabled Whether to attach to this host's node and create the beans Lite, LtMemory, LtRpc and LtSync.
  * @param socket Unix socket of this host's node; a path of at most 106 bytes.
- * @param application Name of the application in the node's logs and dashboard; it gives no rights. Default: the value of
+ * @param application Name of the application in the node's logs and dashboard; it grants no rights. Default: the value of
  *     spring.application.name.
- * @param token Secret by which the node tells applications of one user id apart. None when the node asks for none.
- * @param deadline How long an operation may wait when the call itself names no deadline.
+ * @param token Secret that identifies the application where several share a user id. Not needed unless the node is configured so.
+ * @param deadline How long an operation may wait unless the call names its own deadline.
  */
 @ConfigurationProperties("lite.client")
 public record LiteClientProperties(

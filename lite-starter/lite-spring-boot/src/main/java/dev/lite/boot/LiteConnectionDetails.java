@@ -5,16 +5,15 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.autoconfigure.service.connection.ConnectionDetails;
 
 /**
- * Where this host's node listens and by which secret it knows the application. The default takes both from
- * {@code lite.client.*}; a bean of this type, for instance one that a test makes for the node it started, replaces it. Asked once,
- * at start.
+ * The socket of this host's node and the application's secret. The default takes both from {@code lite.client.*}; a bean of this type
+ * replaces it, for example in a test that starts its own node. Read once, at start-up.
  */
 public interface LiteConnectionDetails extends ConnectionDetails {
 
     /** The node's Unix socket. */
     Path getSocket();
 
-    /** The secret that tells applications of one user id apart, or null when the node asks for none. */
+    /** The secret that identifies the application where several share a user id, or null. */
     default @Nullable String getToken() {
         return null;
     }

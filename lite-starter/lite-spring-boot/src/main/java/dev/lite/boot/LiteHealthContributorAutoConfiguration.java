@@ -9,13 +9,14 @@ import org.springframework.boot.health.autoconfigure.contributor.ConditionalOnEn
 import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.context.annotation.Bean;
 
-/** The health contributor {@code lite}, when the module {@code spring-boot-health} is there. */
+/** The health contributor {@code lite}, if the module {@code spring-boot-health} is on the class path. */
 @AutoConfiguration(after = LiteClientAutoConfiguration.class)
 @ConditionalOnClass({HealthIndicator.class, ConditionalOnEnabledHealthIndicator.class})
 @ConditionalOnSingleCandidate(Lite.class)
 public final class LiteHealthContributorAutoConfiguration {
 
-    // On the method: Boot makes every condition of a class before it asks the first, this one needs the health module.
+    // On the method: Boot instantiates all conditions of a class before it evaluates any, and this one needs the health
+    // module.
     @Bean
     @ConditionalOnEnabledHealthIndicator("lite")
     @ConditionalOnMissingBean(name = {"liteHealthIndicator", "liteHealthContributor"})

@@ -9,14 +9,14 @@ import org.springframework.boot.health.contributor.Health;
 import org.springframework.boot.health.contributor.Status;
 
 /**
- * Whether the session with this host's node is up, and which fabric carries data to each node of the cluster. Asking
- * attaches again when the session was lost. It belongs to readiness; liveness must not depend on a node.
+ * Reports whether the session with this host's node is open, and which fabric carries data to each node of the cluster. A check makes
+ * one attempt to attach again if the session was lost. Add it to readiness, not to liveness, which must not depend on a node.
  */
 public final class LiteHealthIndicator extends AbstractHealthIndicator {
 
     private final Lite lite;
 
-    /** For this session, which stays its owner's. */
+    /** Checks this session, which the caller still owns and closes. */
     public LiteHealthIndicator(Lite lite) {
         super("LITE health check failed");
         this.lite = lite;

@@ -11,7 +11,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Handler methods and typed calls, on top of {@link LtRpc}. */
+/** Handler methods and typed calls, based on {@link LtRpc}. */
 @AutoConfiguration(
         after = LiteClientAutoConfiguration.class,
         afterName = "org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration")
@@ -36,7 +36,7 @@ public final class LiteRpcAutoConfiguration {
         return new LtRpcTemplate(rpc, bodies, properties.deadline());
     }
 
-    /** JSON when Jackson is there: the application's mapper, else one of its own. */
+    /** JSON if Jackson is on the class path: with the application's mapper, or a default one. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(JsonMapper.class)
     static class JsonConfiguration {

@@ -9,15 +9,15 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * A method of a bean that serves a function at this application's node, from when the context has started until it stops;
- * also again after the node was away.
+ * Marks a bean method that serves a function at this application's node while the context runs. It is registered again after a restart
+ * of the node.
  *
- * <p>It has a parameter for the request, or none, and may have one of type {@link RpcCall} beside it for who calls. The request
- * and the returned reply may be a {@code byte[]}, a {@code String} (UTF-8), a {@link java.lang.foreign.MemorySegment}, or, when
- * Jackson is on the class path, anything that it can map, records for instance (JSON). {@code void} and null reply nothing.
- * What it throws fails the call with the exception's message.
+ * <p>The method has at most one parameter for the request, and optionally one of type {@link RpcCall} for the caller. Request and
+ * reply may be a {@code byte[]}, a {@code String} (UTF-8) or a {@link java.lang.foreign.MemorySegment}. With Jackson on the class path
+ * they may be of any type that it can map, such as a record (JSON). {@code void} and null send an empty reply. An exception fails the
+ * call with its message.
  *
- * <p>It runs on virtual threads and may block. See {@link LtRpc#register}.
+ * <p>The method runs on virtual threads and may block. See {@link LtRpc#register}.
  */
 @Documented
 @Target(ElementType.METHOD)
@@ -26,6 +26,6 @@ public @interface LtRpcHandler {
     /** The function's name. */
     String value();
 
-    /** How many calls it carries out at once, 1 to {@value LtRpc#CONCURRENCY_MAX}; further ones wait at their callers, up to their deadlines. */
+    /** How many calls run at the same time, 1 to {@value LtRpc#CONCURRENCY_MAX}. Further callers wait, up to their deadlines. */
     int concurrency() default 16;
 }

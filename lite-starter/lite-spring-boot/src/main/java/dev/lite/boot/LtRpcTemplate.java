@@ -5,8 +5,7 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls with objects instead of bytes, to functions that serve the same types: see {@link LtRpcHandler} for these. For
- * errors see {@link LtRpc#call}. Any thread.
+ * Calls functions with objects instead of bytes. {@link LtRpcHandler} lists the types. For errors see {@link LtRpc#call}. Any thread.
  */
 public final class LtRpcTemplate {
 
@@ -23,12 +22,11 @@ public final class LtRpcTemplate {
     /**
      * Calls a function and waits for its reply, at most for the configured {@code lite.client.deadline}.
      *
-     * @param node the node's name; the own node is allowed
-     * @param request null sends nothing
-     * @param replyType {@code Void.class} when there is none
+     * @param node the node's name; this session's own node is allowed
+     * @param request null sends an empty request
+     * @param replyType {@code Void.class} to ignore the reply
      * @return null only for {@code Void.class}
-     * @throws IllegalArgumentException when the request cannot be converted, or the reply not to that type; the function was
-     *     carried out in the latter case
+     * @throws IllegalArgumentException when the request or the reply cannot be converted; in the latter case the function was executed
      */
     public <R> @Nullable R call(String node, String function, @Nullable Object request, Class<R> replyType) {
         return call(node, function, request, replyType, deadline);

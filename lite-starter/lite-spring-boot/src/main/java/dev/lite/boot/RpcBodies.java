@@ -6,12 +6,12 @@ import java.lang.reflect.Type;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
-/** Requests and replies as objects and back. Immutable; any thread. */
+/** Converts requests and replies between objects and bytes. Immutable; any thread. */
 final class RpcBodies {
 
-    private static final byte[] NOTHING = {};
+    private static final byte[] EMPTY = {};
 
-    /** For what is neither bytes nor text. */
+    /** Converts objects that are neither bytes nor text. */
     interface Json {
         byte[] write(Object value);
 
@@ -20,7 +20,11 @@ final class RpcBodies {
 
     private final @Nullable Json json;
 
-    /** @param json null when there is no Jackson */
+    /**
+     * Creates the converter.
+     *
+     * @param json null without Jackson
+     */
     RpcBodies(@Nullable Json json) {
         this.json = json;
     }
@@ -37,7 +41,7 @@ final class RpcBodies {
 
     byte[] encode(@Nullable Object value) {
         return switch (value) {
-            case null -> NOTHING;
+            case null -> EMPTY;
             case byte[] bytes -> bytes;
             case String text -> text.getBytes(StandardCharsets.UTF_8);
             case MemorySegment segment -> segment.toArray(ValueLayout.JAVA_BYTE);
@@ -45,7 +49,7 @@ final class RpcBodies {
         };
     }
 
-    /** An object of that type; null for {@code void}. */
+    /** Converts bytes to an object of that type; null for {@code void}. */
     @Nullable
     Object decode(byte[] bytes, Type type) {
         if (type == byte[].class) {
@@ -63,7 +67,7 @@ final class RpcBodies {
     private Json json(Type type) {
         if (json == null) {
             throw new IllegalArgumentException(
-                    "%s can be sent only with Jackson on the class path; without it byte[], String and MemorySegment can"
+                    "%s can be sent only with Jackson on the class path; without it only byte[], String and MemorySegment"
                             .formatted(type.getTypeName()));
         }
         return json;

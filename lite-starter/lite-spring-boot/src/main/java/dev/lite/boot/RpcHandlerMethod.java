@@ -12,7 +12,7 @@ import java.lang.reflect.Type;
 import org.jspecify.annotations.Nullable;
 import org.springframework.util.ReflectionUtils;
 
-/** A method with {@link LtRpcHandler}, called as a handler. */
+/** Calls a method with {@link LtRpcHandler} as a handler. */
 final class RpcHandlerMethod implements RpcHandler {
 
     private final Object bean;
@@ -39,16 +39,18 @@ final class RpcHandlerMethod implements RpcHandler {
                 check(bodies.supports(parameter.getParameterizedType()), "Jackson is missing for its parameter");
             }
         }
-        check(requests <= 1 && parameters.length <= requests + 1, "it has more than a request and an RpcCall");
-        check(bodies.supports(method.getGenericReturnType()), "Jackson is missing for what it returns");
+        check(
+                requests <= 1 && parameters.length <= requests + 1,
+                "it has more parameters than a request and an RpcCall");
+        check(bodies.supports(method.getGenericReturnType()), "Jackson is missing for its return type");
         check(annotation.concurrency() >= 1, "its concurrency is " + annotation.concurrency() + ", less than 1");
         ReflectionUtils.makeAccessible(method);
     }
 
-    private void check(boolean held, String otherwise) {
-        if (!held) {
+    private void check(boolean condition, String error) {
+        if (!condition) {
             throw new IllegalStateException(
-                    "@LtRpcHandler(\"%s\") %s: %s".formatted(annotation.value(), method, otherwise));
+                    "@LtRpcHandler(\"%s\") %s: %s".formatted(annotation.value(), method, error));
         }
     }
 

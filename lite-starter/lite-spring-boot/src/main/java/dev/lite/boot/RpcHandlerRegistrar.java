@@ -1,5 +1,6 @@
 package dev.lite.boot;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcServer;
 import java.lang.reflect.Method;
@@ -14,16 +15,22 @@ import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 
 /**
- * Finds the methods with {@link LtRpcHandler}, and serves them while the context runs. Its own bean is made early, so what it
- * needs is asked for late.
+ * Finds the methods with {@link LtRpcHandler}, and serves them while the context runs. As a post-processor it is created before the
+ * beans it needs, so it resolves them only at start. Any thread.
  */
 final class RpcHandlerRegistrar implements BeanPostProcessor, SmartLifecycle {
 
     private final ObjectProvider<LtRpc> rpc;
     private final ObjectProvider<RpcBodies> bodies;
-    private final List<Found> found = new ArrayList<>(); // guarded by this
-    private final List<RpcServer> servers = new ArrayList<>(); // guarded by this
-    private boolean running; // guarded by this
+
+    @GuardedBy("this")
+    private final List<Found> found = new ArrayList<>();
+
+    @GuardedBy("this")
+    private final List<RpcServer> servers = new ArrayList<>();
+
+    @GuardedBy("this")
+    private boolean running;
 
     private record Found(Object bean, Method method, LtRpcHandler annotation) {}
 

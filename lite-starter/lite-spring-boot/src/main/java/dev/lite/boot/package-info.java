@@ -1,10 +1,13 @@
 /**
- * Spring Boot auto-configuration of a session with this host's LITE node: the beans {@link dev.lite.api.Lite}, {@link
- * dev.lite.api.LtMemory}, {@link dev.lite.api.LtRpc}, {@link dev.lite.api.LtSync} and {@link dev.lite.boot.LtRpcTemplate}, methods
- * that serve functions ({@link dev.lite.boot.LtRpcHandler}), the properties {@code lite.client.*}, a failure analyzer, and a
- * health contributor that is there only with the module {@code spring-boot-health}.
+ * Spring Boot auto-configuration of a session with this host's LITE node. It contributes:
  *
- * <p>Every bean backs off when the application defines its own.
+ * <ul>
+ *   <li>the beans {@link dev.lite.api.Lite}, {@link dev.lite.api.LtMemory}, {@link dev.lite.api.LtRpc}, {@link dev.lite.api.LtSync}
+ *       and {@link dev.lite.boot.LtRpcTemplate}, each unless the application defines its own;
+ *   <li>bean methods that serve functions ({@link dev.lite.boot.LtRpcHandler});
+ *   <li>the properties {@code lite.client.*} and a failure analyzer;
+ *   <li>a health contributor, if the module {@code spring-boot-health} is on the class path.
+ * </ul>
  */
 @NullMarked
 package dev.lite.boot;

@@ -6,7 +6,6 @@ import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LtMemory;
 import dev.lite.client.fake.FakeLite;
-import dev.lite.client.reattach.ReattachingLite;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -26,7 +25,7 @@ class LiteClientAutoConfigurationTests {
                     LiteHealthContributorAutoConfiguration.class));
 
     @Test
-    void offersASessionAndItsMemory() {
+    void createsASessionAndItsMemory() {
         runner.run(context -> {
             assertThat(context).hasSingleBean(Lite.class).hasSingleBean(LtMemory.class);
             assertThat(context.getBean(Lite.class).isOpen()).isTrue();
@@ -59,22 +58,29 @@ class LiteClientAutoConfigurationTests {
     }
 
     @Test
-    void theApplicationIsNamedAfterSpringsUnlessSaidOtherwise() {
+    void theApplicationsNameDefaultsToSprings() {
         runner.withPropertyValues("spring.application.name=orders")
-                .run(context -> assertThat(attachOptions(context.getBean(ReattachingLite.class))
-                                .application())
+                .run(context -> assertThat(
+                                attachOptions(context.getBean(Lite.class)).application())
                         .isEqualTo("orders"));
         runner.withPropertyValues("spring.application.name=orders", "lite.client.application=billing")
-                .run(context -> assertThat(attachOptions(context.getBean(ReattachingLite.class))
-                                .application())
+                .run(context -> assertThat(
+                                attachOptions(context.getBean(Lite.class)).application())
                         .isEqualTo("billing"));
-        runner.run(context -> assertThat(
-                        attachOptions(context.getBean(ReattachingLite.class)).application())
-                .isEqualTo("application"));
+        runner.run(
+                context -> assertThat(attachOptions(context.getBean(Lite.class)).application())
+                        .isEqualTo("application"));
     }
 
     @Test
-    void isAwayWhenDisabled() {
+    void theSessionAttachesAgainAfterALoss() {
+        runner.run(
+                context -> assertThat(attachOptions(context.getBean(Lite.class)).reattach())
+                        .isTrue());
+    }
+
+    @Test
+    void backsOffWhenDisabled() {
         runner.withPropertyValues("lite.client.enabled=false", "lite.client.socket=/tmp/missing.sock")
                 .run(context -> assertThat(context)
                         .hasNotFailed()
@@ -84,7 +90,7 @@ class LiteClientAutoConfigurationTests {
     }
 
     @Test
-    void isAwayWithoutTheApiOnTheClassPath() {
+    void backsOffWithoutTheApiOnTheClassPath() {
         runner.withClassLoader(new FilteredClassLoader(Lite.class))
                 .run(context -> assertThat(context)
                         .hasNotFailed()
@@ -116,8 +122,7 @@ class LiteClientAutoConfigurationTests {
                 .withPropertyValues("lite.client.socket=/tmp/missing.sock")
                 .run(context -> {
                     assertThat(context).hasNotFailed().hasSingleBean(LiteConnectionDetails.class);
-                    assertThat(attachOptions(context.getBean(ReattachingLite.class))
-                                    .socket())
+                    assertThat(attachOptions(context.getBean(Lite.class)).socket())
                             .isEqualTo(Path.of("/tmp/own.sock"));
                 });
     }
@@ -129,8 +134,8 @@ class LiteClientAutoConfigurationTests {
                 .run(context -> assertThat(context).hasSingleBean(Lite.class).hasSingleBean(LiteHealthIndicator.class));
     }
 
-    private static AttachOptions attachOptions(ReattachingLite lite) {
-        return ((FakeLite) lite.session()).options;
+    private static AttachOptions attachOptions(Lite lite) {
+        return ((FakeLite) lite).options;
     }
 
     @Configuration(proxyBeanMethods = false)

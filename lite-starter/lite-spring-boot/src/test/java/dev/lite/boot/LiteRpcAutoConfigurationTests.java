@@ -90,7 +90,7 @@ class LiteRpcAutoConfigurationTests {
                     .hasMessage("count is 0; it must be at least 1");
             assertThatThrownBy(() -> template.call("fake-1", "order", "no json", Receipt.class))
                     .isInstanceOf(RpcFailedException.class)
-                    .hasMessageContaining("7 bytes are no")
+                    .hasMessageContaining("7 bytes cannot be read as")
                     .hasMessageContaining("Order");
         });
     }
@@ -123,7 +123,7 @@ class LiteRpcAutoConfigurationTests {
                         .getFailure()
                         .rootCause()
                         .hasMessageContaining("@LtRpcHandler(\"odd\")")
-                        .hasMessageContaining("more than a request and an RpcCall"));
+                        .hasMessageContaining("more parameters than a request and an RpcCall"));
     }
 
     static class Odd {
@@ -135,7 +135,7 @@ class LiteRpcAutoConfigurationTests {
     }
 
     @Test
-    void isAwayWithoutCalls() {
+    void backsOffWithoutLtRpc() {
         new ApplicationContextRunner()
                 .withConfiguration(AutoConfigurations.of(LiteRpcAutoConfiguration.class))
                 .run(context -> assertThat(context).hasNotFailed().doesNotHaveBean(LtRpcTemplate.class));

@@ -53,7 +53,7 @@ final class SliceOperations {
         AsyncOperations async = mapping.handleOwner().async();
         AsyncOperations.Operation opened = async.open(mapping.deadline().remaining());
         if (checked.size() != 1 || !tryBegin(mapping, needed, checked.getFirst(), async, opened)) {
-            async.carryOut(opened, transfer);
+            async.run(opened, transfer);
         }
         return opened.future();
     }

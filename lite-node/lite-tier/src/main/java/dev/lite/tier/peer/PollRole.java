@@ -180,12 +180,12 @@ public final class PollRole implements AutoCloseable {
     private boolean awaitOthers(PollWaiter waiter, long deadlineNs) {
         for (int looks = spinsOfVirtual.spins(); looks > 0; looks--) {
             if (waiter.isOver()) {
-                spinsOfVirtual.helped();
+                spinsOfVirtual.hit();
                 return true;
             }
             Thread.onSpinWait();
         }
-        spinsOfVirtual.wasInVain();
+        spinsOfVirtual.miss();
         return waiter.awaitAlone(deadlineNs, 0);
     }
 
@@ -197,14 +197,14 @@ public final class PollRole implements AutoCloseable {
                 boolean looked = false;
                 if (poll() > 0) {
                     if (idle > 0) {
-                        spins.helped(); // not what was there at once, or is why the thread was woken
+                        spins.hit(); // not what was there at once, or is why the thread was woken
                     }
                     idle = 0;
                 } else if (idle < budget) {
                     idle++;
                     Thread.onSpinWait();
                 } else {
-                    spins.wasInVain();
+                    spins.miss();
                     budget = polls(spins);
                     sleep(waiter, deadlineNs);
                     idle = 0;
@@ -350,7 +350,7 @@ public final class PollRole implements AutoCloseable {
         while (idle <= budget && !stopped && !wanted && firstFollower == null) {
             if (poll() > 0) {
                 if (idle > 0) {
-                    spinsOfStandBy.helped();
+                    spinsOfStandBy.hit();
                 }
                 idle = 0;
                 some = true;
@@ -361,7 +361,7 @@ public final class PollRole implements AutoCloseable {
             }
         }
         if (idle > budget) {
-            spinsOfStandBy.wasInVain();
+            spinsOfStandBy.miss();
         }
         if (some) {
             takenByStandBy.increment();

@@ -1,25 +1,16 @@
 package dev.lite.tier.rpc;
 
-import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcClient;
-import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
-import dev.lite.api.RpcOutcome;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.tier.TierRpc;
 import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.Collection;
-import java.util.LinkedHashMap;
-import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** The calls and messages of one session. Its end closes its servers and ports. Any thread. */
@@ -42,7 +33,7 @@ public final class SessionRpc implements TierRpc {
 
     @Override
     public RpcServer serve(String function) {
-        return serve(checkName(function), false);
+        return serve(LtRpc.checkName(function), false);
     }
 
     private FunctionServer serve(String function, boolean handled) {
@@ -58,11 +49,8 @@ public final class SessionRpc implements TierRpc {
 
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
-        if (concurrency < 1 || concurrency > CONCURRENCY_MAX) {
-            throw new IllegalArgumentException("the concurrency of the function \"%s\" is %d; it must be 1 to %d"
-                    .formatted(function, concurrency, CONCURRENCY_MAX));
-        }
-        FunctionServer server = serve(checkName(function), true);
+        LtRpc.checkConcurrency(function, concurrency);
+        FunctionServer server = serve(LtRpc.checkName(function), true);
         for (int i = 0; i < concurrency; i++) {
             engine.execute(() -> handle(server, handler));
         }
@@ -89,38 +77,14 @@ public final class SessionRpc implements TierRpc {
 
     @Override
     public RpcClient bind(String node, String function) {
-        return new FunctionClient(engine, this, node, checkName(function), "function \"" + function + "\"", principal);
-    }
-
-    @Override
-    public Map<String, RpcOutcome> multicast(
-            Collection<String> nodes, String function, byte[] request, Duration deadline) {
-        Map<String, CompletableFuture<byte[]>> calls = new LinkedHashMap<>();
-        for (String node : nodes) {
-            if (!calls.containsKey(node)) {
-                calls.put(node, callAsync(node, function, request, deadline));
-            }
-        }
-        Map<String, RpcOutcome> outcomes = new LinkedHashMap<>();
-        calls.forEach((node, call) -> outcomes.put(node, outcome(call)));
-        return outcomes;
-    }
-
-    private static RpcOutcome outcome(CompletableFuture<byte[]> call) {
-        try {
-            return new RpcOutcome(call.join(), null); // it has a deadline
-        } catch (CompletionException e) {
-            LiteException failure = e.getCause() instanceof LiteException known
-                    ? known
-                    : new RpcFailedException("the call failed: " + e.getCause(), e);
-            return new RpcOutcome(null, failure);
-        }
+        return new FunctionClient(
+                engine, this, node, LtRpc.checkName(function), "function \"" + function + "\"", principal);
     }
 
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
         FunctionClient client = new FunctionClient(
-                engine, this, node, PORT_PREFIX + checkName(port), "port \"" + port + "\"", principal);
+                engine, this, node, PORT_PREFIX + LtRpc.checkName(port), "port \"" + port + "\"", principal);
         requireOpen();
         long none = engine.caller().call(client, message, EMPTY, deadline);
         assert none == 0;
@@ -128,23 +92,10 @@ public final class SessionRpc implements TierRpc {
 
     @Override
     public RpcMessages messages(String port) {
-        FunctionServer server = serve(PORT_PREFIX + checkName(port), true);
+        FunctionServer server = serve(PORT_PREFIX + LtRpc.checkName(port), true);
         MessagePort messages = new MessagePort(port, server);
         engine.execute(messages::fill);
         return messages;
-    }
-
-    private static String checkName(String name) {
-        int bytes = name.getBytes(StandardCharsets.UTF_8).length;
-        if (bytes == 0 || bytes > LtRpc.NAME_BYTES_MAX) {
-            throw new LimitExceededException(
-                    "the name of a function or port has %d bytes of UTF-8; it must have 1 to %d"
-                            .formatted(bytes, LtRpc.NAME_BYTES_MAX));
-        }
-        if (name.charAt(0) == PORT_PREFIX.charAt(0)) {
-            throw new IllegalArgumentException("the name of a function or port must not begin with the character 0");
-        }
-        return name;
     }
 
     void requireOpen() {

@@ -49,8 +49,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Carries out a session's control requests, each on a virtual thread, as many at once as the session may have under way.
- * Every request gets exactly one reply.
+ * Executes a session's control requests, each on a virtual thread, up to a limit. Every request gets exactly one reply.
  */
 final class ControlRequestHandler {
     private static final Logger LOG = LoggerFactory.getLogger(ControlRequestHandler.class);
@@ -65,20 +64,20 @@ final class ControlRequestHandler {
     private final SessionChannel channel;
     private final Consumer<String> end;
     private final Consumer<String> drop;
-    private final Semaphore places;
-    /** Of requests that wait for a lock or at a barrier: a holder must be able to release while others wait. */
+    private final Semaphore permits;
+    /** For requests that wait for a lock or at a barrier: a holder must be able to release while they wait. */
     private final Semaphore waits = new Semaphore(SessionProtocol.WAITS_MAX);
 
-    /** Of releases, which end waits: of everything that may be waited for, and of as many as the client has under way. */
+    /** For releases, which end waits: enough for every lock wait and every attempt that the client has under way. */
     private final Semaphore releases = new Semaphore(RELEASES_MAX);
 
     private final SessionLocks locks;
 
     /**
-     * The handler of one session.
+     * Creates the handler of one session.
      *
      * @param end called with the reason when the session must end
-     * @param drop likewise, when there is no use in telling the application
+     * @param drop likewise, when the application does not read its control channel
      */
     ControlRequestHandler(
             String session,
@@ -99,54 +98,54 @@ final class ControlRequestHandler {
         this.channel = channel;
         this.end = end;
         this.drop = drop;
-        places = new Semaphore(config.requestsMax());
+        permits = new Semaphore(config.requestsMax());
     }
 
     /** Starts a request. The session's own thread. */
     void handle(Request request) {
-        Semaphore place = placeFor(request);
-        if (!place.tryAcquire()) {
+        Semaphore permit = permitsFor(request);
+        if (!permit.tryAcquire()) {
             reply(new Failed(
                     request.requestId(),
                     LiteException.Code.LIMIT_EXCEEDED.number(),
-                    place == places
+                    permit == permits
                             ? "%d control requests of this session are under way; the limit is %d"
-                                    .formatted(config.requestsMax() - places.availablePermits(), config.requestsMax())
-                            : "as many requests of this session wait for locks and barriers as may: %d"
+                                    .formatted(config.requestsMax() - permits.availablePermits(), config.requestsMax())
+                            : "this session has reached its limit of %d requests that wait for locks and barriers"
                                     .formatted(SessionProtocol.WAITS_MAX)));
             return;
         }
         Thread.ofVirtual().name("lite-session-request").start(() -> {
             Reply reply = answer(request);
-            // First the place, then the reply: who has the reply may ask again.
-            place.release();
+            // First the permit, then the reply: the application may send its next request on the reply.
+            permit.release();
             reply(reply);
         });
     }
 
-    private Semaphore placeFor(Request request) {
+    private Semaphore permitsFor(Request request) {
         return switch (request) {
             case AcquireLock m -> waits;
             case AwaitBarrier m -> waits;
             case ReleaseLock m -> releases;
             case CancelTry m -> releases;
-            default -> places;
+            default -> permits;
         };
     }
 
-    /** Waits until no request is under way, and lets none begin; false when the deadline passed first. */
+    /** Waits until no request is under way, and lets no other start. Returns false when the deadline passed first. */
     boolean drain(long deadlineNs) {
-        return drain(places, config.requestsMax(), deadlineNs)
+        return drain(permits, config.requestsMax(), deadlineNs)
                 && drain(waits, SessionProtocol.WAITS_MAX, deadlineNs)
                 && drain(releases, RELEASES_MAX, deadlineNs);
     }
 
-    private static boolean drain(Semaphore place, int all, long deadlineNs) {
+    private static boolean drain(Semaphore permits, int all, long deadlineNs) {
         boolean interrupted = false;
         try {
             while (true) {
                 try {
-                    return place.tryAcquire(all, Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+                    return permits.tryAcquire(all, Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
                 } catch (InterruptedException kept) {
                     interrupted = true;
                 }
@@ -162,14 +161,14 @@ final class ControlRequestHandler {
         try {
             channel.send(reply);
         } catch (IllegalArgumentException tooLong) {
-            // A name that is longer than the protocol carries; only the tier can have made it.
+            // For example, a name from the tier is longer than the protocol allows.
             LOG.error("{}: a reply cannot be sent", session, tooLong);
             end.accept("the node's reply cannot be sent: " + tooLong.getMessage());
         } catch (OsException failed) {
             if (failed.errno() == Errno.EAGAIN) {
                 drop.accept("the application does not read its control channel");
             }
-            // Otherwise it is gone, and the session's own thread sees it, too.
+            // Otherwise the connection is closed, which the session's own thread sees, too.
         }
     }
 
@@ -185,7 +184,7 @@ final class ControlRequestHandler {
                     yield new Done(m.requestId());
                 }
                 case Free m -> {
-                    // It stays mapped when the tier refuses, so the application can go on with it.
+                    // The handle stays mapped when the tier refuses, so the application can continue to use it.
                     handles.get(m.lh()).free();
                     handles.remove(m.lh());
                     yield new Done(m.requestId());
@@ -254,7 +253,7 @@ final class ControlRequestHandler {
         }
     }
 
-    /** When it fails the LMR is given back, and so is the handle's number. */
+    /** A failure frees the LMR and the handle's number. */
     private Reply publish(Publish request) {
         boolean published = false;
         try {

@@ -1,5 +1,6 @@
 package dev.lite.tier.session;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.tier.TierHandle;
@@ -10,30 +11,37 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A session's handles by number: {@code lh = generation << 32 | index}. An index is used again, with its next generation; an
- * index whose generations are used up is not: so no number ever means two handles, and a stale one is always found out.
+ * A session's handles by number: {@code lh = generation << 32 | index}. An index is reused with its next generation, and never again
+ * after its last one. So no number ever stands for two handles, and every stale number is detected.
  *
- * <p>Any thread. Looking up takes no lock and allocates nothing; changes take the lock.
+ * <p>Any thread. A lookup takes no lock and allocates nothing; changes take the lock.
  */
 final class HandleTable {
-    /** Upper limit of the upper limit: an index has 31 bits, and tables stay well below. */
+    /** The largest limit that can be configured; an index has 31 bits. */
     static final int HANDLES_MAX = 1 << 24;
 
     private static final int GENERATION_MAX = Integer.MAX_VALUE;
     private static final int INITIAL_CAPACITY = 64;
     private static final VarHandle ENTRIES = MethodHandles.arrayElementVarHandle(Entry[].class);
 
-    /** A number and what it stands for; immutable, so that the two are always seen together. */
+    /** A number and its handle; immutable, so a lookup sees both or neither. */
     private record Entry(long lh, TierHandle handle) {}
 
     private final int handlesMax;
     /** Replaced by a larger copy when it is full; elements change by release and are read by acquire. */
     private volatile @Nullable Entry[] entries = new @Nullable Entry[INITIAL_CAPACITY];
 
+    @GuardedBy("this")
     private int[] generations = new int[INITIAL_CAPACITY];
+
+    @GuardedBy("this")
     private int indexesUsed;
+
+    @GuardedBy("this")
     private int taken;
-    /** In the order in which they became free, so that an index rests as long as possible. */
+
+    /** In the order in which they became free, so that an index is reused as late as possible. */
+    @GuardedBy("this")
     private final ArrayDeque<Integer> freeIndexes = new ArrayDeque<>();
 
     HandleTable(int handlesMax) {
@@ -41,9 +49,9 @@ final class HandleTable {
     }
 
     /**
-     * Takes a number before there is a handle for it, so that nothing has been made when there is no room.
+     * Reserves a number before its handle exists, so that nothing has to be undone at the limit.
      *
-     * @throws LimitExceededException when the session has as many handles as it may
+     * @throws LimitExceededException when the session has reached its limit of handles
      */
     synchronized long reserve() {
         if (taken >= handlesMax) {
@@ -56,6 +64,7 @@ final class HandleTable {
         return ((long) ++generations[index] << Integer.SIZE) | index;
     }
 
+    @GuardedBy("this")
     private int newIndex() {
         if (indexesUsed == generations.length) {
             int capacity = 2 * indexesUsed;
@@ -65,17 +74,17 @@ final class HandleTable {
         return indexesUsed++;
     }
 
-    /** Gives a reserved number its handle. */
+    /** Sets the handle of a reserved number. */
     synchronized void put(long lh, TierHandle handle) {
         ENTRIES.setRelease(entries, (int) lh, new Entry(lh, handle));
     }
 
-    /** Gives a reserved number back that got no handle. */
+    /** Releases a reserved number that got no handle. */
     synchronized void cancel(long lh) {
         recycle((int) lh);
     }
 
-    /** The handle of this number, or null when it is stale or was never given out. */
+    /** The handle with this number, or null when the number is stale or was never used. */
     @Nullable
     TierHandle find(long lh) {
         int index = (int) lh;
@@ -88,9 +97,9 @@ final class HandleTable {
     }
 
     /**
-     * The handle of this number.
+     * The handle with this number.
      *
-     * @throws LmrFreedException when it is stale or was never given out
+     * @throws LmrFreedException when the number is stale or was never used
      */
     TierHandle get(long lh) {
         TierHandle handle = find(lh);
@@ -100,7 +109,7 @@ final class HandleTable {
         return handle;
     }
 
-    /** Takes the handle out; of two callers one gets it, the other the exception of {@link #get}. */
+    /** Removes and returns the handle; of two concurrent callers one gets the exception of {@link #get}. */
     synchronized TierHandle remove(long lh) {
         TierHandle handle = get(lh);
         ENTRIES.setRelease(entries, (int) lh, null);
@@ -108,6 +117,7 @@ final class HandleTable {
         return handle;
     }
 
+    @GuardedBy("this")
     private void recycle(int index) {
         taken--;
         if (generations[index] < GENERATION_MAX) {
@@ -115,7 +125,7 @@ final class HandleTable {
         }
     }
 
-    /** How many numbers are taken. */
+    /** How many numbers are in use. */
     synchronized int size() {
         return taken;
     }

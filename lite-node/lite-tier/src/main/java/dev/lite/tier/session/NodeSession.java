@@ -22,16 +22,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One connection of an application, from its hello to its end. Runs on a thread of its own, which receives control messages
- * and is the only one that gives anything back, in one place: {@link #tearDown}.
+ * One connection of an application, from its Hello to its end. Runs on a thread of its own, which receives the control messages. Only
+ * this thread releases resources, in one place: {@link #tearDown}.
  */
 final class NodeSession implements Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(NodeSession.class);
 
-    /** Replies fit the socket's buffer; who leaves it full for so long does not read. */
+    /** Replies fit into the socket's buffer; an application that leaves it full for so long does not read. */
     private static final long SEND_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(1);
 
-    /** How long the end of a session waits for its own operations before it takes their tier session away. */
+    /** How long the end of a session waits for its operations before it closes their tier session. */
     private static final long DRAIN_NS = TimeUnit.SECONDS.toNanos(10);
 
     private final long id;
@@ -40,7 +40,7 @@ final class NodeSession implements Runnable {
     private final SessionServerConfig config;
     private final SessionBackend backend;
     private final HandleTable handles;
-    /** Why the session ends; the first reason stays. */
+    /** Why the session ends; the first reason is kept. */
     private final AtomicReference<@Nullable String> endReason = new AtomicReference<>();
 
     private volatile @Nullable SessionInfo info;
@@ -50,7 +50,7 @@ final class NodeSession implements Runnable {
     private @Nullable SessionWorker worker;
     private boolean serving;
 
-    /** Takes the channel over. */
+    /** Takes over the channel. */
     NodeSession(
             long id, SessionChannel channel, SessionServer server, SessionServerConfig config, SessionBackend backend) {
         this.id = id;
@@ -61,7 +61,7 @@ final class NodeSession implements Runnable {
         handles = new HandleTable(config.handlesMax());
     }
 
-    /** What is known about it, or null before it was welcomed. */
+    /** What an operator sees, or null before the session is admitted. */
     @Nullable
     SessionInfo info() {
         SessionInfo known = info;
@@ -78,8 +78,8 @@ final class NodeSession implements Runnable {
             if (greet()) {
                 reason = serve();
             }
-        } catch (ProtocolException senseless) {
-            reason = "it broke the protocol: " + senseless.getMessage();
+        } catch (ProtocolException invalid) {
+            reason = "it violated the protocol: " + invalid.getMessage();
         } catch (OsException failed) {
             reason = "the control channel failed: " + failed.getMessage();
         } catch (RuntimeException | Error broken) {
@@ -92,8 +92,8 @@ final class NodeSession implements Runnable {
     }
 
     /**
-     * Ends the session; the application is told why. Any thread; only the first reason counts. What is to be given back is
-     * given back by the session's own thread.
+     * Ends the session and sends the reason to the application. Any thread; only the first reason counts. The session's own thread
+     * releases its resources.
      */
     void end(String reason) {
         if (!endReason.compareAndSet(null, reason)) {
@@ -101,14 +101,14 @@ final class NodeSession implements Runnable {
         }
         try {
             channel.send(new Goodbye(reason));
-        } catch (OsException gone) {
-            LOG.debug("{}: nobody is there to be told why it ends", name(), gone);
+        } catch (OsException notSent) {
+            LOG.debug("{}: cannot send the reason of the end", name(), notSent);
         }
-        // Only this wakes the thread that receives; what was sent arrives all the same.
+        // Wakes the receiving thread. What was sent before still arrives.
         channel.shutdown();
     }
 
-    /** {@link #end} of an application that does not read: it is not told, and who waits to tell it something is released. */
+    /** {@link #end} for an application that does not read: sends nothing, and ends the wait of threads that send. */
     private void drop(String reason) {
         endReason.compareAndSet(null, reason);
         channel.shutdown();
@@ -127,9 +127,9 @@ final class NodeSession implements Runnable {
                         .formatted(first.getClass().getSimpleName()));
             }
             hello = said;
-        } catch (ProtocolException senseless) {
-            refuse(LiteException.Code.SESSION_LOST, senseless.getMessage());
-            throw senseless;
+        } catch (ProtocolException invalid) {
+            refuse(LiteException.Code.SESSION_LOST, invalid.getMessage());
+            throw invalid;
         } catch (OsException failed) {
             if (failed.errno() == Errno.EAGAIN) {
                 refuse(LiteException.Code.TIMEOUT, "no hello within " + config.helloTimeout());
@@ -149,7 +149,7 @@ final class NodeSession implements Runnable {
                             .formatted(SessionProtocol.VERSION, hello.version()));
         }
         if (hello.application().isBlank() || hello.application().chars().anyMatch(Character::isISOControl)) {
-            // It stands in log lines.
+            // The name appears in log lines.
             return refuse(LiteException.Code.SESSION_LOST, "the application's name is blank or has control characters");
         }
         String principal;
@@ -205,7 +205,7 @@ final class NodeSession implements Runnable {
                         config.area(),
                         config.requestsMax()),
                 memory.descriptor());
-        // The application may say nothing for as long as it likes from here on.
+        // From here on the application may be silent for any time.
         channel.setTimeout(0, SEND_TIMEOUT_NS);
         newWorker.start();
         serving = true;
@@ -217,8 +217,8 @@ final class NodeSession implements Runnable {
         endReason.compareAndSet(null, "refused");
         try {
             channel.send(new Refused(SessionProtocol.VERSION, code.number(), String.valueOf(reason)));
-        } catch (OsException gone) {
-            LOG.debug("{}: nobody is there to be told", name(), gone);
+        } catch (OsException notSent) {
+            LOG.debug("{}: cannot send the refusal", name(), notSent);
         }
         channel.shutdown();
         return false;
@@ -231,9 +231,8 @@ final class NodeSession implements Runnable {
             if (message instanceof Request request) {
                 handler.handle(request);
             } else if (message instanceof Goodbye) {
-                // Its words stay out of our log. Nothing is shut down here: the application waits for the end of the
-                // connection, which says that all
-                // was given back.
+                // The log does not show its text. Nothing is shut down here: the application waits for the end of the
+                // connection, which reports that everything was released.
                 endReason.compareAndSet(null, "the application detached");
                 break;
             } else {
@@ -253,7 +252,7 @@ final class NodeSession implements Runnable {
                     tier.close();
                 }
             } catch (RuntimeException broken) {
-                LOG.error("{}: giving back what it had failed", name(), broken);
+                LOG.error("{}: releasing its resources failed", name(), broken);
             } finally {
                 channel.close();
                 server.remove(this, admitted);
@@ -264,7 +263,7 @@ final class NodeSession implements Runnable {
         }
     }
 
-    /** Waits until nothing of this session runs any more: its data threads first, then its control requests. */
+    /** Waits until no operation of this session runs: first its data threads, then its control requests. */
     private void drain() {
         long deadlineNs = System.nanoTime() + DRAIN_NS;
         boolean drained = true;
@@ -277,14 +276,14 @@ final class NodeSession implements Runnable {
             }
         }
         if (tier != null) {
-            tier.sync().endWaits(); // or the requests that wait for a lock would be waited for
+            tier.sync().endWaits(); // ends the requests that wait for a lock
         }
         if (requests != null) {
             drained &= requests.drain(deadlineNs);
         }
         if (!drained) {
             LOG.warn(
-                    "{}: an operation has not ended after {} s; what the session had is given back all the same",
+                    "{}: an operation had not ended after {} s; the session's resources are released all the same",
                     name(),
                     TimeUnit.NANOSECONDS.toSeconds(DRAIN_NS));
         }

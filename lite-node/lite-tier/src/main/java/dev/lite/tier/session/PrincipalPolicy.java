@@ -8,38 +8,38 @@ import java.util.List;
 import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
-/** Who an application is: from what the kernel says about it, and a token where user ids are shared. Any thread. */
+/** Authenticates applications: by their credentials from the kernel, and by a token where several share a user id. Any thread. */
 @FunctionalInterface
 public interface PrincipalPolicy {
 
     /**
-     * Decides about an application that wants to attach.
+     * Decides whether an application may attach.
      *
-     * @param credentials from the kernel
-     * @param token what the application showed, or null
+     * @param credentials the process's credentials, from the kernel
+     * @param token the application's token, or null
      */
     Decision decide(PeerCredentials credentials, @Nullable String token);
 
-    /** Everybody who may open the socket is let in as {@code uid:<user id>}; tokens mean nothing. */
+    /** Admits every process that can open the socket as principal {@code uid:<user id>}; ignores tokens. */
     static PrincipalPolicy byUid() {
         return (credentials, token) -> new Admitted("uid:" + credentials.uid());
     }
 
     /**
-     * Only whom a rule names is let in; the first rule that fits gives the principal.
+     * Admits only applications that match a rule; the first match gives the principal.
      *
      * @param rules at least one
      */
     static PrincipalPolicy of(List<Rule> rules) {
         List<Rule> copy = List.copyOf(rules);
         if (copy.isEmpty()) {
-            throw new IllegalArgumentException("no principal is configured; nobody could attach");
+            throw new IllegalArgumentException("no principal is configured; no application could attach");
         }
         return (credentials, token) -> {
             byte[] digest = token == null ? null : Rule.sha256(token);
             Rule found = null;
             for (Rule rule : copy) {
-                // All rules are looked at, so the time says nothing about which token was close.
+                // Compares with all rules, so that the time does not depend on the token.
                 if (rule.fits(credentials.uid(), digest) && found == null) {
                     found = rule;
                 }
@@ -51,35 +51,35 @@ public interface PrincipalPolicy {
         };
     }
 
-    /** What a policy says. */
+    /** The decision of a policy. */
     sealed interface Decision {}
 
     /**
-     * It is let in.
+     * The application is admitted.
      *
-     * @param principal as whom
+     * @param principal its principal
      */
     record Admitted(String principal) implements Decision {}
 
     /**
-     * It is not.
+     * The application is rejected.
      *
-     * @param reason for the application; says nothing secret
+     * @param reason sent to the application; contains no secret
      */
     record Rejected(String reason) implements Decision {}
 
-    /** One configured principal. Keeps no token, only its SHA-256. */
+    /** One configured principal. Keeps only the SHA-256 of the token. */
     final class Rule {
         private final String principal;
         private final OptionalInt uid;
         private final byte @Nullable [] tokenDigest;
 
         /**
-         * A rule that fits when all it names fits.
+         * Creates a rule that matches when the user id and the token do.
          *
-         * @param principal not blank
+         * @param principal the principal's name, not blank
          * @param uid the user id, or empty for any
-         * @param token the secret, not blank, or null when none is asked for
+         * @param token the secret, not blank, or null if none is needed
          */
         public Rule(String principal, OptionalInt uid, @Nullable String token) {
             if (principal.isBlank()) {
@@ -90,7 +90,8 @@ public interface PrincipalPolicy {
             }
             if (uid.isEmpty() && token == null) {
                 throw new IllegalArgumentException(
-                        "principal %s has neither a user id nor a token: everybody would be it".formatted(principal));
+                        "principal %s has neither a user id nor a token: every application would match"
+                                .formatted(principal));
             }
             this.principal = principal;
             this.uid = uid;

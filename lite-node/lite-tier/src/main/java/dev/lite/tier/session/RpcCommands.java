@@ -9,6 +9,7 @@ import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Polling;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol.Op;
@@ -23,26 +24,25 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The calls and messages of an attached application: what it opened, the calls that it received, and the commands about them
- * in its slots. A command runs on a virtual thread of its own, so that the session's thread goes on; a slot holds one
- * command at a time, which bounds their number. Any thread.
+ * The calls and messages of an attached application: its open functions and ports, its received calls, and its commands about them. A
+ * command runs on a virtual thread of its own, because it may block; a slot holds one command at a time, which bounds their number.
+ * Any thread.
  *
- * <p>Everything that the application names is looked up here, in its own session's tables only.
+ * <p>Numbers from the application are looked up in the tables of its own session only.
  */
 final class RpcCommands {
-    /** How many functions and ports a session may have open, to call and to serve. */
+    /** The limit of functions and ports that a session has open, to call and to serve. */
     static final int OPENED_MAX = 8192;
 
-    /** How many calls a session may have received and not answered. */
+    /** The limit of calls that a session has received and not answered. */
     static final int CALLS_MAX = 8192;
 
-    /** How many different callers a session is told the names of. */
+    /** The limit of different callers whose names a session may query. */
     private static final int ORIGINS_MAX = 1 << 16;
 
     private static final Logger LOG = LoggerFactory.getLogger(RpcCommands.class);
@@ -63,7 +63,7 @@ final class RpcCommands {
 
     private record Caller(String node, String principal) {}
 
-    /** What the application opened. */
+    /** A function or port that the application opened. */
     private sealed interface Opened {}
 
     private record OpenClient(RpcClient client) implements Opened {}
@@ -88,7 +88,7 @@ final class RpcCommands {
         /** Completes it with an error. */
         void fail(int slot, LiteException.Code code, String text);
 
-        /** Says which call the command received; before it is completed. */
+        /** Stores the number and the caller of the call that the command received; before the command is completed. */
         void received(int slot, long call, long origin);
     }
 
@@ -100,7 +100,7 @@ final class RpcCommands {
         this.tier = tier;
     }
 
-    /** Opens something; its number. A virtual thread. */
+    /** Opens a function or port; returns its number. A virtual thread. */
     long open(RpcKind kind, String node, String name) {
         if (openedCount.incrementAndGet() > OPENED_MAX) {
             openedCount.decrementAndGet();
@@ -126,7 +126,7 @@ final class RpcCommands {
         }
     }
 
-    /** Closes it; nothing when it is not open. */
+    /** Closes it; does nothing when it is not open. */
     void close(long number) {
         Opened found = opened.remove(number);
         if (found != null) {
@@ -148,11 +148,11 @@ final class RpcCommands {
         }
     }
 
-    /** Who an origin is. */
+    /** The caller with this number. */
     RpcOriginIs origin(long requestId, long number) {
         Caller caller = origins.get(number);
         if (caller == null) {
-            throw new RpcFailedException("there is no caller number %d".formatted(number));
+            throw new RpcFailedException("there is no caller with number %d".formatted(number));
         }
         return new RpcOriginIs(requestId, caller.node(), caller.principal());
     }
@@ -178,10 +178,10 @@ final class RpcCommands {
 
     private void run(Command command, Slots slots) {
         try {
-            long result = carryOut(command, slots);
+            long result = execute(command, slots);
             slots.complete(command.slot(), 0, result);
         } catch (LiteException refused) {
-            // The end interrupts what waits: that is why it failed, whatever it says itself.
+            // The end of the session interrupts waiting commands, so that is the cause of their failure.
             LiteException.Code code = ended ? LiteException.Code.SESSION_LOST : refused.code();
             slots.fail(command.slot(), code, String.valueOf(refused.getMessage()));
         } catch (IllegalStateException | IllegalArgumentException refused) {
@@ -195,7 +195,7 @@ final class RpcCommands {
         }
     }
 
-    private long carryOut(Command command, Slots slots) {
+    private long execute(Command command, Slots slots) {
         MemorySegment window = RawMemory.all().asSlice(slots.window(command.slot()), slots.windowBytes());
         MemorySegment message = window.asSlice(0, command.length());
         return switch (command.op()) {
@@ -228,7 +228,7 @@ final class RpcCommands {
             tier.rpc().send(open.node(), open.port(), request, deadline(command));
             return 0;
         }
-        throw notOpen(command, "to call");
+        throw notOpen(command, "function to call or port to send to");
     }
 
     private long receive(Command command, Slots slots) {
@@ -241,7 +241,7 @@ final class RpcCommands {
             Caller caller = new Caller(message.senderNode(), message.senderPrincipal());
             return put(command, slots, 0, caller, MemorySegment.ofArray(message.data()));
         }
-        throw notOpen(command, "to receive from");
+        throw notOpen(command, "function or port to receive from");
     }
 
     private long received(Command command, RpcCall call, Slots slots) {
@@ -281,7 +281,7 @@ final class RpcCommands {
         }
         if (origins.size() >= ORIGINS_MAX) {
             throw new LimitExceededException(
-                    "the session had calls of %d callers; that is the limit".formatted(ORIGINS_MAX));
+                    "the session has received calls of %d callers; that is the limit".formatted(ORIGINS_MAX));
         }
         return originNumbers.computeIfAbsent(caller, fresh -> {
             long number = lastNumber.incrementAndGet();
@@ -298,7 +298,7 @@ final class RpcCommands {
             refused = false;
         } finally {
             if (refused) {
-                calls.put(number, call); // too long: another answer may follow
+                calls.put(number, call); // too long: the call is still unanswered
             }
         }
     }
@@ -306,13 +306,13 @@ final class RpcCommands {
     private RpcCall take(long number) {
         RpcCall call = calls.remove(number);
         if (call == null) {
-            throw new IllegalStateException("there is no call number %d to be answered".formatted(number));
+            throw new IllegalStateException("there is no unanswered call with number %d".formatted(number));
         }
         return call;
     }
 
     private SessionLostException notOpen(Command command, String what) {
-        return new SessionLostException("nothing %s has the number %d; it was closed".formatted(what, command.id()));
+        return new SessionLostException("no %s has the number %d; it was closed".formatted(what, command.id()));
     }
 
     private static Duration deadline(Command command) {
@@ -323,17 +323,17 @@ final class RpcCommands {
         @Nullable RpcCall call = calls.remove(number);
         if (call != null) {
             try {
-                call.fail("the application that received it ended, or could not take it");
+                call.fail("the application that received the call ended or could not accept it");
             } catch (LiteException | IllegalStateException e) {
-                LOG.debug("{}: a call was left without an answer", session, e);
+                LOG.debug("{}: a call could not be answered", session, e);
             }
         }
     }
 
     /**
-     * Ends everything: servers, ports, commands under way, and calls that were not answered.
+     * Ends servers, ports, commands under way and unanswered calls.
      *
-     * @return whether no command runs any more; the slots' memory must stay otherwise
+     * @return whether all commands have ended by the deadline; otherwise the slots' memory must stay mapped
      */
     boolean end(long deadlineNs) {
         ended = true;
@@ -345,7 +345,7 @@ final class RpcCommands {
                 return false;
             }
             threads.forEach(Thread::interrupt);
-            LockSupport.parkNanos(PAUSE_NS);
+            Polling.sleepNs(PAUSE_NS);
         }
         calls.keySet().forEach(this::failUnanswered);
         return true;

@@ -2,18 +2,18 @@ package dev.lite.tier.session;
 
 import dev.lite.tier.TierSession;
 
-/** What the sessions are served from: the tier. Any thread. */
+/** The tier behind the sessions. Any thread. */
 public interface SessionBackend {
 
     /** The node's name. */
     String nodeName();
 
     /**
-     * Opens the tier for an application that was admitted. The session server closes it exactly once.
+     * Opens a tier session for an admitted application. The session server closes it exactly once.
      *
-     * @param principal who the application was found to be
-     * @param application what it calls itself; for logs, it gives no rights
-     * @throws dev.lite.api.LiteException when the node does not take it; the application is told the message
+     * @param principal the application's principal
+     * @param application the application's own name, for logs; it grants no rights
+     * @throws dev.lite.api.LiteException when the node refuses the application, which gets the message
      */
     TierSession open(String principal, String application);
 }

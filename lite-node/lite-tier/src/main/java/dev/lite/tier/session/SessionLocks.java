@@ -1,5 +1,6 @@
 package dev.lite.tier.session;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.HeldLock;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LtLock;
@@ -14,22 +15,26 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A session's locks by number, and what it holds of them. An application names a hold by the lock's number and the fencing
- * token: of one lock there is at most one hold. Any thread.
+ * The locks that a session has opened, by number, and those that it holds. The application identifies a held lock by its number and
+ * fencing token; a session holds each lock at most once. Any thread.
  *
- * <p>Bound: as many locks as the tier lets a session use.
+ * <p>Bound: the tier's limit of locks per session.
  */
 final class SessionLocks {
     private static final int INITIAL_CAPACITY = 16;
 
-    /** Attempts that the application gave up before they were made: one for each slot of its memory. */
+    /** The limit of attempts that were cancelled before the node executed them: one for each slot. */
     private static final int CANCELLED_MAX = 64;
 
     private final TierSync sync;
-    private final Map<String, Integer> numbers = new HashMap<>(); // guarded by this
-    private int used; // guarded by this
 
-    /** Replaced by a larger copy when it is full. */
+    @GuardedBy("this")
+    private final Map<String, Integer> numbers = new HashMap<>();
+
+    @GuardedBy("this")
+    private int used;
+
+    /** Replaced by a larger copy when it is full; written under this. */
     private volatile @Nullable Entry[] entries = new @Nullable Entry[INITIAL_CAPACITY];
 
     SessionLocks(TierSync sync) {
@@ -38,11 +43,15 @@ final class SessionLocks {
 
     private static final class Entry {
         final LtLock lock;
-        // Guarded by this.
+
+        @GuardedBy("this")
         @Nullable
         HeldLock held;
 
+        @GuardedBy("this")
         long attempt;
+
+        @GuardedBy("this")
         final Set<Long> cancelled = new LinkedHashSet<>();
 
         Entry(LtLock lock) {
@@ -50,7 +59,7 @@ final class SessionLocks {
         }
     }
 
-    /** The number of a lock's name. */
+    /** Opens the lock with this name; returns its number, the same at every call. */
     long open(String name, Duration deadline) {
         LtLock lock = sync.lock(name, deadline);
         synchronized (this) {
@@ -73,7 +82,7 @@ final class SessionLocks {
         @Nullable Entry[] now = entries;
         Entry entry = number < 0 || number >= now.length ? null : now[(int) number];
         if (entry == null) {
-            throw new LmrNotFoundException("lock number %d is not of this session".formatted(number));
+            throw new LmrNotFoundException("this session has no lock with number %d".formatted(number));
         }
         return entry;
     }
@@ -90,9 +99,9 @@ final class SessionLocks {
     }
 
     /**
-     * Acquires a lock that is free.
+     * Acquires a lock if it is free.
      *
-     * @param attempt the application's own number for this attempt, larger than 0
+     * @param attempt the application's number for this attempt, larger than 0
      * @return the fencing token, or 0 when the lock is not free or the attempt was cancelled
      */
     long tryAcquire(long number, long attempt) {
@@ -113,7 +122,7 @@ final class SessionLocks {
         return 0;
     }
 
-    /** Releases a hold that nobody waits for; false when somebody does, and {@link #release} must follow. */
+    /** Releases a held lock if no one waits for it. Returns false if someone does; {@link #release} must follow then. */
     boolean releaseAlone(long number, long token) {
         Entry entry = entry(number);
         HeldLock held = held(entry, token);
@@ -127,7 +136,7 @@ final class SessionLocks {
         return true;
     }
 
-    /** Releases a hold; one that is over already is passed over. */
+    /** Releases a held lock; does nothing if it is no longer held. */
     void release(long number, long token) {
         Entry entry = entry(number);
         HeldLock held = held(entry, token);
@@ -137,7 +146,7 @@ final class SessionLocks {
         }
     }
 
-    /** Releases what an attempt acquired, or will acquire. */
+    /** Releases the lock if this attempt acquired it or will acquire it. */
     void cancel(long number, long attempt) {
         Entry entry = entry(number);
         HeldLock held;

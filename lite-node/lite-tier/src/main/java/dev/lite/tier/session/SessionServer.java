@@ -1,9 +1,11 @@
 package dev.lite.tier.session;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.os.UnixSocket;
+import dev.lite.os.waiting.Polling;
 import dev.lite.session.protocol.SessionChannel;
 import java.nio.file.Path;
 import java.util.Comparator;
@@ -13,18 +15,16 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets local applications attach to this node. {@link #start} and {@link #close} are called by who owns it; the rest by any
- * thread.
+ * Lets local applications attach to this node. The owner calls {@link #start} and {@link #close}; any thread may call the rest.
  *
- * <p><b>Threads.</b> One accepts, one {@linkplain SessionWatch watches}. Each session has two platform threads, one for its control channel and
- * one for its data path, one more for each command that takes long, and a bounded number of virtual ones. A connection that was not admitted yet has one thread, and there are at most
- * {@value #GREETINGS_MAX} of these beside the sessions.
+ * <p><b>Threads.</b> One thread accepts connections and one {@linkplain SessionWatch watches} the data paths. Each session has a
+ * platform thread for its control channel, one for its data path, one more for each slow command, and a bounded number of virtual
+ * threads. A connection that is not admitted yet has one thread; at most {@value #GREETINGS_MAX} such connections exist.
  */
 public final class SessionServer implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(SessionServer.class);
@@ -38,33 +38,39 @@ public final class SessionServer implements AutoCloseable {
     private final SessionWatch watch = new SessionWatch();
     private final Map<NodeSession, Thread> connections = new ConcurrentHashMap<>();
     private final AtomicInteger sessions = new AtomicInteger();
+    /** Used by the acceptor's thread only. */
     private long lastId;
+
+    @GuardedBy("this")
     private @Nullable UnixServerSocket listening;
+
+    @GuardedBy("this")
     private @Nullable Thread acceptor;
+
     private volatile boolean closed;
 
-    /** A server that does not listen yet. */
+    /** Creates a server that does not listen yet. */
     public SessionServer(SessionServerConfig config, SessionBackend backend) {
         this.config = config;
         this.backend = backend;
     }
 
     /**
-     * Listens and serves.
+     * Starts to listen.
      *
      * @throws OsException EADDRINUSE when another process listens on the socket, ENOENT without its directory
-     * @throws IllegalStateException when it was started before
+     * @throws IllegalStateException when it was already started
      */
     public synchronized void start() {
         if (listening != null || closed) {
-            throw new IllegalStateException("the session server on %s was started before".formatted(config.socket()));
+            throw new IllegalStateException("the session server on %s was already started".formatted(config.socket()));
         }
         UnixServerSocket bound = UnixServerSocket.bind(config.socket(), config.socketMode(), BACKLOG);
         listening = bound;
         watch.start();
         acceptor = Thread.ofPlatform().daemon().name("lite-session-accept").start(() -> accept(bound));
         LOG.info(
-                "node {} takes sessions on {} ({} slots with windows of {} bytes each, at most {} sessions)",
+                "node {} accepts sessions on {} ({} slots with windows of {} bytes each, at most {} sessions)",
                 backend.nodeName(),
                 config.socket(),
                 config.area().slots(),
@@ -72,17 +78,17 @@ public final class SessionServer implements AutoCloseable {
                 config.sessionsMax());
     }
 
-    /** Who looks at the data threads. */
+    /** Watches the data threads of all sessions. */
     SessionWatch watch() {
         return watch;
     }
 
-    /** Where it listens. */
+    /** The socket on which it listens. */
     public Path socket() {
         return config.socket();
     }
 
-    /** The sessions that are open now, the oldest first. */
+    /** The open sessions, oldest first. */
     public List<SessionInfo> sessions() {
         return connections.keySet().stream()
                 .map(NodeSession::info)
@@ -100,9 +106,9 @@ public final class SessionServer implements AutoCloseable {
                 if (closed || failed.errno() == Errno.EBADF || failed.errno() == Errno.EINVAL) {
                     return;
                 }
-                // No descriptor or memory left: the peer waits in the queue until there is.
-                LOG.error("cannot take a session on {}", config.socket(), failed);
-                LockSupport.parkNanos(ACCEPT_PAUSE_NS);
+                // Out of descriptors or memory: the client waits in the queue until the next attempt.
+                LOG.error("cannot accept a session on {}", config.socket(), failed);
+                Polling.sleepNs(ACCEPT_PAUSE_NS);
                 continue;
             }
             begin(socket);
@@ -112,7 +118,7 @@ public final class SessionServer implements AutoCloseable {
     private void begin(UnixSocket socket) {
         if (connections.size() >= config.sessionsMax() + GREETINGS_MAX) {
             LOG.warn(
-                    "{} connections on {}; the limit is {}: another one is closed without a word",
+                    "{} connections on {}, the limit is {}: closing another one",
                     connections.size(),
                     config.socket(),
                     config.sessionsMax() + GREETINGS_MAX);
@@ -128,17 +134,17 @@ public final class SessionServer implements AutoCloseable {
         connections.put(session, thread);
         thread.start();
         if (closed) {
-            session.end("the node stops");
+            session.end("the node is stopping");
         }
     }
 
-    /** Counts a session in: -1, or how many there are when there may be no more. */
+    /** Counts a new session. Returns -1, or the number of sessions when the limit is reached. */
     int admit() {
         int before = sessions.getAndUpdate(now -> now < config.sessionsMax() ? now + 1 : now);
         return before < config.sessionsMax() ? -1 : before;
     }
 
-    /** A connection has ended and given everything back. */
+    /** A connection has ended and released everything. */
     void remove(NodeSession session, boolean admitted) {
         if (admitted) {
             sessions.decrementAndGet();
@@ -146,7 +152,7 @@ public final class SessionServer implements AutoCloseable {
         connections.remove(session);
     }
 
-    /** Stops to listen, ends all sessions and waits until they have given everything back, at most 15 s. */
+    /** Stops listening, ends all sessions, and waits at most 15 s until they have released everything. */
     @Override
     public synchronized void close() {
         if (closed) {
@@ -158,10 +164,10 @@ public final class SessionServer implements AutoCloseable {
         }
         long deadlineNs = System.nanoTime() + CLOSE_WAIT_NS;
         join(acceptor, deadlineNs);
-        connections.keySet().forEach(session -> session.end("node %s stops".formatted(backend.nodeName())));
+        connections.keySet().forEach(session -> session.end("node %s is stopping".formatted(backend.nodeName())));
         connections.values().forEach(thread -> join(thread, deadlineNs));
         if (!connections.isEmpty()) {
-            LOG.warn("{} sessions on {} have not ended in time", connections.size(), config.socket());
+            LOG.warn("{} sessions on {} had not ended after 15 s", connections.size(), config.socket());
         }
         watch.close();
     }
@@ -172,7 +178,7 @@ public final class SessionServer implements AutoCloseable {
         }
         try {
             thread.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadlineNs - System.nanoTime())));
-        } catch (InterruptedException hurried) {
+        } catch (InterruptedException kept) {
             Thread.currentThread().interrupt();
         }
     }

@@ -8,16 +8,16 @@ import java.time.Duration;
 /**
  * How a node serves sessions. Start with {@link #of}; every {@code with} method returns a changed copy.
  *
- * @param socket where it listens; at most 106 bytes in UTF-8, the directory must exist
- * @param socketMode the socket's permission bits; who may write it may ask to attach
- * @param policy who is who
- * @param area slots and window of each session; each costs so much shared memory once it is used
- * @param sessionsMax how many sessions at once
- * @param handlesMax how many handles one session may have mapped
- * @param requestsMax how many control requests one session may have under way
- * @param helloTimeout how long a connected process may say nothing before it is dropped
- * @param requestDeadlineMax upper limit of the deadline that a client may name for a control request
- * @param spins how often a session's thread looks for work before it sleeps; 0 sleeps at once. One look takes 40 to 130 ns
+ * @param socket the path of the Unix socket; at most 106 bytes of UTF-8, and its directory must exist
+ * @param socketMode the socket's permission bits; users with write permission may attach
+ * @param policy decides who may attach, as which principal
+ * @param area slots and windows of each session; they take shared memory when they are first used
+ * @param sessionsMax the limit of open sessions
+ * @param handlesMax the limit of handles per session
+ * @param requestsMax the limit of control requests under way per session
+ * @param helloTimeout how long a connected process may be silent before its connection is closed
+ * @param requestDeadlineMax the longest deadline of a control request; longer ones are cut
+ * @param spins how many times a session's thread polls before it blocks; 0 blocks at once. One poll takes 40 to 130 ns
  */
 public record SessionServerConfig(
         Path socket,
@@ -38,7 +38,11 @@ public record SessionServerConfig(
     private static final int WINDOW_BYTES_DEFAULT = 64 * 1024;
     private static final Duration DEADLINE_LONGEST = Duration.ofDays(1);
 
-    /** Checks the values. */
+    /**
+     * Checks the values.
+     *
+     * @throws IllegalArgumentException when one is out of range
+     */
     public SessionServerConfig {
         requireWithin("sessions per node", sessionsMax, 1, 1 << 16);
         requireWithin("handles per session", handlesMax, 1, HandleTable.HANDLES_MAX);
@@ -48,7 +52,7 @@ public record SessionServerConfig(
         requirePositive("longest deadline of a control request", requestDeadlineMax);
     }
 
-    /** The defaults: mode 0660, everybody by user id, 64 slots with windows of 64 KiB, 256 sessions. */
+    /** The defaults: mode 0660, all users as principals by user id, 64 slots with windows of 64 KiB, 256 sessions. */
     public static SessionServerConfig of(Path socket) {
         return new SessionServerConfig(
                 socket,

@@ -1,5 +1,6 @@
 package dev.lite.tier.session;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -9,14 +10,13 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Looks at the sessions' data threads from time to time: one that is at the same command as at the last look, because a peer
- * does not answer or an LMR moves, gets a substitute for the commands that come after it. So a command costs nothing for
- * this but two stores.
+ * Checks the data threads of all sessions every 25 ms. A thread that is still at the same command as at the last check, because a peer
+ * does not answer or an LMR is moving, gets a substitute for the commands after it. A command pays only two stores for this.
  *
- * <p>One thread ("lite-session-watch"), which sleeps while no session has had anything to do for a second. Any thread may call.
+ * <p>Runs one thread ("lite-session-watch"), which blocks after one second without commands in any session. Any thread may call.
  */
 final class SessionWatch implements AutoCloseable {
-    /** Longer than a thread of a busy machine is kept from running, as a rule; short for who waits behind another. */
+    /** Longer than a busy machine usually delays a thread, and short for a command that waits behind a slow one. */
     private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(25);
 
     private static final int IDLE_TICKS = 40;
@@ -26,11 +26,14 @@ final class SessionWatch implements AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition wanted = lock.newCondition();
 
-    /** Whether the thread sleeps until it is {@link #wake woken}; written under the lock, read without. */
+    /** Whether the thread blocks until {@link #wake}; written under the lock, read without. */
     private volatile boolean asleep;
 
-    private boolean closed; // guarded by lock
-    private @Nullable Thread thread; // guarded by lock
+    @GuardedBy("lock")
+    private boolean closed;
+
+    @GuardedBy("lock")
+    private @Nullable Thread thread;
 
     /** Starts the thread. */
     void start() {
@@ -51,7 +54,7 @@ final class SessionWatch implements AutoCloseable {
         workers.remove(worker);
     }
 
-    /** A data thread has a command after it slept. Nearly free while the watch is awake. */
+    /** Called when a data thread has its first command after it was blocked. Costs one read while the watch is awake. */
     void wake() {
         if (asleep) {
             lock.lock();
@@ -69,23 +72,24 @@ final class SessionWatch implements AutoCloseable {
         while (awaitTick(idleTicks >= IDLE_TICKS)) {
             boolean busy = false;
             for (SessionWorker worker : workers) {
-                busy |= worker.look();
+                busy |= worker.checkProgress();
             }
             idleTicks = busy ? 0 : idleTicks + 1;
         }
     }
 
     /**
-     * Waits for a tick, or until it is woken; false when it is closed.
+     * Waits for the next tick; when idle, waits for {@link #wake} first.
      *
-     * @param idle nobody was busy at the last looks; who begins to be after it is asked here says so
+     * @param idle whether no session was busy at the last checks
+     * @return false when the watch is closed
      */
     private boolean awaitTick(boolean idle) {
         lock.lock();
         try {
             asleep = idle;
-            // Who became busy before it could see that this sleeps is seen here.
-            if (idle && workers.stream().anyMatch(SessionWorker::isAwake)) {
+            // A worker that became busy before it could see asleep is found here.
+            if (idle && workers.stream().anyMatch(SessionWorker::isBusy)) {
                 asleep = false;
             }
             while (asleep && !closed) {
@@ -96,14 +100,14 @@ final class SessionWatch implements AutoCloseable {
             }
             return !closed;
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // nobody interrupts this thread but a dying process
+            Thread.currentThread().interrupt(); // only a process that shuts down interrupts this thread
             return false;
         } finally {
             lock.unlock();
         }
     }
 
-    /** Ends the thread, and waits for that. */
+    /** Ends the thread and waits for it. */
     @Override
     public void close() {
         Thread running;

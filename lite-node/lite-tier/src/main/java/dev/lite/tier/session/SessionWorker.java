@@ -1,9 +1,11 @@
 package dev.lite.tier.session;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
@@ -23,31 +25,31 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The node's side of a session's {@link SessionArea}: a platform thread that takes commands, carries them out between the
- * LMR and the slot's window, and completes them. When a command takes long, because a peer does not answer, say, the {@link SessionWatch}
- * has another thread go on with those that come after it; the first one completes its command and ends. Each of them has a
+ * The node's side of a session's {@link SessionArea}: a platform thread that fetches commands, executes them between the LMR and the
+ * slot's window, and completes them. When a command is slow, for example because a peer does not answer, the {@link SessionWatch}
+ * starts another thread for the commands after it; the first thread completes its command and ends. Each thread is busy with another
  * slot, so there are at most as many threads as slots. The last one to end unmaps the memory, which this object owns.
  *
- * <p>The application may write anything into the area at any time. Each word of a command is therefore read once, into a
- * local variable, and checked there; a window only ever holds data. A command that no client of ours can have made ends
- * the session; one that is merely refused (bounds, permission, stale handle) is completed with its error.
+ * <p>The application may write anything into the area at any time. So each word of a command is read once, into a local variable, and
+ * checked there; a window only ever holds data. A command that LITE's client never sends ends the session. One that is refused (bounds,
+ * permission, stale handle) is completed with its error.
  *
- * <p>Nothing is allocated per command unless it fails, or is one of {@link RpcCommands}.
+ * <p>Allocates nothing per command, except when it fails or is one of {@link RpcCommands}.
  */
 final class SessionWorker implements RpcCommands.Slots {
     private static final Logger LOG = LoggerFactory.getLogger(SessionWorker.class);
 
-    /** The end of the session wakes the thread; this is for an application that overwrote that very word. */
-    private static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(1);
+    /** The end of the session wakes the thread; this bounds the wait when an application has overwritten the doorbell. */
+    private static final long BLOCK_NS_MAX = TimeUnit.SECONDS.toNanos(1);
 
-    /** How long the end waits for calls under way, which are interrupted. */
+    /** How long the end of the session waits for calls under way, which are interrupted. */
     private static final long CALLS_END_NS = TimeUnit.SECONDS.toNanos(8);
 
-    private static final VarHandle TAKEN;
+    private static final VarHandle FETCHED;
 
     static {
         try {
-            TAKEN = MethodHandles.lookup().findVarHandle(SessionWorker.class, "taken", long.class);
+            FETCHED = MethodHandles.lookup().findVarHandle(SessionWorker.class, "fetched", long.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
@@ -64,33 +66,40 @@ final class SessionWorker implements RpcCommands.Slots {
     private final SpinBudget spins;
     private final Consumer<String> violation;
     private final long base;
-    private final long doorbell;
-    private final long submitted;
-    /** Those that serve, and perhaps some that have ended; guarded by this. */
+    private final Doorbell doorbell;
+
+    /** The threads that serve, and perhaps some that have ended. */
+    @GuardedBy("this")
     private final List<Thread> threads = new ArrayList<>();
 
-    /** The slots that were taken out of the area together and are not served yet: whoever serves one takes its bit. */
-    @SuppressWarnings("unused") // through TAKEN
-    private volatile long taken;
+    /** Slots that were fetched together and are not served yet. A thread that serves one clears its bit. */
+    @SuppressWarnings("unused") // through FETCHED
+    private volatile long fetched;
 
-    /** The thread that takes commands. The others are at a command each, and end after it. Changed under this. */
+    /** The thread that fetches commands. The others end after their current command. Written under this. */
     private volatile Server leader = new Server();
 
-    private boolean callsEnded; // guarded by this
-    private boolean unmapped; // guarded by this
-    private int serving; // threads that have not ended; guarded by this
+    @GuardedBy("this")
+    private boolean callsEnded;
 
-    // The watch's own: what it saw at its last look.
+    @GuardedBy("this")
+    private boolean unmapped;
+
+    /** Threads that have not ended. */
+    @GuardedBy("this")
+    private int serving;
+
+    // What the watch saw at its last check; used by its thread only.
     private @Nullable Server seen;
     private long seenProgress;
 
     private volatile boolean stopping;
 
     /**
-     * Takes the memory over.
+     * Takes over the memory.
      *
-     * @param session for messages
-     * @param threadName of its data threads
+     * @param session the session's name in messages
+     * @param threadName the name of its data threads
      * @param violation called on a data thread with the reason why the session must end
      */
     SessionWorker(
@@ -115,8 +124,7 @@ final class SessionWorker implements RpcCommands.Slots {
         this.spins = new SpinBudget(spins);
         this.violation = violation;
         base = memory.address();
-        doorbell = base + SessionArea.DOORBELL;
-        submitted = base + SessionArea.SUBMITTED;
+        doorbell = new Doorbell(base);
     }
 
     /** Starts to serve. Once. */
@@ -127,20 +135,20 @@ final class SessionWorker implements RpcCommands.Slots {
         watch.add(this);
     }
 
-    /** Under the lock. */
+    @GuardedBy("this")
     private void begin(Server server) {
         serving++;
         threads.removeIf(thread -> !thread.isAlive());
         threads.add(Thread.ofPlatform().daemon().name(threadName).start(server));
     }
 
-    /** One thread that serves. */
+    /** A thread that serves. */
     private final class Server implements Runnable {
-        /** Odd while it is at a command. Written by its thread alone, read by the watch. */
+        /** Odd while it executes a command. Written by its own thread, read by the watch. */
         private volatile long progress;
 
-        /** Whether it slept, and has had no command since. Written by its thread alone. */
-        private volatile boolean asleep;
+        /** Whether it was blocked and has had no command since. Written by its own thread. */
+        private volatile boolean idle;
 
         private static final VarHandle PROGRESS;
 
@@ -157,7 +165,7 @@ final class SessionWorker implements RpcCommands.Slots {
             try {
                 while (leader == this && !stopping) {
                     if (doWork(this) == 0 && spinForWork(this) == 0) {
-                        sleep(this);
+                        block(this);
                     }
                 }
             } catch (SessionViolation bad) {
@@ -172,18 +180,18 @@ final class SessionWorker implements RpcCommands.Slots {
             }
         }
 
-        /** A command begins, or ends. */
+        /** Called at the start and at the end of a command. */
         void step() {
             PROGRESS.setOpaque(this, progress + 1);
         }
     }
 
-    /** A thread ends; the last one gives the memory back. */
+    /** A thread ends; the last one unmaps the memory. */
     private void end() {
         if (stopping) {
-            boolean over = rpc.end(System.nanoTime() + CALLS_END_NS);
+            boolean ended = rpc.end(System.nanoTime() + CALLS_END_NS);
             synchronized (this) {
-                callsEnded = over;
+                callsEnded = ended;
             }
         }
         synchronized (this) {
@@ -201,12 +209,11 @@ final class SessionWorker implements RpcCommands.Slots {
     }
 
     /**
-     * Has somebody else take the commands if the one who does is still at the command that it was at when this was called last. The
-     * watch's thread.
+     * Replaces the thread that fetches commands if it is still at the same command as at the last check. The watch's thread.
      *
-     * @return whether somebody is at work, so that another look is worth it
+     * @return whether the session is busy, so the watch must check again
      */
-    boolean look() {
+    boolean checkProgress() {
         Server now = leader;
         long progress = now.progress;
         boolean stuck = now == seen && progress == seenProgress && (progress & 1) != 0;
@@ -215,7 +222,7 @@ final class SessionWorker implements RpcCommands.Slots {
         if (stuck) {
             replace(now);
         }
-        return isAwake();
+        return isBusy();
     }
 
     private synchronized void replace(Server stuck) {
@@ -226,29 +233,23 @@ final class SessionWorker implements RpcCommands.Slots {
         }
     }
 
-    /** Whether the one who takes commands has had one since it slept. */
-    boolean isAwake() {
-        return !stopping && !leader.asleep;
+    /** Whether the thread that fetches commands has had one since it was blocked. */
+    boolean isBusy() {
+        return !stopping && !leader.idle;
     }
 
-    /** Makes the threads end after the commands they are at. Any thread; a second call does nothing. */
+    /** Makes the threads end after their current commands. Any thread; a second call does nothing. */
     void stop() {
         stopping = true;
         watch.remove(this);
         synchronized (this) {
             if (!unmapped) {
-                ring();
+                doorbell.ring();
             }
         }
     }
 
-    /** Wakes the thread that takes commands. */
-    private void ring() {
-        RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_AWAKE);
-        Futex.wake(doorbell, 1);
-    }
-
-    /** Waits until all threads have ended, after {@link #stop}; false when one still runs at the deadline. */
+    /** Waits until all threads have ended, after {@link #stop}. Returns false when one still runs at the deadline. */
     boolean awaitEnd(long deadlineNs) {
         List<Thread> all;
         synchronized (this) {
@@ -281,59 +282,55 @@ final class SessionWorker implements RpcCommands.Slots {
         for (int i = spins.spins(); i > 0 && !stopping; i--) {
             int done = doWork(server);
             if (done > 0) {
-                spins.helped();
+                spins.hit();
                 return done;
             }
             Thread.onSpinWait();
         }
-        spins.wasInVain();
+        spins.miss();
         return 0;
     }
 
-    private void sleep(Server server) {
-        server.asleep = true;
-        // The doorbell before the last look at the bits; who sets a bit looks at the doorbell afterwards, or rings it:
-        // so one of the two sees the other.
-        RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_SLEEPING);
-        if (RawMemory.getLongVolatile(submitted) == 0 && taken == 0 && !stopping) {
-            Futex.await(doorbell, SessionArea.DOORBELL_SLEEPING, SLEEP_NS_MAX);
+    private void block(Server server) {
+        server.idle = true;
+        // Armed first: a thread that sets taken or stopping rings afterwards, so one of the two sees the other.
+        if (doorbell.arm() && fetched == 0 && !stopping) {
+            doorbell.await(BLOCK_NS_MAX);
         }
-        RawMemory.putIntVolatile(doorbell, SessionArea.DOORBELL_AWAKE);
+        doorbell.disarm();
     }
 
     /**
-     * Carries out everything that was submitted by now; every slot once, so none waits for another's next command. What a thread
-     * takes and cannot come to, because a command before it takes long, its substitute carries out.
+     * Executes all commands that are submitted now; each slot once, so no slot waits for another one's next command. The commands
+     * behind a slow one are executed by this thread's substitute.
      */
     private int doWork(Server server) {
-        int done = serveTaken(server);
-        if (RawMemory.getLongVolatile(submitted) == 0) {
+        int done = serveFetched(server);
+        long bits = doorbell.fetch();
+        if (bits == 0) {
             return done;
         }
-        long bits = RawMemory.getAndSetLong(submitted, 0);
         if ((bits & ~area.slotBits()) != 0) {
             throw new SessionViolation("slots 0x%x were submitted; there are %d slots".formatted(bits, area.slots()));
         }
         if ((bits & (bits - 1)) == 0) {
-            if (bits != 0) {
-                serveOne(server, Long.numberOfTrailingZeros(bits));
-            }
+            serveOne(server, Long.numberOfTrailingZeros(bits));
             return done + 1;
         }
-        long unused = (long) TAKEN.getAndBitwiseOr(this, bits);
-        done += serveTaken(server);
+        long unused = (long) FETCHED.getAndBitwiseOr(this, bits);
+        done += serveFetched(server);
         if (leader != server) {
-            ring(); // replaced just before it took them; its substitute may sleep
+            doorbell.ring(); // replaced just before it stored them; its substitute may be blocked
         }
         return done;
     }
 
-    private int serveTaken(Server server) {
+    private int serveFetched(Server server) {
         int done = 0;
         long bits;
-        while ((bits = taken) != 0 && !stopping && leader == server) {
+        while ((bits = fetched) != 0 && !stopping && leader == server) {
             long bit = Long.lowestOneBit(bits);
-            if (TAKEN.compareAndSet(this, bits, bits & ~bit)) {
+            if (FETCHED.compareAndSet(this, bits, bits & ~bit)) {
                 serveOne(server, Long.numberOfTrailingZeros(bit));
                 done++;
             }
@@ -342,8 +339,8 @@ final class SessionWorker implements RpcCommands.Slots {
     }
 
     private void serveOne(Server server, int slot) {
-        if (server.asleep) {
-            server.asleep = false; // first: the watch looks at it after it said that it sleeps
+        if (server.idle) {
+            server.idle = false; // first: the watch checks this after it has set its own flag
             watch.wake();
         }
         server.step();
@@ -447,13 +444,13 @@ final class SessionWorker implements RpcCommands.Slots {
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putInt(at + SessionArea.STATUS, status);
         RawMemory.putLong(at + SessionArea.RESULT, result);
-        // Atomic, so that a waiter that announces to sleep at this moment is either seen here or sees that it is done.
+        // Atomic: either this sees that the waiter is about to block, or the waiter sees that the command is done.
         if (RawMemory.getAndSetInt(at + SessionArea.STATE, SessionArea.STATE_DONE) == SessionArea.STATE_SLEEPING) {
             Futex.wake(at + SessionArea.STATE, 1);
         }
     }
 
-    /** The application wrote what no client of ours writes. */
+    /** The application wrote what LITE's client never writes. */
     private static final class SessionViolation extends RuntimeException {
         private static final long serialVersionUID = 1L;
 

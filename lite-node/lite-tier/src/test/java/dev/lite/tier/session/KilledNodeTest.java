@@ -60,7 +60,7 @@ class KilledNodeTest {
             assertThat(lite.isOpen()).isFalse();
             assertThatExceptionOfType(NodeUnreachableException.class)
                     .isThrownBy(() -> Lite.attach(AttachOptions.to(socket, "too early")))
-                    .withMessageContaining("nobody listens there any more");
+                    .withMessageContaining("no process listens there any more");
         } finally {
             node.destroyForcibly();
         }

@@ -164,7 +164,7 @@ class SessionConcurrencyTest {
 
     private static LiteClient attach(SessionServer server, int spins) {
         return LiteClient.attach(
-                new AttachOptions(server.socket(), "test", null, TestWaits.scaled(Duration.ofSeconds(20))),
+                AttachOptions.to(server.socket(), "test").withDeadline(TestWaits.scaled(Duration.ofSeconds(20))),
                 ClientConfig.fromSystemProperties().withSpins(spins));
     }
 }

@@ -55,7 +55,7 @@ class SessionEndTest {
     }
 
     private AttachOptions options(Duration deadline) {
-        return new AttachOptions(directory.resolve("node.sock"), "test", null, deadline);
+        return AttachOptions.to(directory.resolve("node.sock"), "test").withDeadline(deadline);
     }
 
     private Lite attach() {
@@ -112,8 +112,8 @@ class SessionEndTest {
                 .isThrownBy(this::attach)
                 .withMessageContaining("node.sock")
                 .withMessageContaining("no principal is configured for user id");
-        try (Lite lite = Lite.attach(new AttachOptions(
-                directory.resolve("node.sock"), "orders", "secret", AttachOptions.DEADLINE_DEFAULT))) {
+        try (Lite lite = Lite.attach(
+                AttachOptions.to(directory.resolve("node.sock"), "orders").withToken("secret"))) {
             assertThat(lite.isOpen()).isTrue();
             assertThat(backend.principals).containsExactly("orders");
         }
@@ -260,7 +260,7 @@ class SessionEndTest {
                     .isInstanceOf(SessionLostException.class)
                     .hasMessageContaining("node fake")
                     .hasMessageContaining("node.sock")
-                    .hasMessageContaining("stops");
+                    .hasMessageContaining("is stopping");
             assertThat(ofMalloc.get()).isInstanceOf(SessionLostException.class);
             assertThat(lite.isOpen()).isFalse();
             assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> lmr.write(0, new byte[8]));

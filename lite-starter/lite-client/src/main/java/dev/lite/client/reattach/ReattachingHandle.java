@@ -9,6 +9,8 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
+import dev.lite.client.reattach.PerSession.Bound;
+import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
@@ -21,89 +23,87 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A handle that outlives its session: when the node went away and came back, the first operation maps the LMR again, by its
- * name or its number, and goes on. Operations wait for that up to the session's deadline.
+ * A handle that outlives its session. The first operation after a loss maps the LMR again, by name or by id, and continues.
+ * Operations wait for that up to the session's deadline.
  *
- * <p>An operation that met the end of the session is carried out again if that does no harm: reads, writes, memset, and what a
- * master does. {@code fetchAdd} and {@code testSet} are not, and neither is what was begun asynchronously: they throw
- * {@link SessionLostException}, and whether they took place is not known. One that begins when the session is known to be
- * lost waits like the others. While a lock that the lost session held is not closed, nothing is carried out again and nothing waits:
- * all throw {@link SessionLostException}, since somebody else may have the lock.
+ * <p>An operation that met the end of the session is repeated if that does no harm: reads, writes, memset, and a master's operations.
+ * {@code fetchAdd}, {@code testSet} and asynchronous operations are not repeated: they throw {@link SessionLostException} and may
+ * have taken effect or not. An operation that starts after the loss waits for the next session, whatever its kind. While the
+ * application has not closed a lock of the lost session, all of them throw {@link SessionLostException}; see {@link
+ * SessionKeeper#requireNoLostLocks}.
  *
- * <p>Any thread. The fast path costs one volatile read.
+ * <p>Any thread. While the session is open, an operation costs one volatile read more.
  */
 final class ReattachingHandle implements LmrHandle {
     private final SessionKeeper keeper;
     private final long id;
     private final @Nullable String name;
     private final long size;
-    private final Set<Permission> wanted;
+    private final Set<Permission> permissions;
     private final ReentrantLock mapping = new ReentrantLock();
-    private volatile Mapped mapped;
+
+    /** The handle of one session; written under {@link #mapping}. */
+    private volatile Bound<LmrHandle> mapped;
+
     private volatile boolean unmapped;
 
-    /** The handle of one session. */
-    record Mapped(Lite session, LmrHandle handle) {}
-
-    ReattachingHandle(SessionKeeper keeper, Mapped first) {
+    ReattachingHandle(SessionKeeper keeper, Bound<LmrHandle> first) {
         this.keeper = keeper;
-        LmrHandle handle = first.handle();
+        LmrHandle handle = first.value();
         id = handle.id();
         name = handle.name().orElse(null);
         size = handle.size();
-        wanted = handle.permissions();
+        permissions = handle.permissions();
         mapped = first;
     }
 
-    /** The handle of a session that was open just now. */
-    Mapped now(long deadlineNs) {
-        Mapped now = mapped;
-        if (now.session().isOpen()) {
-            return now;
+    /** The handle of an open session; maps the LMR again if the session was lost. */
+    Bound<LmrHandle> current(Deadline deadline) {
+        Bound<LmrHandle> current = mapped;
+        if (current.session().isOpen()) {
+            return current;
         }
-        keeper.requireUnlocked(now.session());
-        return again(now, deadlineNs);
+        keeper.requireNoLostLocks(current.session());
+        return mapAgain(current, deadline);
     }
 
-    private Mapped again(Mapped lost, long deadlineNs) {
-        keeper.lockUntil(mapping, deadlineNs, this::describe);
+    private Bound<LmrHandle> mapAgain(Bound<LmrHandle> lost, Deadline deadline) {
+        SessionKeeper.lock(mapping, deadline, () -> "mapping %s again by another thread".formatted(describe()));
         try {
-            Mapped now = mapped;
-            if (now.session() != lost.session()) {
-                return now;
+            Bound<LmrHandle> current = mapped;
+            if (current.session() != lost.session()) {
+                return current;
             }
             if (unmapped) {
                 throw new LmrFreedException("%s: this handle was unmapped".formatted(describe()));
             }
-            Lite session = keeper.open(deadlineNs);
-            LmrHandle handle = mapAt(session, deadlineNs);
+            Lite session = keeper.open(deadline);
+            LmrHandle handle = mapAt(session, deadline);
             if (handle.id() != id) {
                 handle.unmap();
                 throw new LmrFreedException(
                         "%s was freed while the session was lost; its name belongs to the LMR %d now"
                                 .formatted(describe(), handle.id()));
             }
-            Mapped made = new Mapped(session, handle);
-            mapped = made;
-            return made;
+            Bound<LmrHandle> next = new Bound<>(session, handle);
+            mapped = next;
+            return next;
         } finally {
             mapping.unlock();
         }
     }
 
-    private LmrHandle mapAt(Lite session, long deadlineNs) {
-        long leftNs = deadlineNs - System.nanoTime();
-        if (leftNs <= 0) {
-            throw new LiteTimeoutException(
-                    "mapping %s again took longer than the deadline of %s".formatted(describe(), keeper.deadline()));
+    private LmrHandle mapAt(Lite session, Deadline deadline) {
+        if (deadline.passed()) {
+            throw new LiteTimeoutException(deadline.expired("mapping %s again".formatted(describe())));
         }
-        Duration left = Duration.ofNanos(leftNs);
+        Duration remaining = SessionKeeper.remaining(deadline);
         try {
             return name == null
-                    ? session.memory().map(id, wanted, left)
-                    : session.memory().map(name, wanted, left);
+                    ? session.memory().map(id, permissions, remaining)
+                    : session.memory().map(name, permissions, remaining);
         } catch (LmrNotFoundException e) {
-            throw new LmrFreedException("%s is gone since the session was lost".formatted(describe()), e);
+            throw new LmrFreedException("%s no longer exists; the session was lost".formatted(describe()), e);
         }
     }
 
@@ -111,30 +111,31 @@ final class ReattachingHandle implements LmrHandle {
         return name == null ? "LMR #" + id : "LMR \"%s\"".formatted(name);
     }
 
-    /** Does it at the session of now, and at the next one if that is lost meanwhile. */
-    private <T> T repeat(Function<LmrHandle, T> operation) {
-        long deadlineNs = keeper.deadlineNs();
+    /** Runs the operation at the current session, and repeats it at the next one after a loss. */
+    private <T> T repeatable(Function<LmrHandle, T> operation) {
+        Deadline deadline = keeper.deadline();
         while (true) {
-            Mapped now = mapped;
+            Bound<LmrHandle> current = mapped;
             try {
-                now = now(deadlineNs);
-                return operation.apply(now.handle());
+                current = current(deadline);
+                return operation.apply(current.value());
             } catch (SessionLostException lost) {
-                keeper.requireUnlocked(now.session());
-                keeper.afterLoss(lost, deadlineNs);
+                keeper.requireNoLostLocks(current.session());
+                keeper.pauseBeforeRetry(lost, deadline);
             }
         }
     }
 
-    private void again(Consumer<LmrHandle> operation) {
-        Boolean unused = repeat(handle -> {
+    private void repeat(Consumer<LmrHandle> operation) {
+        Boolean unused = repeatable(handle -> {
             operation.accept(handle);
             return true;
         });
     }
 
-    private LmrHandle once() {
-        return now(keeper.deadlineNs()).handle();
+    /** For operations that must not be repeated. */
+    private LmrHandle current() {
+        return current(keeper.deadline()).value();
     }
 
     @Override
@@ -154,112 +155,112 @@ final class ReattachingHandle implements LmrHandle {
 
     @Override
     public Set<Permission> permissions() {
-        return mapped.handle().permissions();
+        return mapped.value().permissions();
     }
 
     @Override
     public void read(long offset, MemorySegment destination) {
-        Mapped now = mapped;
+        Bound<LmrHandle> current = mapped;
         try {
-            now.handle().read(offset, destination);
+            current.value().read(offset, destination);
         } catch (SessionLostException lost) {
-            keeper.requireUnlocked(now.session());
-            again(handle -> handle.read(offset, destination));
+            keeper.requireNoLostLocks(current.session());
+            repeat(handle -> handle.read(offset, destination));
         }
     }
 
     @Override
     public void write(long offset, MemorySegment source) {
-        Mapped now = mapped;
+        Bound<LmrHandle> current = mapped;
         try {
-            now.handle().write(offset, source);
+            current.value().write(offset, source);
         } catch (SessionLostException lost) {
-            keeper.requireUnlocked(now.session());
-            again(handle -> handle.write(offset, source));
+            keeper.requireNoLostLocks(current.session());
+            repeat(handle -> handle.write(offset, source));
         }
     }
 
     @Override
     public void read(List<LmrSlice> slices) {
-        Mapped now = mapped;
+        Bound<LmrHandle> current = mapped;
         try {
-            now.handle().read(slices);
+            current.value().read(slices);
         } catch (SessionLostException lost) {
-            keeper.requireUnlocked(now.session());
-            again(handle -> handle.read(slices));
+            keeper.requireNoLostLocks(current.session());
+            repeat(handle -> handle.read(slices));
         }
     }
 
     @Override
     public void write(List<LmrSlice> slices) {
-        Mapped now = mapped;
+        Bound<LmrHandle> current = mapped;
         try {
-            now.handle().write(slices);
+            current.value().write(slices);
         } catch (SessionLostException lost) {
-            keeper.requireUnlocked(now.session());
-            again(handle -> handle.write(slices));
+            keeper.requireNoLostLocks(current.session());
+            repeat(handle -> handle.write(slices));
         }
     }
 
     @Override
     public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
-        return once().readAsync(slices);
+        return current().readAsync(slices);
     }
 
     @Override
     public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
-        return once().writeAsync(slices);
+        return current().writeAsync(slices);
     }
 
     @Override
     public void memset(long offset, long length, byte value) {
-        again(handle -> handle.memset(offset, length, value));
+        repeat(handle -> handle.memset(offset, length, value));
     }
 
     @Override
     public long fetchAdd(long offset, long delta) {
-        return once().fetchAdd(offset, delta);
+        return current().fetchAdd(offset, delta);
     }
 
     @Override
     public long testSet(long offset, long expected, long value) {
-        return once().testSet(offset, expected, value);
+        return current().testSet(offset, expected, value);
     }
 
     @Override
     public List<Extent> extents() {
-        return repeat(LmrHandle::extents);
+        return repeatable(LmrHandle::extents);
     }
 
     @Override
     public void grant(String principal, Set<Permission> permissions) {
-        again(handle -> handle.grant(principal, permissions));
+        repeat(handle -> handle.grant(principal, permissions));
     }
 
     @Override
     public void moveTo(String node) {
-        again(handle -> handle.moveTo(node));
+        repeat(handle -> handle.moveTo(node));
     }
 
     @Override
     public void unmap() {
         unmapped = true;
         try {
-            mapped.handle().unmap();
+            mapped.value().unmap();
         } catch (SessionLostException e) {
-            // The end of the session gave it back.
+            // The end of the session unmapped it.
         }
     }
 
     @Override
     public void free() {
         try {
-            once().free();
+            current().free();
         } catch (SessionLostException lost) {
             try {
-                again(LmrHandle::free);
+                repeat(LmrHandle::free);
             } catch (LmrFreedException e) {
-                // The first attempt did it.
+                // The first attempt freed it.
             }
         }
     }

@@ -5,22 +5,14 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
-import dev.lite.api.SessionLostException;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 
 /**
- * LITE for an application that outlives its node: an injected {@link LtMemory}, the handles, locks, barriers and bound functions
- * that came from it go on when the node went away and came back. Calls wait for it up to their deadline; then they get
- * {@link dev.lite.api.NodeUnreachableException}.
- *
- * <p>What was under way when the session was lost is done again where that does no harm ({@link ReattachingHandle}); other calls
- * throw {@link SessionLostException}, and whether they took place is not known. What was held is lost with the session: locks pass
- * on, anonymous LMRs of this application are freed.
- *
- * <p>Any thread.
+ * A {@link Lite} that attaches again after the loss of its node. {@link AttachOptions#withReattach} says what callers see.
+ * Applications get one from {@link Lite#attach}. Any thread.
  */
 public final class ReattachingLite implements Lite {
     private final SessionKeeper keeper;
@@ -29,12 +21,20 @@ public final class ReattachingLite implements Lite {
     private final LtSync sync;
     private final CompletableFuture<String> ended = new CompletableFuture<>();
 
-    /** Attaches; throws what {@link Lite#attach} throws. */
-    public ReattachingLite(AttachOptions options, Function<AttachOptions, Lite> attach) {
+    private ReattachingLite(AttachOptions options, Function<AttachOptions, Lite> attach) {
         keeper = new SessionKeeper(options, attach);
         memory = new ReattachingMemory(keeper);
         rpc = new ReattachingRpc(keeper);
         sync = new ReattachingSync(keeper);
+    }
+
+    /**
+     * Attaches; throws what {@code attach} throws.
+     *
+     * @param attach opens one session without re-attachment; called again after each loss
+     */
+    public static ReattachingLite attach(AttachOptions options, Function<AttachOptions, Lite> attach) {
+        return new ReattachingLite(options.withReattach(false), attach);
     }
 
     @Override
@@ -57,9 +57,10 @@ public final class ReattachingLite implements Lite {
         return keeper.session().nodeName();
     }
 
+    /** Makes one attempt to attach if the session is lost: people and health checks call this, and want an answer soon. */
     @Override
     public List<NodeInfo> nodes() {
-        return keeper.openAtOnce().nodes(); // people and probes look here
+        return keeper.openNow().nodes();
     }
 
     @Override
@@ -80,8 +81,8 @@ public final class ReattachingLite implements Lite {
         return ended.minimalCompletionStage();
     }
 
-    /** The session of now, open or lost. */
-    public Lite session() {
-        return keeper.session();
+    @Override
+    public String toString() {
+        return "ReattachingLite[%s]".formatted(keeper.session());
     }
 }

@@ -6,13 +6,14 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
-import dev.lite.client.reattach.ReattachingHandle.Mapped;
+import dev.lite.client.reattach.PerSession.Bound;
+import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;
 import java.util.function.Function;
 
-/** The memory of whichever session is open now; its handles outlive the session. */
+/** The memory of the current session. Its handles outlive the session. Any thread. */
 final class ReattachingMemory implements LtMemory {
     private final SessionKeeper keeper;
 
@@ -20,26 +21,25 @@ final class ReattachingMemory implements LtMemory {
         this.keeper = keeper;
     }
 
-    /** A malloc is not repeated: the LMR of the first attempt may be there. */
-    private LmrHandle make(long deadlineNs, Function<LtMemory, LmrHandle> malloc) {
-        Lite session = keeper.open(deadlineNs);
-        return new ReattachingHandle(keeper, new Mapped(session, malloc.apply(session.memory())));
+    /** Not repeated after a loss: a malloc may have taken effect. */
+    private LmrHandle create(Deadline deadline, Function<LtMemory, LmrHandle> create) {
+        Lite session = keeper.open(deadline);
+        return new ReattachingHandle(keeper, new Bound<>(session, create.apply(session.memory())));
     }
 
-    private LmrHandle map(long deadlineNs, Function<LtMemory, LmrHandle> map) {
+    private LmrHandle map(Deadline deadline, Function<LtMemory, LmrHandle> map) {
         while (true) {
             try {
-                return make(deadlineNs, map);
+                return create(deadline, map);
             } catch (SessionLostException lost) {
-                keeper.afterLoss(lost, deadlineNs);
+                keeper.pauseBeforeRetry(lost, deadline);
             }
         }
     }
 
     @Override
     public LmrHandle malloc(LmrSpec spec, Duration deadline) {
-        long deadlineNs = SessionKeeper.deadlineNs(deadline);
-        return make(deadlineNs, memory -> memory.malloc(spec, SessionKeeper.left(deadlineNs)));
+        return malloc(spec, Deadline.in(deadline));
     }
 
     @Override
@@ -47,10 +47,13 @@ final class ReattachingMemory implements LtMemory {
         return malloc(spec, keeper.deadline());
     }
 
+    private LmrHandle malloc(LmrSpec spec, Deadline deadline) {
+        return create(deadline, memory -> memory.malloc(spec, SessionKeeper.remaining(deadline)));
+    }
+
     @Override
     public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
-        long deadlineNs = SessionKeeper.deadlineNs(deadline);
-        return map(deadlineNs, memory -> memory.map(name, permissions, SessionKeeper.left(deadlineNs)));
+        return map(name, permissions, Deadline.in(deadline));
     }
 
     @Override
@@ -58,10 +61,13 @@ final class ReattachingMemory implements LtMemory {
         return map(name, permissions, keeper.deadline());
     }
 
+    private LmrHandle map(String name, Set<Permission> permissions, Deadline deadline) {
+        return map(deadline, memory -> memory.map(name, permissions, SessionKeeper.remaining(deadline)));
+    }
+
     @Override
     public LmrHandle map(long id, Set<Permission> permissions, Duration deadline) {
-        long deadlineNs = SessionKeeper.deadlineNs(deadline);
-        return map(deadlineNs, memory -> memory.map(id, permissions, SessionKeeper.left(deadlineNs)));
+        return map(id, permissions, Deadline.in(deadline));
     }
 
     @Override
@@ -69,9 +75,13 @@ final class ReattachingMemory implements LtMemory {
         return map(id, permissions, keeper.deadline());
     }
 
+    private LmrHandle map(long id, Set<Permission> permissions, Deadline deadline) {
+        return map(deadline, memory -> memory.map(id, permissions, SessionKeeper.remaining(deadline)));
+    }
+
     @Override
     public LmrHandle register(LmrSpec spec, MemorySegment segment) {
-        return make(keeper.deadlineNs(), memory -> memory.register(spec, segment));
+        return create(keeper.deadline(), memory -> memory.register(spec, segment));
     }
 
     @Override
@@ -96,20 +106,20 @@ final class ReattachingMemory implements LtMemory {
         void run(LtMemory memory, LmrHandle from, LmrHandle to);
     }
 
-    /** Not repeated: where both overlap, a second copy would not do the same. */
+    /** Not repeated after a loss: a second memmove of overlapping ranges has another result. */
     private void copy(LmrHandle source, LmrHandle destination, Copy copy) {
-        long deadlineNs = keeper.deadlineNs();
-        Lite session = keeper.open(deadlineNs);
-        copy.run(session.memory(), current(source, deadlineNs), current(destination, deadlineNs));
+        Deadline deadline = keeper.deadline();
+        Lite session = keeper.open(deadline);
+        copy.run(session.memory(), current(source, deadline), current(destination, deadline));
     }
 
-    private static LmrHandle current(LmrHandle handle, long deadlineNs) {
-        return handle instanceof ReattachingHandle own ? own.now(deadlineNs).handle() : handle;
+    private static LmrHandle current(LmrHandle handle, Deadline deadline) {
+        return handle instanceof ReattachingHandle own ? own.current(deadline).value() : handle;
     }
 
     @Override
     public void fence(Duration deadline) {
-        long deadlineNs = SessionKeeper.deadlineNs(deadline);
-        keeper.open(deadlineNs).memory().fence(SessionKeeper.left(deadlineNs));
+        Deadline until = Deadline.in(deadline);
+        keeper.open(until).memory().fence(SessionKeeper.remaining(until));
     }
 }

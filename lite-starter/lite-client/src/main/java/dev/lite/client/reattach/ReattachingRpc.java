@@ -1,5 +1,6 @@
 package dev.lite.client.reattach;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LtRpc;
@@ -9,7 +10,7 @@ import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcOutcome;
 import dev.lite.api.RpcServer;
-import dev.lite.client.reattach.SessionKeeper.Kept;
+import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Collection;
@@ -21,8 +22,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The calls of whichever session is open now. A call that meets the end of the session is not repeated: it may have been carried
- * out. What was opened with {@code serve} or {@code messages} belongs to the session that opened it.
+ * The calls and messages of the current session. A call that met the end of the session is not repeated, because it may have been
+ * executed. A server from {@code serve} and a port from {@code messages} end with the session that opened them; a handler from
+ * {@code register} does not. Any thread.
  */
 final class ReattachingRpc implements LtRpc {
     private static final Logger LOG = LoggerFactory.getLogger(ReattachingRpc.class);
@@ -40,27 +42,27 @@ final class ReattachingRpc implements LtRpc {
 
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
-        KeptHandler kept = new KeptHandler(function, concurrency, handler);
-        kept.first(keeper.open());
-        return kept;
+        ReattachingServer server = new ReattachingServer(function, concurrency, handler);
+        server.register(keeper.open());
+        return server;
     }
 
     @Override
     public RpcClient bind(String node, String function) {
-        return new CurrentClient(node, function);
+        return new ReattachingClient(node, LtRpc.checkName(function));
     }
 
     @Override
     public Map<String, RpcOutcome> multicast(
             Collection<String> nodes, String function, byte[] request, Duration deadline) {
-        long deadlineNs = SessionKeeper.deadlineNs(deadline);
-        return keeper.open(deadlineNs).rpc().multicast(nodes, function, request, SessionKeeper.left(deadlineNs));
+        Deadline until = Deadline.in(deadline);
+        return keeper.open(until).rpc().multicast(nodes, function, request, SessionKeeper.remaining(until));
     }
 
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
-        long deadlineNs = SessionKeeper.deadlineNs(deadline);
-        keeper.open(deadlineNs).rpc().send(node, port, message, SessionKeeper.left(deadlineNs));
+        Deadline until = Deadline.in(deadline);
+        keeper.open(until).rpc().send(node, port, message, SessionKeeper.remaining(until));
     }
 
     @Override
@@ -68,15 +70,15 @@ final class ReattachingRpc implements LtRpc {
         return keeper.open().rpc().messages(port);
     }
 
-    private final class CurrentClient implements RpcClient {
+    private final class ReattachingClient implements RpcClient {
         private final String node;
         private final String function;
-        private final Kept<RpcClient> kept;
+        private final PerSession<RpcClient> client;
 
-        CurrentClient(String node, String function) {
+        ReattachingClient(String node, String function) {
             this.node = node;
             this.function = function;
-            this.kept = new Kept<>(keeper, session -> session.rpc().bind(node, function));
+            this.client = new PerSession<>(keeper, session -> session.rpc().bind(node, function));
         }
 
         @Override
@@ -91,56 +93,73 @@ final class ReattachingRpc implements LtRpc {
 
         @Override
         public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
-            RpcClient open = kept.ifOpen();
+            RpcClient open = client.ifOpen();
             if (open != null) {
-                return open.call(request, reply, deadline); // without a new deadline, which would be an object
+                return open.call(request, reply, deadline); // allocates nothing, unlike a Deadline
             }
-            long deadlineNs = SessionKeeper.deadlineNs(deadline);
-            return kept.get(deadlineNs).call(request, reply, SessionKeeper.left(deadlineNs));
+            Deadline until = Deadline.in(deadline);
+            return client.get(until).call(request, reply, SessionKeeper.remaining(until));
         }
 
         @Override
         public byte[] call(byte[] request, Duration deadline) {
-            long deadlineNs = SessionKeeper.deadlineNs(deadline);
-            return kept.get(deadlineNs).call(request, SessionKeeper.left(deadlineNs));
+            Deadline until = Deadline.in(deadline);
+            return client.get(until).call(request, SessionKeeper.remaining(until));
         }
 
         @Override
         public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
-            long deadlineNs = SessionKeeper.deadlineNs(deadline);
-            return kept.get(deadlineNs).callAsync(request, SessionKeeper.left(deadlineNs));
+            Deadline until = Deadline.in(deadline);
+            return client.get(until).callAsync(request, SessionKeeper.remaining(until));
         }
     }
 
-    /** A handler that is served by one session after the other. */
-    private final class KeptHandler implements RpcServer {
+    /** A handler that every new session registers again. */
+    private final class ReattachingServer implements RpcServer {
         private final String function;
         private final int concurrency;
         private final RpcHandler handler;
-        private final Consumer<Lite> again = this::serveAt;
-        private @Nullable RpcServer server; // guarded by this
-        private boolean ended; // guarded by this
+        private final Consumer<Lite> attachListener = this::registerAgain;
 
-        KeptHandler(String function, int concurrency, RpcHandler handler) {
+        @GuardedBy("this")
+        private @Nullable RpcServer server;
+
+        @GuardedBy("this")
+        private boolean closed;
+
+        ReattachingServer(String function, int concurrency, RpcHandler handler) {
             this.function = function;
             this.concurrency = concurrency;
             this.handler = handler;
         }
 
         /** Throws what {@link LtRpc#register} throws. */
-        synchronized void first(Lite at) {
-            server = at.rpc().register(function, concurrency, handler);
-            keeper.keep(again);
+        synchronized void register(Lite at) {
+            // Before the registration: a session that is lost right after it finds the listener.
+            keeper.addAttachListener(attachListener);
+            boolean registered = false;
+            try {
+                server = at.rpc().register(function, concurrency, handler);
+                registered = true;
+            } finally {
+                if (!registered) {
+                    close();
+                }
+            }
         }
 
-        private synchronized void serveAt(Lite at) {
-            if (ended) {
+        private synchronized void registerAgain(Lite at) {
+            if (closed) {
                 return;
             }
             try {
                 server = at.rpc().register(function, concurrency, handler);
             } catch (LiteException e) {
-                LOG.error("The function {} is not served at node {} again", function, at.nodeName(), e);
+                LOG.error(
+                        "Cannot register the function {} again at node {}; it is no longer served",
+                        function,
+                        at.nodeName(),
+                        e);
             }
         }
 
@@ -165,8 +184,8 @@ final class ReattachingRpc implements LtRpc {
 
         @Override
         public synchronized void close() {
-            ended = true;
-            keeper.forget(again);
+            closed = true;
+            keeper.removeAttachListener(attachListener);
             if (server != null) {
                 server.close();
             }

@@ -6,12 +6,13 @@ import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import dev.lite.api.SessionLostException;
-import dev.lite.client.reattach.SessionKeeper.Kept;
+import dev.lite.client.reattach.PerSession.Bound;
+import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** The locks and barriers of whichever session is open now. What is held is lost with its session. */
+/** The locks and barriers of the current session. A held lock is lost with its session. Any thread. */
 final class ReattachingSync implements LtSync {
     private final SessionKeeper keeper;
 
@@ -21,21 +22,22 @@ final class ReattachingSync implements LtSync {
 
     @Override
     public LtLock lock(String name) {
-        return new CurrentLock(name);
+        return new ReattachingLock(name);
     }
 
     @Override
     public LtBarrier barrier(String name, int parties) {
-        return new CurrentBarrier(name, parties);
+        return new ReattachingBarrier(name, parties);
     }
 
-    private final class CurrentLock implements LtLock {
+    private final class ReattachingLock implements LtLock {
         private final String name;
-        private final Kept<LtLock> kept;
+        private final PerSession<LtLock> lock;
 
-        CurrentLock(String name) {
+        ReattachingLock(String name) {
             this.name = name;
-            this.kept = new Kept<>(keeper, session -> session.sync().lock(name));
+            this.lock = new PerSession<>(keeper, session -> session.sync().lock(name));
+            LtLock unused = lock.get(keeper.deadline()); // reports a bad name or a limit at once
         }
 
         @Override
@@ -43,13 +45,13 @@ final class ReattachingSync implements LtSync {
             return name;
         }
 
-        /** Asked for again at the next session: the place in the queue is gone with the last one, and so is nothing held. */
+        /** Repeated at the next session: a waiter of the lost session held nothing. It waits at the end of the queue again. */
         @Override
         public HeldLock acquire(Duration deadline) {
-            Kept.Made<LtLock> open = kept.madeIfOpen();
+            Bound<LtLock> open = lock.boundIfOpen();
             if (open != null) {
                 try {
-                    return new KeptHold(open.session(), open.value().acquire(deadline));
+                    return new CountedLock(open.session(), open.value().acquire(deadline));
                 } catch (SessionLostException lost) {
                     return acquireAgain(deadline);
                 }
@@ -58,34 +60,34 @@ final class ReattachingSync implements LtSync {
         }
 
         private HeldLock acquireAgain(Duration deadline) {
-            long deadlineNs = SessionKeeper.deadlineNs(deadline);
+            Deadline until = Deadline.in(deadline);
             while (true) {
                 try {
-                    Kept.Made<LtLock> now = kept.made(deadlineNs);
-                    return new KeptHold(now.session(), now.value().acquire(SessionKeeper.left(deadlineNs)));
+                    Bound<LtLock> current = lock.bound(until);
+                    return new CountedLock(current.session(), current.value().acquire(SessionKeeper.remaining(until)));
                 } catch (SessionLostException lost) {
-                    keeper.afterLoss(lost, deadlineNs);
+                    keeper.pauseBeforeRetry(lost, until);
                 }
             }
         }
 
         @Override
         public Optional<HeldLock> tryAcquire() {
-            Kept.Made<LtLock> now = kept.made(keeper.deadlineNs());
-            return now.value().tryAcquire().map(held -> new KeptHold(now.session(), held));
+            Bound<LtLock> current = lock.bound(keeper.deadline());
+            return current.value().tryAcquire().map(held -> new CountedLock(current.session(), held));
         }
     }
 
-    /** What is held, noted at its session until it is closed. */
-    private final class KeptHold implements HeldLock {
+    /** A held lock; the keeper counts it for its session until it is closed. */
+    private final class CountedLock implements HeldLock {
         private final Lite session;
         private final HeldLock held;
         private final AtomicBoolean closed = new AtomicBoolean();
 
-        KeptHold(Lite session, HeldLock held) {
+        CountedLock(Lite session, HeldLock held) {
             this.session = session;
             this.held = held;
-            keeper.acquired(session);
+            keeper.lockAcquired(session);
         }
 
         @Override
@@ -109,7 +111,7 @@ final class ReattachingSync implements LtSync {
                 held.close();
             } finally {
                 if (closed.compareAndSet(false, true)) {
-                    keeper.released(session);
+                    keeper.lockClosed(session);
                 }
             }
         }
@@ -120,15 +122,16 @@ final class ReattachingSync implements LtSync {
         }
     }
 
-    private final class CurrentBarrier implements LtBarrier {
+    private final class ReattachingBarrier implements LtBarrier {
         private final String name;
         private final int parties;
-        private final Kept<LtBarrier> kept;
+        private final PerSession<LtBarrier> barrier;
 
-        CurrentBarrier(String name, int parties) {
+        ReattachingBarrier(String name, int parties) {
             this.name = name;
             this.parties = parties;
-            this.kept = new Kept<>(keeper, session -> session.sync().barrier(name, parties));
+            this.barrier = new PerSession<>(keeper, session -> session.sync().barrier(name, parties));
+            LtBarrier unused = barrier.get(keeper.deadline()); // reports a bad name or a limit at once
         }
 
         @Override
@@ -141,11 +144,11 @@ final class ReattachingSync implements LtSync {
             return parties;
         }
 
-        /** Not repeated: the round that this party had arrived at is broken for all. */
+        /** Not repeated: the loss of the session broke the round for all parties. */
         @Override
         public long await(Duration deadline) {
-            long deadlineNs = SessionKeeper.deadlineNs(deadline);
-            return kept.get(deadlineNs).await(SessionKeeper.left(deadlineNs));
+            Deadline until = Deadline.in(deadline);
+            return barrier.get(until).await(SessionKeeper.remaining(until));
         }
     }
 }

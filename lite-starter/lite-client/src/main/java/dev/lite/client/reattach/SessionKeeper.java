@@ -6,168 +6,172 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The application's one session, made anew when the node went away and came back. The first call after the loss attaches
- * again, or, while there are {@linkplain #keep served things}, nobody has to call. Callers wait for the node up to their deadline.
+ * Owns the application's current session and replaces it after a loss. The first call after the loss attaches again; with
+ * {@linkplain #addAttachListener attach listeners} a background thread does so without any call.
  *
- * <p>Any thread; one of them attaches, the others wait for it. An attempt at a node that accepts and then says nothing may
- * take the configured deadline once more.
+ * <p>Any thread. One thread attaches; the others wait for it, up to their deadline. An attempt at a node that accepts the connection
+ * and then does not answer can take the configured deadline in addition.
  */
 final class SessionKeeper implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(SessionKeeper.class);
     private static final long RETRY_NS_MIN = TimeUnit.MILLISECONDS.toNanos(50);
-    /** Of a thread that nobody waits for. */
-    private static final long RETRY_NS_MAX = TimeUnit.SECONDS.toNanos(5);
-    /** Of callers that wait: a node that comes back is found soon. */
-    private static final long CALLERS_RETRY_NS_MAX = TimeUnit.MILLISECONDS.toNanos(200);
-    /** Between the exception that tells of the loss and the session that says the same. */
+    /** For the background thread: no caller waits for it. */
+    private static final long BACKGROUND_RETRY_NS_MAX = TimeUnit.SECONDS.toNanos(5);
+    /** For callers: they shall find a restarted node soon. */
+    private static final long CALLER_RETRY_NS_MAX = TimeUnit.MILLISECONDS.toNanos(200);
+    /** The time between the exception that reports a loss and {@code isOpen} of the session becoming false, and more. */
     private static final long LOSS_NS = TimeUnit.MILLISECONDS.toNanos(1);
-    /** As long as another thread takes, and more, to attach to a node that is there. */
-    private static final long LOOK_NS = TimeUnit.MILLISECONDS.toNanos(500);
-
-    private static final long DEADLINE_NS_MAX = TimeUnit.DAYS.toNanos(36_500);
+    /** More than another thread needs to attach to a node that runs. */
+    private static final Duration CONCURRENT_ATTACH = Duration.ofMillis(500);
 
     private final AttachOptions options;
     private final Function<AttachOptions, Lite> attach;
     private final ReentrantLock attaching = new ReentrantLock();
-    /** The sessions with locks that their holders have not closed yet. */
-    private final Map<Lite, Holding> holding = new ConcurrentHashMap<>();
-    /** What is served at every session; one for each function of the application. */
-    private final Set<Consumer<Lite>> served = ConcurrentHashMap.newKeySet();
+    /** The sessions that hold, or held when they were lost, locks which the application has not closed yet. */
+    private final Map<Lite, HeldLocks> heldLocks = new ConcurrentHashMap<>();
 
+    private final Set<Consumer<Lite>> attachListeners = ConcurrentHashMap.newKeySet();
+    private final CountDownLatch closed = new CountDownLatch(1);
+
+    /** Written under {@link #attaching}. */
     private volatile Lite session;
-    private volatile boolean closed;
 
     /**
-     * Locks that a session holds, or held when it was lost.
+     * Locks of one session.
      *
-     * @param lostNs when somebody first met the loss, of {@link System#nanoTime}; 0 before
+     * @param count how many the application has not closed
+     * @param lossSeenNs when a caller first noticed the loss of the session, of {@link System#nanoTime}; 0 before
      */
-    private record Holding(int locks, long lostNs) {}
+    private record HeldLocks(int count, long lossSeenNs) {}
 
-    /** Attaches; throws what {@link Lite#attach} throws. */
+    /** Attaches. Throws what {@link Lite#attach} throws. */
     SessionKeeper(AttachOptions options, Function<AttachOptions, Lite> attach) {
         this.options = options;
         this.attach = attach;
         this.session = attach.apply(options);
-        watch(session);
+        reattachAfter(session);
         LOG.info("Attached to node {} at {} as {}", session.nodeName(), options.socket(), options.application());
     }
 
-    private void watch(Lite attached) {
-        CompletionStage<Void> unused = attached.ended().thenAccept(reason -> attachForServed());
+    private void reattachAfter(Lite attached) {
+        CompletionStage<Void> unused = attached.ended().thenAccept(reason -> reattachForListeners());
     }
 
-    /** Asks the node again and again, more and more seldom. A virtual thread. */
-    private void attachForServed() {
+    /** Attaches again if there are listeners; retries with a growing pause. A virtual thread. */
+    private void reattachForListeners() {
         long pauseNs = RETRY_NS_MIN;
-        while (!closed && !served.isEmpty()) {
+        while (!isClosed()
+                && !attachListeners.isEmpty()
+                && !Thread.currentThread().isInterrupted()) {
             try {
-                Lite unused = open(System.nanoTime());
+                Lite unused = open(Deadline.in(Duration.ZERO));
                 return;
             } catch (LiteException e) {
-                LOG.debug("No node at {} to serve at yet: {}", options.socket(), e.getMessage());
+                LOG.debug("Cannot attach to {} yet: {}", options.socket(), e.getMessage());
             }
-            LockSupport.parkNanos(pauseNs);
-            pauseNs = Math.min(2 * pauseNs, RETRY_NS_MAX);
+            pause(pauseNs);
+            pauseNs = Math.min(2 * pauseNs, BACKGROUND_RETRY_NS_MAX);
         }
     }
 
-    /** Has something done at every session from the next one on. */
-    void keep(Consumer<Lite> atEverySession) {
-        served.add(atEverySession);
+    /** Waits between two attempts; {@link #close} ends the wait. An interrupt ends it, too, and is kept. */
+    private void pause(long ns) {
+        try {
+            boolean unused = closed.await(ns, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
-    /** Ends {@link #keep}. */
-    void forget(Consumer<Lite> atEverySession) {
-        served.remove(atEverySession);
+    /** Registers an action that is applied to every session from the next one on. */
+    void addAttachListener(Consumer<Lite> listener) {
+        attachListeners.add(listener);
     }
 
-    /** The session of now, open or lost. */
+    /** Ends {@link #addAttachListener}. */
+    void removeAttachListener(Consumer<Lite> listener) {
+        attachListeners.remove(listener);
+    }
+
+    /** The current session, open or lost. */
     Lite session() {
         return session;
     }
 
     boolean isOpen() {
-        return !closed && session.isOpen();
+        return !isClosed() && session.isOpen();
     }
 
-    Duration deadline() {
-        return options.deadline();
+    private boolean isClosed() {
+        return closed.getCount() == 0;
     }
 
-    /** The moment of {@link System#nanoTime} until which a call that begins now may wait. */
-    long deadlineNs() {
-        return deadlineNs(options.deadline());
+    /** The configured deadline, from now on. */
+    Deadline deadline() {
+        return Deadline.in(options.deadline());
     }
 
-    static long deadlineNs(Duration deadline) {
-        boolean sane = deadline.compareTo(Duration.ofNanos(DEADLINE_NS_MAX)) < 0;
-        return System.nanoTime() + (sane ? deadline.toNanos() : DEADLINE_NS_MAX);
+    /** The time left for an operation of a session, which takes no deadline of zero. */
+    static Duration remaining(Deadline deadline) {
+        return Duration.ofNanos(Math.max(1, deadline.remainingNs()));
     }
 
-    static Duration left(long deadlineNs) {
-        return Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()));
-    }
-
-    /** {@link #open(long)} with the configured deadline. */
+    /** {@link #open(Deadline)} with the configured deadline. */
     Lite open() {
-        return open(deadlineNs());
+        return open(deadline());
     }
 
     /**
-     * The session of now if it is open, else the next one, which is waited for; at least one attempt is made.
+     * Returns the current session if it is open; otherwise attaches, retrying until the deadline. Makes at least one attempt.
      *
-     * @throws NodeUnreachableException when nobody listened until then
-     * @throws LiteTimeoutException when another thread attached for so long
+     * @throws NodeUnreachableException when no node could be reached before the deadline
+     * @throws LiteTimeoutException when another thread was still attaching at the deadline
      * @throws SessionLostException after {@link #close}
      */
-    Lite open(long deadlineNs) {
-        return open(deadlineNs, deadlineNs);
+    Lite open(Deadline deadline) {
+        return open(deadline, deadline);
     }
 
-    /** {@link #open(long)} for who wants to know at once: one attempt, after that of another thread which is at it just now. */
-    Lite openAtOnce() {
-        long nowNs = System.nanoTime();
-        return open(nowNs + LOOK_NS, nowNs);
+    /** {@link #open(Deadline)} with a single attempt; an attempt of another thread that is under way is waited for. */
+    Lite openNow() {
+        return open(Deadline.in(CONCURRENT_ATTACH), Deadline.in(Duration.ZERO));
     }
 
-    private Lite open(long othersDeadlineNs, long deadlineNs) {
-        Lite now = session;
-        if (now.isOpen() && !closed) {
-            return now;
+    private Lite open(Deadline lockDeadline, Deadline retryDeadline) {
+        Lite current = session;
+        if (current.isOpen() && !isClosed()) {
+            return current;
         }
-        lockUntil(
-                attaching,
-                othersDeadlineNs,
-                () -> "attaching again to %s by another thread".formatted(options.socket()));
+        lock(attaching, lockDeadline, () -> "attaching again to %s by another thread".formatted(options.socket()));
         try {
             long pauseNs = RETRY_NS_MIN;
             while (true) {
                 try {
                     return attachIfLost();
                 } catch (NodeUnreachableException | SessionLostException e) {
-                    if (!mayWait(deadlineNs)) {
+                    if (!mayRetry(retryDeadline)) {
                         throw e;
                     }
                 }
-                LockSupport.parkNanos(Math.min(pauseNs, Math.max(1, deadlineNs - System.nanoTime())));
-                pauseNs = Math.min(2 * pauseNs, CALLERS_RETRY_NS_MAX);
+                pause(Math.min(pauseNs, retryDeadline.remainingNs()));
+                pauseNs = Math.min(2 * pauseNs, CALLER_RETRY_NS_MAX);
             }
         } finally {
             attaching.unlock();
@@ -175,74 +179,76 @@ final class SessionKeeper implements AutoCloseable {
     }
 
     private Lite attachIfLost() {
-        if (closed) {
+        if (isClosed()) {
             throw new SessionLostException("the session with %s was closed".formatted(options.socket()));
         }
         if (!session.isOpen()) {
             session.close();
             session = attach.apply(options);
             LOG.info("Attached again to node {} at {}", session.nodeName(), options.socket());
-            served.forEach(one -> one.accept(session));
-            watch(session);
+            attachListeners.forEach(listener -> listener.accept(session));
+            reattachAfter(session);
         }
         return session;
     }
 
-    /** A session acquired a lock; {@link #released} follows. */
-    void acquired(Lite at) {
-        Holding unused = holding.merge(
-                at, new Holding(1, 0), (now, one) -> new Holding(now.locks() + one.locks(), now.lostNs()));
+    /** Counts a lock that this session acquired; {@link #lockClosed} must follow. */
+    void lockAcquired(Lite holder) {
+        HeldLocks unused = heldLocks.merge(
+                holder, new HeldLocks(1, 0), (now, one) -> new HeldLocks(now.count() + one.count(), now.lossSeenNs()));
     }
 
-    /** Whoever held a lock of a session has closed it. */
-    void released(Lite at) {
-        Holding unused = holding.computeIfPresent(
-                at, (session, now) -> now.locks() == 1 ? null : new Holding(now.locks() - 1, now.lostNs()));
+    /** The application closed a lock of this session. */
+    void lockClosed(Lite holder) {
+        HeldLocks unused = heldLocks.computeIfPresent(
+                holder, (key, now) -> now.count() == 1 ? null : new HeldLocks(now.count() - 1, now.lossSeenNs()));
     }
 
     /**
-     * Whether what was begun in a lost session may be carried on with in the next one. A lock is lost with its session, and somebody
-     * else may have it: what its holder does, until he has closed it, must not be done without it. Operations end within their
-     * deadline: after that a lock that nobody closes counts no more.
+     * Checks that work which began in a lost session may continue in the next one. It may not while the application has not closed the
+     * locks that the session held: a lock is lost with its session, and another session may hold it now, so what its former holder
+     * still does must fail. Operations end within their deadline, so after that time a lock that is never closed no longer counts.
      *
-     * @throws SessionLostException when it may not
+     * @throws SessionLostException when the work must not continue
      */
-    void requireUnlocked(Lite lost) {
-        Holding now = holding.get(lost);
-        if (now == null) {
+    void requireNoLostLocks(Lite lost) {
+        HeldLocks held = heldLocks.get(lost);
+        if (held == null) {
             return;
         }
         long nowNs = System.nanoTime();
-        if (now.lostNs() == 0) {
-            Holding unused = holding.computeIfPresent(
-                    lost, (session, held) -> held.lostNs() == 0 ? new Holding(held.locks(), nowNs | 1) : held);
-        } else if (nowNs - now.lostNs() > options.deadline().toNanos()) {
-            holding.remove(lost);
+        if (held.lossSeenNs() == 0) {
+            HeldLocks unused = heldLocks.computeIfPresent(
+                    lost, (key, now) -> now.lossSeenNs() == 0 ? new HeldLocks(now.count(), nowNs | 1) : now);
+        } else if (nowNs - held.lossSeenNs() > options.deadline().toNanos()) {
+            heldLocks.remove(lost);
             return;
         }
         throw new SessionLostException(
-                "the session with %s is lost, and with it %d locks that are not closed yet; what they may protect is not carried on with"
-                        .formatted(options.socket(), now.locks()));
+                "the session with %s was lost together with %d locks that the application has not closed yet; operations they may protect are not continued"
+                        .formatted(options.socket(), held.count()));
     }
 
-    /** Whether there is sense in trying once more. */
-    private boolean mayWait(long deadlineNs) {
-        return !closed
-                && deadlineNs - System.nanoTime() > 0
-                && !Thread.currentThread().isInterrupted();
+    private boolean mayRetry(Deadline deadline) {
+        return !isClosed() && !deadline.passed() && !Thread.currentThread().isInterrupted();
     }
 
-    /** Returns when what met the end of the session may be tried again; throws when not. */
-    void afterLoss(SessionLostException lost, long deadlineNs) {
-        if (!mayWait(deadlineNs)) {
+    /** Returns, after a short pause, when an operation that met the end of the session may be repeated; otherwise throws {@code lost}. */
+    void pauseBeforeRetry(SessionLostException lost, Deadline deadline) {
+        if (!mayRetry(deadline)) {
             throw lost;
         }
-        LockSupport.parkNanos(LOSS_NS);
+        Polling.sleepNs(LOSS_NS);
     }
 
-    /** @param what in words, for the message of the {@link LiteTimeoutException} */
-    void lockUntil(ReentrantLock lock, long deadlineNs, Supplier<String> what) {
-        long waitNs = Math.max(0, deadlineNs - System.nanoTime());
+    /**
+     * Acquires a lock of this package.
+     *
+     * @param what describes what the lock is held for, for the message
+     * @throws LiteTimeoutException when the deadline passed first or the thread was interrupted; the interrupt is kept
+     */
+    static void lock(ReentrantLock lock, Deadline deadline, Supplier<String> what) {
+        long waitNs = deadline.remainingNs();
         try {
             if (lock.tryLock(waitNs, TimeUnit.NANOSECONDS)) {
                 return;
@@ -254,65 +260,15 @@ final class SessionKeeper implements AutoCloseable {
                 .formatted(what.get(), TimeUnit.NANOSECONDS.toMillis(waitNs)));
     }
 
-    /** Ends the session; whoever waits for another one gives up. */
+    /** Ends the session. Callers that wait for the node get {@link SessionLostException}. */
     @Override
     public void close() {
-        closed = true;
+        closed.countDown();
         attaching.lock();
         try {
             session.close();
         } finally {
             attaching.unlock();
-        }
-    }
-
-    /** What one session makes is good for that session only; this makes it again at the next one. */
-    static final class Kept<T> {
-        private final SessionKeeper keeper;
-        private final Function<Lite, T> maker;
-        private volatile Made<T> made;
-
-        /** With the session that it is good for. */
-        record Made<T>(Lite session, T value) {}
-
-        /** Makes it at once. */
-        Kept(SessionKeeper keeper, Function<Lite, T> maker) {
-            this.keeper = keeper;
-            this.maker = maker;
-            this.made = make(keeper.deadlineNs());
-        }
-
-        private Made<T> make(long deadlineNs) {
-            Lite session = keeper.open(deadlineNs);
-            return new Made<>(session, maker.apply(session)); // by two threads at once: either is as good
-        }
-
-        /** That of the session of now; null when it is lost. */
-        @Nullable
-        T ifOpen() {
-            Made<T> now = madeIfOpen();
-            return now == null ? null : now.value();
-        }
-
-        /** {@link #ifOpen} with its session. */
-        @Nullable
-        Made<T> madeIfOpen() {
-            Made<T> now = made;
-            return now.session().isOpen() ? now : null;
-        }
-
-        T get(long deadlineNs) {
-            return made(deadlineNs).value();
-        }
-
-        /** {@link #get} with its session. */
-        Made<T> made(long deadlineNs) {
-            Made<T> now = made;
-            if (!now.session().isOpen()) {
-                now = make(deadlineNs);
-                made = now;
-            }
-            return now;
         }
     }
 }

@@ -1,7 +1,7 @@
 /**
- * A {@link dev.lite.api.Lite} that outlives its node: when the node restarts, the next call attaches again, and handles, locks,
- * barriers, bound functions and handlers continue at the new session. Uses only {@code dev.lite.api}, so it works over every
- * session.
+ * A {@link dev.lite.api.Lite} that outlives its node: after a restart of the node the next call attaches again, and handles, locks,
+ * barriers, bound functions and handlers continue with the new session. It wraps any session, because it uses only {@code
+ * dev.lite.api}.
  */
 @NullMarked
 package dev.lite.client.reattach;

@@ -26,6 +26,7 @@ public final class FakeLite implements Lite {
     private final CompletableFuture<String> ended = new CompletableFuture<>();
     private final FakeRpc rpc = new FakeRpc();
     private final Map<String, FakeHandle> known = new ConcurrentHashMap<>();
+    private final LtMemory memory = newMemory();
     private volatile boolean open = true;
 
     public FakeLite(AttachOptions options) {
@@ -59,6 +60,10 @@ public final class FakeLite implements Lite {
 
     @Override
     public LtMemory memory() {
+        return memory;
+    }
+
+    private LtMemory newMemory() {
         return new LtMemory() {
             @Override
             public LmrHandle malloc(LmrSpec spec, Duration deadline) {

@@ -7,12 +7,10 @@ import dev.lite.api.RpcClient;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
-import dev.lite.api.RpcOutcome;
 import dev.lite.api.RpcServer;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import java.util.Collection;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -92,12 +90,6 @@ public final class FakeRpc implements LtRpc {
 
     @Override
     public RpcServer serve(String function) {
-        throw new UnsupportedOperationException("not used here");
-    }
-
-    @Override
-    public Map<String, RpcOutcome> multicast(
-            Collection<String> nodes, String function, byte[] request, Duration deadline) {
         throw new UnsupportedOperationException("not used here");
     }
 

@@ -33,24 +33,25 @@ class ReattachingLiteTest {
     private static final byte[] BYTES = new byte[8];
 
     private final List<FakeLite> sessions = new CopyOnWriteArrayList<>();
-    private volatile boolean nodeIsThere = true;
+    private volatile boolean nodeIsUp = true;
     private volatile long idOfA = 7;
     private volatile boolean attachesSlowly;
     private volatile boolean attaches;
     private final ReattachingLite lite = open(LONG);
 
     private ReattachingLite open(Duration deadline) {
-        return new ReattachingLite(new AttachOptions(Path.of("/tmp/x.sock"), "test", null, deadline), options -> {
-            if (!nodeIsThere) {
-                throw new NodeUnreachableException("nobody listens");
-            }
-            if (attachesSlowly) {
-                attaches = true;
-                LockSupport.parkNanos(20_000_000);
-            }
-            sessions.add(new FakeLite(options).knowing("a", idOfA));
-            return sessions.getLast();
-        });
+        return ReattachingLite.attach(
+                AttachOptions.to(Path.of("/tmp/x.sock"), "test").withDeadline(deadline), options -> {
+                    if (!nodeIsUp) {
+                        throw new NodeUnreachableException("nobody listens");
+                    }
+                    if (attachesSlowly) {
+                        attaches = true;
+                        LockSupport.parkNanos(20_000_000);
+                    }
+                    sessions.add(new FakeLite(options).knowing("a", idOfA));
+                    return sessions.getLast();
+                });
     }
 
     @Test
@@ -64,7 +65,7 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void aLockIsAskedOfTheSessionOfNow() {
+    void aLockUsesTheCurrentSession() {
         LtSync sync = lite.sync();
         LtLock lock = sync.lock("a");
         assertThat(lock.tryAcquire()).isEmpty();
@@ -76,25 +77,25 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void whileTheNodeIsAwayCallersAreToldSoAtTheirDeadline() {
-        ReattachingLite impatient = open(SHORT);
-        LmrHandle handle = impatient.memory().map("a", Permission.READ);
-        nodeIsThere = false;
+    void callersGetAnErrorAtTheirDeadlineWhileTheNodeIsDown() {
+        ReattachingLite shortLived = open(SHORT);
+        LmrHandle handle = shortLived.memory().map("a", Permission.READ);
+        nodeIsUp = false;
         sessions.getLast().lose();
         long startNs = System.nanoTime();
 
-        assertThatThrownBy(() -> impatient.memory().map("a", Permission.READ))
+        assertThatThrownBy(() -> shortLived.memory().map("a", Permission.READ))
                 .isInstanceOf(NodeUnreachableException.class);
         assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(NodeUnreachableException.class);
 
         assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isBetween(SHORT.multipliedBy(2), LONG);
-        assertThatThrownBy(impatient::nodes).as("asked at once").isInstanceOf(NodeUnreachableException.class);
-        nodeIsThere = true;
-        assertThat(impatient.nodes()).hasSize(2);
+        assertThatThrownBy(shortLived::nodes).as("asked at once").isInstanceOf(NodeUnreachableException.class);
+        nodeIsUp = true;
+        assertThat(shortLived.nodes()).hasSize(2);
     }
 
     @Test
-    void whoLooksWaitsForAnotherThreadThatAttachesJustNow() {
+    void nodesWaitsForAnotherThreadThatIsAttaching() {
         LmrHandle handle = lite.memory().map("a", Permission.READ);
         attachesSlowly = true;
         sessions.getLast().lose();
@@ -108,19 +109,19 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void callersWaitForTheNodeAndGoOnWithTheirHandles() {
+    void callersWaitForTheNodeAndContinueWithTheirHandles() {
         LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE, Permission.ATOMIC);
         LtLock lock = lite.sync().lock("a");
-        nodeIsThere = false;
+        nodeIsUp = false;
         sessions.getLast().lose();
         Thread node = Thread.ofPlatform().start(() -> {
             LockSupport.parkNanos(SHORT.toNanos());
-            nodeIsThere = true;
+            nodeIsUp = true;
         });
 
         handle.read(0, BYTES);
 
-        assertThat(nodeIsThere).isTrue();
+        assertThat(nodeIsUp).isTrue();
         handle.write(0, BYTES);
         assertThat(handle.fetchAdd(0, 1)).isEqualTo(5);
         assertThat(handle.id()).isEqualTo(7);
@@ -131,7 +132,7 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void aWriteThatMeetsTheLossIsDoneAgainAndAFetchAddIsNot() {
+    void aWriteThatMeetsTheLossIsRepeatedAndAFetchAddIsNot() {
         LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE, Permission.ATOMIC);
         sessions.getLast().known("a").losesSessionInNextCall = true;
 
@@ -148,7 +149,7 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void nothingIsDoneAgainUnderALockThatWasLostWithItsSession() {
+    void nothingIsRepeatedUnderALockThatWasLostWithItsSession() {
         LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE, Permission.ATOMIC);
         LtLock lock = lite.sync().lock(FakeSync.FREE);
         HeldLock first = lock.acquire(LONG);
@@ -157,7 +158,7 @@ class ReattachingLiteTest {
 
         assertThatThrownBy(() -> handle.write(0, BYTES))
                 .isInstanceOf(SessionLostException.class)
-                .hasMessageContaining("2 locks that are not closed yet");
+                .hasMessageContaining("2 locks that the application has not closed yet");
         first.close();
         first.close();
         assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(SessionLostException.class);
@@ -172,10 +173,10 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void aLockThatNobodyClosesDoesNotKeepAnApplicationFromItsMemoryForEver() {
-        ReattachingLite impatient = open(SHORT);
-        LmrHandle handle = impatient.memory().map("a", Permission.READ);
-        HeldLock unused = impatient.sync().lock(FakeSync.FREE).acquire(LONG);
+    void aLockThatIsNeverClosedBlocksTheHandlesOnlyForOneDeadline() {
+        ReattachingLite shortLived = open(SHORT);
+        LmrHandle handle = shortLived.memory().map("a", Permission.READ);
+        HeldLock unused = shortLived.sync().lock(FakeSync.FREE).acquire(LONG);
         sessions.getLast().lose();
         assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(SessionLostException.class);
 
@@ -190,7 +191,7 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void aHandleNeverGoesOnInAnotherLmrOfItsName() {
+    void aHandleNeverContinuesInAnotherLmrOfItsName() {
         LmrHandle handle = lite.memory().map("a", Permission.READ);
         idOfA = 8;
         sessions.getLast().lose();
@@ -213,9 +214,9 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void whoWaitsForTheNodeGivesUpWhenTheApplicationCloses() {
+    void callersThatWaitForTheNodeFailWhenTheApplicationCloses() {
         LmrHandle handle = lite.memory().map("a", Permission.READ);
-        nodeIsThere = false;
+        nodeIsUp = false;
         sessions.getLast().lose();
         Thread closer = Thread.ofPlatform().start(() -> {
             LockSupport.parkNanos(SHORT.toNanos());
@@ -228,12 +229,12 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void aHandlerIsServedAgainWhenTheNodeIsBackWithoutAnyCall() {
+    void aHandlerIsRegisteredAgainAfterARestartWithoutAnyCall() {
         RpcServer server = lite.rpc().register("f", 1, call -> call.request());
         assertThat(sessions.getLast().rpc().handlers).containsKey("f");
-        nodeIsThere = false;
+        nodeIsUp = false;
         sessions.getLast().lose();
-        nodeIsThere = true;
+        nodeIsUp = true;
         awaitTrue(
                 () -> sessions.size() == 2 && sessions.getLast().rpc().handlers.containsKey("f"));
         server.close();
@@ -241,6 +242,18 @@ class ReattachingLiteTest {
         sessions.getLast().lose();
         assertThat(lite.nodes()).hasSize(2);
         assertThat(sessions.getLast().rpc().handlers).isEmpty();
+    }
+
+    @Test
+    void aCallWaitsForTheNodeNoLongerThanItsOwnDeadline() {
+        nodeIsUp = false;
+        sessions.getLast().lose();
+        long startNs = System.nanoTime();
+
+        assertThatThrownBy(() -> lite.rpc().call("fake-1", "f", BYTES, SHORT))
+                .isInstanceOf(NodeUnreachableException.class);
+
+        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isBetween(SHORT, LONG.dividedBy(2));
     }
 
     private static void awaitTrue(BooleanSupplier condition) {
@@ -252,7 +265,7 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void aClosedSessionIsNotMadeAnew() {
+    void aClosedSessionIsNotReplaced() {
         lite.close();
         assertThatThrownBy(lite::nodes).isInstanceOf(SessionLostException.class);
         assertThat(sessions).hasSize(1);

@@ -11,74 +11,77 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A session's operations that nobody waits for: those that may block each on a virtual thread, the others without one until they end.
- * Any thread.
+ * The asynchronous operations of a session. An operation that may block runs on a virtual thread of its own; others need a thread only
+ * when they end. Any thread.
  *
- * <p>Bound: {@code operationsMax} futures and virtual threads; who begins one more waits for one to end.
+ * <p>Bound: {@code operationsMax} operations, each with a future and at most one virtual thread. Starting another one waits until one
+ * has ended.
  */
 public final class AsyncOperations {
-    /** How many may be under way when nothing is configured. */
+    /** The default limit of operations under way. */
     public static final int OPERATIONS_DEFAULT = 1024;
 
     private final int operationsMax;
-    private final Semaphore places;
+    private final Semaphore permits;
     private final Set<Operation> underWay = ConcurrentHashMap.newKeySet();
 
     /**
+     * Creates the limit for one session.
+     *
      * @param operationsMax at least 1
      */
     public AsyncOperations(int operationsMax) {
         if (operationsMax < 1) {
             throw new IllegalArgumentException(
-                    "%d asynchronous operations at once; at least 1 must be possible".formatted(operationsMax));
+                    "the limit of asynchronous operations is %d; it must be at least 1".formatted(operationsMax));
         }
         this.operationsMax = operationsMax;
-        this.places = new Semaphore(operationsMax);
+        this.permits = new Semaphore(operationsMax);
     }
 
-    /** One that is under way: it has a place until it is ended. */
+    /** An operation under way. It counts towards the limit until it has ended. */
     public static final class Operation {
         private final CompletableFuture<@Nullable Void> future = new CompletableFuture<>();
-        // What the caller does to its future does not end the operation; a fence waits for this one.
+        // A fence waits for this latch, because a caller can complete or cancel the future.
         private final CountDownLatch ended = new CountDownLatch(1);
 
         private Operation() {}
 
-        /** Completed once, when the operation has ended; cancelling it does not end the operation. */
+        /** Completes once, when the operation has ended. Cancelling it does not stop the operation. */
         public CompletableFuture<@Nullable Void> future() {
             return future;
         }
     }
 
     /**
-     * Begins an operation on a virtual thread.
+     * Starts an operation on a virtual thread.
      *
      * @param operation blocks until it is done; what it throws completes the future
-     * @param patience how long to wait for a place
+     * @param timeout how long to wait while the limit is reached
      * @return {@link Operation#future}
-     * @throws LiteTimeoutException when no place became free in time; nothing was begun then
+     * @throws LiteTimeoutException when the limit was reached for that long; nothing was started
      */
-    public CompletableFuture<@Nullable Void> begin(Runnable operation, Duration patience) {
-        Operation opened = open(patience);
-        carryOut(opened, operation);
+    public CompletableFuture<@Nullable Void> begin(Runnable operation, Duration timeout) {
+        Operation opened = open(timeout);
+        run(opened, operation);
         return opened.future();
     }
 
     /**
-     * Takes a place for an operation; {@link #carryOut} or {@link #end} follows.
+     * Counts a new operation; {@link #run} or {@link #end} must follow.
      *
-     * @param patience how long to wait for a place
-     * @throws LiteTimeoutException when no place became free in time
+     * @param timeout how long to wait while the limit is reached
+     * @throws LiteTimeoutException when the limit was reached for that long
      */
-    public Operation open(Duration patience) {
-        awaitPlace(patience);
+    public Operation open(Duration timeout) {
+        acquirePermit(timeout);
         Operation opened = new Operation();
         underWay.add(opened);
         return opened;
     }
 
-    /** Carries it out on a virtual thread. */
-    public void carryOut(Operation opened, Runnable operation) {
+    /** Runs the operation on a virtual thread and ends it. */
+    public void run(Operation opened, Runnable operation) {
         onThread(() -> {
             Throwable failure = null;
             try {
@@ -90,7 +93,7 @@ public final class AsyncOperations {
         });
     }
 
-    /** It has ended without a thread of its own. Does not block: what hangs on the future runs on a virtual thread. */
+    /** Ends an operation that ran without a thread of its own. Does not block: dependent stages run on a virtual thread. */
     public void end(Operation opened, @Nullable Throwable failure) {
         onThread(() -> ended(opened, failure));
     }
@@ -100,7 +103,7 @@ public final class AsyncOperations {
     }
 
     private void ended(Operation opened, @Nullable Throwable failure) {
-        places.release(); // first: what hangs on the future may begin the next
+        permits.release(); // first: a dependent stage may start the next operation
         if (failure == null) {
             opened.future.complete(null);
         } else {
@@ -110,27 +113,27 @@ public final class AsyncOperations {
         underWay.remove(opened);
     }
 
-    private void awaitPlace(Duration patience) {
+    private void acquirePermit(Duration timeout) {
         try {
-            if (!places.tryAcquire(patience.toNanos(), TimeUnit.NANOSECONDS)) {
+            if (!permits.tryAcquire(timeout.toNanos(), TimeUnit.NANOSECONDS)) {
                 throw new LiteTimeoutException(
-                        "%d asynchronous operations of this session are under way, its limit, for %s"
-                                .formatted(operationsMax, patience));
+                        "this session had %d asynchronous operations under way, its limit, for %s"
+                                .formatted(operationsMax, timeout));
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new LiteTimeoutException("interrupted while waiting to begin an asynchronous operation", e);
+            throw new LiteTimeoutException("interrupted while waiting to start an asynchronous operation", e);
         }
     }
 
-    /** See {@link dev.lite.api.LtMemory#fence}. */
+    /** Waits for the operations that were started before this call; see {@link dev.lite.api.LtMemory#fence}. */
     public void fence(Duration deadline) {
         Operation[] before = underWay.toArray(new Operation[0]);
         long endNs = System.nanoTime() + deadline.toNanos();
         try {
             for (Operation opened : before) {
                 if (!opened.ended.await(endNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
-                    throw new LiteTimeoutException("fence: of %d asynchronous operations some have not ended within %s"
+                    throw new LiteTimeoutException("fence: some of %d asynchronous operations had not ended within %s"
                             .formatted(before.length, deadline));
                 }
             }

@@ -1,4 +1,4 @@
-/** Operations that their callers do not wait for. */
+/** Asynchronous operations of a session, with a limit. */
 @NullMarked
 package dev.lite.session.async;
 

@@ -1,14 +1,14 @@
 package dev.lite.session.protocol;
 
 /**
- * Where everything lies in the memory that a session's two sides share. The node makes it (a memfd, zeroed, sealed
- * against shrinking) and passes its descriptor with {@link SessionMessage.Welcome}. All words are in native byte order.
+ * The layout of the memory that the two sides of a session share. The node creates it (a memfd, filled with zeros and sealed against
+ * shrinking) and sends its descriptor with {@link SessionMessage.Welcome}. All words are in native byte order.
  *
  * <pre>
  *   0        header, one page
- *     64       doorbell   int   1 while the node's thread sleeps or is about to; futex word
- *     128      submitted  long  bit s: slot s holds a command that the node has not taken yet
- *   4096     slots, {@value #SLOT_BYTES} bytes each; the first line is the client's, the second the node's
+ *     64       doorbell   int   1 while the node's thread is blocked or about to block; futex word
+ *     128      submitted  long  bit s: slot s holds a command that the node has not fetched yet
+ *   4096     slots, {@value #SLOT_BYTES} bytes each; the client writes the first cache line, the node the second
  *     +0       op         int   {@link SessionProtocol.Op}
  *     +8       lh         long  the handle
  *     +16      offset     long  in the LMR, bytes
@@ -17,39 +17,44 @@ package dev.lite.session.protocol;
  *     +40      operand1   long
  *     +64      state      int   {@link #STATE_IDLE} … ; futex word
  *     +68      status     int   0 or the number of a {@link dev.lite.api.LiteException.Code}
- *     +72      result     long  value before (atomics); bytes of the error's text in the window (status not 0)
- *     +80      call       long  the number of the call that was received
- *     +88      origin     long  who made it; see {@link SessionMessage.RpcOrigin}
+ *     +72      result     long  previous value (atomics), or, if the status is not 0, the length of the error text in the window
+ *     +80      call       long  the number of the received call
+ *     +88      origin     long  its caller; see {@link SessionMessage.RpcOrigin}
  *   windows, page aligned, {@code windowBytes} each: the data of a slot's command
  * </pre>
  *
- * <p><b>One operation.</b> A client thread owns a free slot (who owns which slot is the client's private matter), fills
- * the command and, for a write, the window, sets {@code state} to {@link #STATE_PENDING}, adds the slot's bit to
- * {@code submitted} and, if {@code doorbell} is 1, changes it to 0 and wakes the node's thread. The node takes all bits at
- * once, copies each command before it checks it, carries it out, fills status and result and changes {@code state} to
- * {@link #STATE_DONE}; if it was {@link #STATE_SLEEPING} it wakes the waiter. The submission word is the session's ring: it
- * cannot overflow, has no gap when a client thread is preempted in the middle, and every value of it means something,
- * whoever wrote it. Bits are added and taken by atomic addition, which is the same as or/and-not because only the
- * slot's owner adds its bit, and only after the node took the one before.
+ * <p><b>One operation.</b>
  *
- * <p><b>Trust.</b> The application may write anything here at any time. The node therefore reads each command word once,
- * and what it reads in windows is only ever data. The client believes what the node writes, but a text's length is
- * checked all the same.
+ * <ol>
+ *   <li>A client thread acquires a free slot (the client alone keeps track of the owners), and fills in the command and, for a write,
+ *       the window.
+ *   <li>It sets {@code state} to {@link #STATE_PENDING} and adds the slot's bit to {@code submitted}. If {@code doorbell} is 1, it
+ *       changes it to 0 and wakes the node's thread; see {@link Doorbell}.
+ *   <li>The node fetches all bits at once, copies each command before it checks it, executes it, and fills in status and result.
+ *   <li>It sets {@code state} to {@link #STATE_DONE}, and wakes the client thread if the state was {@link #STATE_SLEEPING}.
+ * </ol>
  *
- * @param slots how many commands can be under way, 1 to {@value #SLOTS_MAX}
- * @param windowBytes size of a slot's window, a multiple of {@value #PAGE_BYTES}
+ * <p>The submission word takes the place of a ring: it cannot overflow, it has no gap when a client thread is preempted between two
+ * steps, and every value is meaningful, even one from a faulty client. The client sets a bit by addition, which equals a bitwise or:
+ * only the slot's owner sets its bit, and only after the node has fetched the previous one.
+ *
+ * <p><b>Trust.</b> The application may write anything here at any time. The node therefore reads each command word exactly once, and
+ * treats the content of windows as data only. The client trusts the node, but still checks the length of texts.
+ *
+ * @param slots the number of commands that can be under way, 1 to {@value #SLOTS_MAX}
+ * @param windowBytes the size of a slot's window in bytes, a multiple of {@value #PAGE_BYTES}
  */
 public record SessionArea(int slots, int windowBytes) {
     /** One bit per slot in a 64-bit word. */
     public static final int SLOTS_MAX = 64;
 
-    /** Granularity of windows, and the size of the header. */
+    /** The size of the header, and the granularity of windows, in bytes. */
     public static final int PAGE_BYTES = 4096;
 
-    /** Upper limit of a window: 64 slots of it are 1 GiB. */
+    /** The largest window in bytes: 64 slots of this size take 1 GiB. */
     public static final int WINDOW_BYTES_MAX = 16 * 1024 * 1024;
 
-    /** Two cache lines, which are also what the processor prefetches together. */
+    /** Two cache lines, which processors prefetch together. */
     public static final int SLOT_BYTES = 128;
 
     /** Offset of the doorbell in the area. */
@@ -88,7 +93,7 @@ public record SessionArea(int slots, int windowBytes) {
     /** Offset of the received call's number in a slot. */
     public static final long CALL = 80;
 
-    /** Offset of the received call's origin in a slot. */
+    /** Offset of the received call's caller in a slot. */
     public static final long ORIGIN = 88;
 
     /** State of a slot that was never used. */
@@ -97,22 +102,26 @@ public record SessionArea(int slots, int windowBytes) {
     /** A command was submitted; its waiter, if any, spins. */
     public static final int STATE_PENDING = 1;
 
-    /** A command was submitted and its waiter sleeps on the state word. */
+    /** A command was submitted and its waiter is blocked on the state word, or about to block. */
     public static final int STATE_SLEEPING = 2;
 
     /** The node completed the command. */
     public static final int STATE_DONE = 3;
 
-    /** The client's own: the session was lost while the command was pending. */
+    /** Set by the client only: the session was lost while the command was pending. */
     public static final int STATE_LOST = 4;
 
-    /** {@link #DOORBELL}: the node's thread looks at the submission word by itself. */
+    /** {@link #DOORBELL}: the node's thread polls the submission word. */
     public static final int DOORBELL_AWAKE = 0;
 
-    /** {@link #DOORBELL}: who submits must wake the node's thread. */
+    /** {@link #DOORBELL}: a client that submits must wake the node's thread. */
     public static final int DOORBELL_SLEEPING = 1;
 
-    /** Checks the geometry, also one that came over the wire. */
+    /**
+     * Checks the values, also those that arrived over the wire.
+     *
+     * @throws IllegalArgumentException when one is out of range
+     */
     public SessionArea {
         if (slots < 1 || slots > SLOTS_MAX) {
             throw new IllegalArgumentException("session slots: %d; must be 1 to %d".formatted(slots, SLOTS_MAX));
@@ -123,12 +132,12 @@ public record SessionArea(int slots, int windowBytes) {
         }
     }
 
-    /** Size of the whole area in bytes. */
+    /** The size of the whole area in bytes. */
     public long bytes() {
         return windowsOffset() + (long) slots * windowBytes;
     }
 
-    /** All bits that may be set in the submission word. */
+    /** The bits of the submission word that belong to a slot. */
     public long slotBits() {
         return slots == SLOTS_MAX ? -1L : (1L << slots) - 1;
     }
@@ -144,8 +153,9 @@ public record SessionArea(int slots, int windowBytes) {
     }
 
     private long windowsOffset() {
-        // The largest slot table, 64 slots of 128 bytes, is two pages; it always takes them, so that the place of the
-        // windows does not depend on the number of slots.
+        // There is always room for 64 slots of 128 bytes, two pages, so the windows' offset does not depend on the
+        // number
+        // of slots.
         return PAGE_BYTES + (long) SLOTS_MAX * SLOT_BYTES;
     }
 }

@@ -1,5 +1,6 @@
 package dev.lite.session.protocol;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.PeerCredentials;
@@ -11,13 +12,15 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Control messages over a Unix socket that keeps message boundaries. Any thread may send, one thread receives. Owns the
- * socket. Descriptors that come uninvited are closed at once, so that a peer cannot fill this process' table with them.
+ * Control messages over a Unix socket that keeps message boundaries. Any thread may send; one thread receives. Owns the socket.
+ * Unexpected descriptors are closed at once, so that a peer cannot fill this process's table of descriptors.
  */
 public final class SessionChannel implements AutoCloseable {
     private final UnixSocket socket;
-    // Left to the garbage collector: a late sender must find them, whoever closed the channel.
+    // Freed by the garbage collector: a sender may still use them after another thread closed the channel.
+    @GuardedBy("sending")
     private final MemorySegment outgoing = Arena.ofAuto().allocate(SessionProtocol.MESSAGE_BYTES_MAX);
+
     private final MemorySegment incoming = Arena.ofAuto().allocate(SessionProtocol.MESSAGE_BYTES_MAX);
     private final ReentrantLock sending = new ReentrantLock();
 
@@ -27,18 +30,18 @@ public final class SessionChannel implements AutoCloseable {
     }
 
     /**
-     * A message and what came with it.
+     * A message and the descriptors that came with it.
      *
-     * @param carrier has the descriptors, which are the receiver's to take over or close
+     * @param carrier holds the descriptors; the receiver owns them and must take them over or close them
      */
     public record WithDescriptors(SessionMessage message, Received carrier) {}
 
     /**
      * Sends a message. Waits at most the send timeout while the peer does not read.
      *
-     * @param descriptors passed on; they stay open here
-     * @throws OsException EAGAIN after the timeout, EPIPE or ECONNRESET when the peer is gone
-     * @throws IllegalArgumentException when a field is over its limit; nothing was sent
+     * @param descriptors sent with the message; they stay open here
+     * @throws OsException EAGAIN after the timeout, EPIPE or ECONNRESET when the peer has closed the connection
+     * @throws IllegalArgumentException when a field exceeds its limit; nothing was sent
      */
     public void send(SessionMessage message, int... descriptors) {
         sending.lock();
@@ -53,8 +56,8 @@ public final class SessionChannel implements AutoCloseable {
     /**
      * Waits for the next message.
      *
-     * @return null when the peer is gone or this channel was shut down or closed
-     * @throws ProtocolException when it makes no sense
+     * @return null when the peer has closed the connection, or this channel was shut down or closed
+     * @throws ProtocolException when the message is invalid
      * @throws OsException EAGAIN after the receive timeout
      */
     public @Nullable SessionMessage receive() throws ProtocolException {
@@ -66,7 +69,7 @@ public final class SessionChannel implements AutoCloseable {
         return received.message();
     }
 
-    /** {@link #receive} of a message that may bring descriptors. */
+    /** {@link #receive} of a message that may carry descriptors; the caller owns them. */
     public @Nullable WithDescriptors receiveWithDescriptors() throws ProtocolException {
         Received received;
         try {
@@ -85,23 +88,23 @@ public final class SessionChannel implements AutoCloseable {
         }
         try {
             return new WithDescriptors(SessionCodec.decode(incoming, received.length()), received);
-        } catch (ProtocolException senseless) {
+        } catch (ProtocolException invalid) {
             received.closeDescriptors();
-            throw senseless;
+            throw invalid;
         }
     }
 
-    /** How long receive and send may block, in nanoseconds; 0 is for ever. */
+    /** Sets how long receive and send may block, in nanoseconds; 0 means without limit. */
     public void setTimeout(long receiveNs, long sendNs) {
         socket.setTimeout(receiveNs, sendNs);
     }
 
-    /** Who is at the other end, told by the kernel. */
+    /** The credentials of the process at the other end, from the kernel. */
     public PeerCredentials peerCredentials() {
         return socket.peerCredentials();
     }
 
-    /** Ends both directions: a receive that waits in another thread returns null once what had arrived is read. */
+    /** Shuts both directions down: a receive that waits in another thread returns the messages that had arrived, then null. */
     public void shutdown() {
         socket.shutdown();
     }

@@ -51,8 +51,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Control messages as bytes and back. The first byte is the type; Hello, Welcome and Refused go on with the magic number
- * and the version, in every version of the protocol, so that two that differ can say so. Stateless.
+ * Encodes and decodes control messages. The first byte is the type. Hello, Welcome and Refused continue with the magic number and the
+ * version in every version of the protocol, so that two versions can report their difference. Stateless.
  */
 public final class SessionCodec {
     private static final int HELLO = 1;
@@ -218,7 +218,7 @@ public final class SessionCodec {
     }
 
     /**
-     * Reads a message that may hold anything.
+     * Decodes a message with untrusted content.
      *
      * @param in holds the message at its start
      * @param length of the message, in bytes
@@ -305,9 +305,9 @@ public final class SessionCodec {
                 default ->
                     throw new ProtocolException("control message of unknown type %d, %d bytes".formatted(type, length));
             };
-        } catch (IllegalArgumentException unacceptable) {
-            // The API's own types check their values; over the wire the same mistake is the peer's.
-            throw new ProtocolException("control message of type %d: %s".formatted(type, unacceptable.getMessage()));
+        } catch (IllegalArgumentException invalid) {
+            // The types check their values; a bad value in a message is an error of the peer.
+            throw new ProtocolException("control message of type %d: %s".formatted(type, invalid.getMessage()));
         }
         if (!(message instanceof Hello hello && hello.version() != SessionProtocol.VERSION)) {
             r.finish();
@@ -315,7 +315,7 @@ public final class SessionCodec {
         return message;
     }
 
-    /** As many extents from {@code from} on as one reply shall carry. */
+    /** The extents from index {@code from} on that fit into one reply. */
     public static ExtentsPage extentsPage(long requestId, List<Extent> all, int from) {
         int first = Math.clamp(from, 0, all.size());
         int bytes = 0;
@@ -327,7 +327,7 @@ public final class SessionCodec {
         return new ExtentsPage(requestId, all.size(), all.subList(first, to));
     }
 
-    /** As many nodes from {@code from} on as one reply shall carry. */
+    /** The nodes from index {@code from} on that fit into one reply. */
     public static NodesPage nodesPage(long requestId, List<NodeInfo> all, int from) {
         int first = Math.clamp(from, 0, all.size());
         int bytes = 0;
@@ -366,7 +366,7 @@ public final class SessionCodec {
     private static Hello decodeHello(WireReader r) throws ProtocolException {
         int version = version(r);
         if (version != SessionProtocol.VERSION) {
-            // What follows is another version's matter; the number is enough to refuse it with.
+            // Another version may continue in another format; its number is enough to refuse it.
             return new Hello(version, "unknown", null);
         }
         return new Hello(

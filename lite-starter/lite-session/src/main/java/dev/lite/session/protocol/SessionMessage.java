@@ -9,20 +9,20 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is said on the control channel. Requests carry a number that the client chose; the node answers each with exactly
- * one reply of that number, in any order. Deadlines are nanoseconds from the receipt.
+ * The messages of the control channel. The client numbers its requests; the node answers each with exactly one reply of the same
+ * number, in any order. Deadlines are in nanoseconds, counted from the receipt of the request.
  */
 public sealed interface SessionMessage {
 
-    /** What a client may send. */
+    /** A message that a client may send. */
     sealed interface FromClient extends SessionMessage {}
 
-    /** What a node may send. */
+    /** A message that a node may send. */
     sealed interface FromNode extends SessionMessage {}
 
-    /** A client's request that gets a {@link Reply} of the same number. */
+    /** A request of a client; it gets one {@link Reply} with the same number. */
     sealed interface Request extends FromClient {
-        /** Chosen by the client; not used by another request under way. */
+        /** Chosen by the client; no other request under way has it. */
         long requestId();
     }
 
@@ -33,7 +33,7 @@ public sealed interface SessionMessage {
     }
 
     /**
-     * First message of a client.
+     * The first message of a client.
      *
      * @param version the client's {@link SessionProtocol#VERSION}
      */
@@ -46,16 +46,16 @@ public sealed interface SessionMessage {
     }
 
     /**
-     * The node takes the client; the descriptor of the {@link SessionArea} comes with it.
+     * The node accepts the client. The descriptor of the {@link SessionArea} comes with this message.
      *
-     * @param principal who the node takes the client for
+     * @param principal the client's principal, as the node authenticated it
      * @param requestsMax how many requests the client may have under way
      */
     record Welcome(int version, long sessionId, String nodeName, String principal, SessionArea area, int requestsMax)
             implements FromNode {}
 
     /**
-     * The node does not take the client, and closes.
+     * The node rejects the client and closes the connection.
      *
      * @param code number of a {@link dev.lite.api.LiteException.Code}
      */
@@ -70,7 +70,7 @@ public sealed interface SessionMessage {
     /** See {@link dev.lite.api.LmrHandle#unmap}; answered by {@link Done}. */
     record Unmap(long requestId, long lh) implements Request {}
 
-    /** Asks what a handle is good for now; answered by {@link Mapped} of the same handle. */
+    /** Queries the current permissions of a handle; answered by {@link Mapped} with the same handle. */
     record Describe(long requestId, long lh) implements Request {}
 
     /** See {@link dev.lite.api.LmrHandle#free}; answered by {@link Done}. */
@@ -83,14 +83,14 @@ public sealed interface SessionMessage {
     record Nodes(long requestId, int from) implements Request {}
 
     /**
-     * Opens something to call, to serve or to receive from; answered by {@link RpcOpened}.
+     * Opens a function or port, to call, serve, send to or receive from; answered by {@link RpcOpened}.
      *
-     * @param node whose function or port is called; empty to serve
+     * @param node the node whose function or port is used; empty to serve or receive
      * @param name of the function or port
      */
     record RpcOpen(long requestId, RpcKind kind, String node, String name) implements Request {}
 
-    /** What {@link RpcOpen} opens. */
+    /** The purpose of {@link RpcOpen}. */
     enum RpcKind {
         /** A function to call. */
         CLIENT(0),
@@ -108,25 +108,25 @@ public sealed interface SessionMessage {
         }
     }
 
-    /** Closes what {@link RpcOpened} named; answered by {@link Done}, also when it was closed before. */
+    /** Closes what {@link RpcOpen} opened; answered by {@link Done}, also when it was already closed. */
     record RpcClose(long requestId, long id) implements Request {}
 
-    /** Asks who a caller is; answered by {@link RpcOriginIs}. */
+    /** Queries the name of a caller; answered by {@link RpcOriginIs}. */
     record RpcOrigin(long requestId, long origin) implements Request {}
 
-    /** Something was opened; commands in slots name it by this number. */
+    /** A function or port was opened; commands in slots refer to it by this number. */
     record RpcOpened(long requestId, long id) implements Reply {}
 
-    /** A caller. */
+    /** The node and principal of a caller. */
     record RpcOriginIs(long requestId, String node, String principal) implements Reply {}
 
     /** See {@link dev.lite.api.LtMemory#map(long, Set, java.time.Duration)}; answered by {@link Mapped}. */
     record MapId(long requestId, long deadlineNs, long lmrId, Set<Permission> permissions) implements Request {}
 
-    /** {@link Malloc} of an LMR that nobody else can map until it is published; answered by {@link Mapped}. */
+    /** {@link Malloc} of an LMR that others cannot map until it is published; answered by {@link Mapped}. */
     record Prepare(long requestId, long deadlineNs, LmrSpec spec) implements Request {}
 
-    /** Lets others map what {@link Prepare} made; when it fails the handle is no more. Answered by {@link Done}. */
+    /** Lets others map the LMR of {@link Prepare}; answered by {@link Done}. A failure frees the LMR and its handle. */
     record Publish(long requestId, long deadlineNs, long lh) implements Request {}
 
     /** See {@link dev.lite.api.LmrHandle#memset}; answered by {@link Done}. */
@@ -154,18 +154,18 @@ public sealed interface SessionMessage {
     /** See {@link dev.lite.api.LmrHandle#moveTo}; answered by {@link Done}. */
     record MoveTo(long requestId, long lh, String node) implements Request {}
 
-    /** A handle: a new one, or the one that was asked for. */
+    /** A handle: a new one, or the one of {@link Describe}. */
     record Mapped(
             long requestId, long lh, long lmrId, @Nullable String name, long size, Set<Permission> permissions)
             implements Reply {}
 
-    /** It was done. */
+    /** The request was executed. */
     record Done(long requestId) implements Reply {}
 
     /**
-     * Some of the extents.
+     * A part of the list of extents.
      *
-     * @param total how many there are in all
+     * @param total the length of the whole list
      */
     record ExtentsPage(long requestId, int total, List<Extent> extents) implements Reply {
         /** Copies the list. */
@@ -175,9 +175,9 @@ public sealed interface SessionMessage {
     }
 
     /**
-     * Some of the nodes.
+     * A part of the list of nodes.
      *
-     * @param total how many there are in all
+     * @param total the length of the whole list
      */
     record NodesPage(long requestId, int total, List<NodeInfo> nodes) implements Reply {
         /** Copies the list. */
@@ -187,7 +187,7 @@ public sealed interface SessionMessage {
     }
 
     /**
-     * It was not done.
+     * The request failed.
      *
      * @param code number of a {@link dev.lite.api.LiteException.Code}
      */
@@ -197,19 +197,19 @@ public sealed interface SessionMessage {
     record OpenLock(long requestId, long deadlineNs, String name) implements Request {}
 
     /**
-     * A lock may be used.
+     * A lock was opened.
      *
-     * @param number what the session calls it from now on
+     * @param number identifies the lock in this session
      */
     record LockOpened(long requestId, long number) implements Reply {}
 
-    /** See {@link dev.lite.api.LtLock#acquire}; answered by {@link Acquired}. It may take as long as its deadline. */
+    /** See {@link dev.lite.api.LtLock#acquire}; answered by {@link Acquired}, possibly not before its deadline. */
     record AcquireLock(long requestId, long deadlineNs, long number) implements Request {}
 
     /**
      * The session holds the lock.
      *
-     * @param token the fencing token, which names the hold
+     * @param token the fencing token; with the number of the lock it identifies the hold
      */
     record Acquired(long requestId, long token) implements Reply {}
 
@@ -217,17 +217,17 @@ public sealed interface SessionMessage {
     record ReleaseLock(long requestId, long number, long token) implements Request {}
 
     /**
-     * What this attempt of {@link SessionProtocol.Op#TRY_LOCK} acquired, or will acquire, is released; answered by {@link
+     * Releases the lock if this attempt of {@link SessionProtocol.Op#TRY_LOCK} acquired it or will acquire it; answered by {@link
      * Done}.
      */
     record CancelTry(long requestId, long number, long attempt) implements Request {}
 
-    /** See {@link dev.lite.api.LtBarrier#await}; answered by {@link Passed}. It may take as long as its deadline. */
+    /** See {@link dev.lite.api.LtBarrier#await}; answered by {@link Passed}, possibly not before its deadline. */
     record AwaitBarrier(long requestId, long deadlineNs, String name, int parties) implements Request {}
 
-    /** A barrier's round was passed. */
+    /** All parties of a barrier's round have arrived. */
     record Passed(long requestId, long round) implements Reply {}
 
-    /** The sender ends the session, and says why. */
+    /** The sender ends the session for this reason. */
     record Goodbye(String reason) implements FromClient, FromNode {}
 }

@@ -9,36 +9,36 @@ import java.nio.charset.StandardCharsets;
 
 /** The numbers that both sides of a session must agree on. */
 public final class SessionProtocol {
-    /** The version that this code speaks. There is no negotiation: both sides must speak the same one. */
+    /** The version of the protocol. There is no negotiation: both sides must have the same one. */
     public static final int VERSION = 1;
 
-    /** First word of every message that opens a session, so that a stray connection is told from an old client. */
+    /** The first word of a Hello, a Welcome and a Refused. It tells an old client from a program that speaks something else. */
     static final int MAGIC = 0x4C_49_54_45; // "LITE"
 
-    /** No control message is longer, in bytes. */
+    /** The longest control message in bytes. */
     public static final int MESSAGE_BYTES_MAX = 32 * 1024;
 
-    /** A list that may be longer travels in pages of about this many bytes, so that replies fit the socket's buffer. */
+    /** Longer lists are sent in pages of about this many bytes, so that replies fit into the socket's buffer. */
     static final int PAGE_BYTES = 8 * 1024;
 
-    /** Upper limit of every text that a person reads (reasons, messages), in bytes of UTF-8; longer ones are cut. */
+    /** The longest text for people (reasons, messages), in bytes of UTF-8; longer ones are cut. */
     public static final int TEXT_BYTES_MAX = 2 * 1024;
 
-    /** Upper limit of the names of nodes, applications, principals and fabrics, in bytes of UTF-8. */
+    /** The longest name of a node, application, principal or fabric, in bytes of UTF-8. */
     public static final int NAME_BYTES_MAX = 512;
 
-    /** Upper limit of a token, in bytes of UTF-8. */
+    /** The longest token, in bytes of UTF-8. */
     public static final int TOKEN_BYTES_MAX = 1024;
 
-    /** How many nodes a placement may name. */
+    /** The largest number of nodes in a placement. */
     static final int PLACEMENT_NODES_MAX = 1024;
 
-    /** How many requests of a session may wait for a lock or at a barrier, beside its other requests. */
+    /** How many requests of a session may wait for locks and barriers; its other requests have a limit of their own. */
     public static final int WAITS_MAX = 1024;
 
     private SessionProtocol() {}
 
-    /** UTF-8 of as many of the text's first characters as fit into so many bytes. */
+    /** Encodes as much of the text in UTF-8 as fits into {@code bytesMax} bytes; no character is split. */
     public static byte[] cut(String text, int bytesMax) {
         CharsetEncoder encoder = StandardCharsets.UTF_8
                 .newEncoder()
@@ -46,7 +46,7 @@ public final class SessionProtocol {
                 .onUnmappableCharacter(CodingErrorAction.REPLACE);
         ByteBuffer out = ByteBuffer.allocate((int) Math.min(bytesMax, 3L * text.length()));
         CoderResult result = encoder.encode(CharBuffer.wrap(text), out, true);
-        // Overflow is as good as underflow here: the encoder stopped after the last character that fits.
+        // Overflow is expected: the encoder stops after the last character that fits.
         assert !result.isError();
         out.flip();
         byte[] bytes = new byte[out.remaining()];
@@ -55,8 +55,8 @@ public final class SessionProtocol {
     }
 
     /**
-     * How often either side looks for the other's word before it sleeps. Spinning pays only while the other side can run on
-     * another processor; with few of them a spinning thread takes the time from the one it waits for.
+     * The default number of polls before either side blocks. Spinning pays only while the other side runs on another processor; on a
+     * machine with few processors a spinning thread takes time from the thread it waits for.
      */
     public static int spinsDefault(int processors) {
         if (processors <= 1) {
@@ -65,50 +65,51 @@ public final class SessionProtocol {
         return processors < 4 ? 1_000 : 4_000;
     }
 
-    /** What a command in a slot asks for; see {@link SessionArea} for its operands. */
+    /** The operations of commands in slots; {@link SessionArea} has the fields. */
     public static final class Op {
-        /** Fill the window's first {@code length} bytes from the LMR. */
+        /** Reads {@code length} bytes of the LMR into the window. */
         public static final int READ = 1;
-        /** Put the window's first {@code length} bytes into the LMR. */
+        /** Writes the window's first {@code length} bytes to the LMR. */
         public static final int WRITE = 2;
-        /** Add {@code operand0} to a word; the result is the value before. */
+        /** Adds {@code operand0} to a word; the result is the previous value. */
         public static final int FETCH_ADD = 3;
-        /** Set a word to {@code operand1} if it holds {@code operand0}; the result is the value before. */
+        /** Sets a word to {@code operand1} if it equals {@code operand0}; the result is the previous value. */
         public static final int TEST_SET = 4;
         /**
-         * Acquire the lock whose number stands in place of the handle, if it is free; {@code operand0} numbers the attempt. The
-         * result is the fencing token, or 0.
+         * Acquires the lock with the number in {@code lh} if it is free; {@code operand0} is the number of the attempt. The result is
+         * the fencing token, or 0.
          */
         public static final int TRY_LOCK = 16;
         /**
-         * Release the lock whose number stands in place of the handle and whose fencing token is {@code operand0}. The result
-         * is 0 when somebody waits for it; {@link SessionMessage.ReleaseLock} must follow.
+         * Releases the lock with the number in {@code lh} and the fencing token {@code operand0}, if no one waits for it. If someone
+         * does, the result is 0, the lock is still held, and the client must send {@link SessionMessage.ReleaseLock}.
          */
         public static final int UNLOCK = 17;
 
         /**
-         * Call the function or send to the port {@code lh} with the window's first {@code length} bytes; {@code operand0} is
-         * the longest reply, {@code operand1} the deadline in nanoseconds. The reply is in the window, the result its length.
+         * Calls the function, or sends to the port, with the number in {@code lh}. The request is the window's first {@code length}
+         * bytes, {@code operand0} the longest reply in bytes, {@code operand1} the deadline in nanoseconds. The reply is in the window
+         * afterwards, and the result is its length.
          */
         public static final int CALL = 24;
         /**
-         * Wait for a call of the function, or a message at the port, {@code lh}, for {@code operand1} nanoseconds. It is in
-         * the window, the result its length; the slot says which call it is, and whose.
+         * Waits {@code operand1} nanoseconds for a call of the function, or a message at the port, with the number in {@code lh}. It
+         * is in the window afterwards, and the result is its length; the slot has the call's number and caller.
          */
         public static final int RECEIVE = 25;
-        /** Answer call {@code operand0} with the window's first {@code length} bytes. */
+        /** Answers call {@code operand0} with the window's first {@code length} bytes. */
         public static final int REPLY = 26;
         /** {@link #REPLY} and {@link #RECEIVE} in one. */
         public static final int REPLY_AND_RECEIVE = 27;
-        /** Fail call {@code operand0} with the text in the window's first {@code length} bytes. */
+        /** Fails call {@code operand0} with the text in the window's first {@code length} bytes. */
         public static final int FAIL = 28;
 
-        /** Set so many bytes of the LMR, at most a window, to the lowest byte of {@code operand0}. */
+        /** Sets {@code length} bytes of the LMR, at most a window, to the lowest byte of {@code operand0}. */
         public static final int MEMSET = 5;
 
         private Op() {}
 
-        /** Whether it is a command of calls and messages. */
+        /** Whether the operation belongs to calls and messages. */
         public static boolean isRpc(int op) {
             return op >= CALL && op <= FAIL;
         }

@@ -1,64 +1,65 @@
 package dev.lite.session.protocol;
 
 /**
- * How often a thread looks before it sleeps, learnt from whether looking helped. While the two sides of a session run on two
- * processors, an answer comes within the budget and the budget stays whole. When they share one, because others are busy
- * too, looking only keeps the other side from running: the budget is halved each time it was in vain, down to a
- * {@value #LEAST_SHARE}th. It is tried whole again after a few times in vain, so that better times are noticed at once, and
- * after twice as many, up to {@value #PAUSE_MAX}, each time that the whole was in vain, too. So two sides that put each other to
- * sleep once find out of it after a few rounds, and those that share a processor pay little for the attempts.
+ * How many times a thread polls before it blocks, adapted to whether polling succeeds.
  *
- * <p>Any number of threads; they share what they learn. Updates may be lost, which only makes learning slower.
+ * <p>While the two sides of a session run on two processors, the answer comes within the budget. When they share a processor because
+ * others are busy, polling only keeps the other side from running. So each miss halves the budget, down to 1/{@value #LEAST_SHARE}.
+ * The full budget is tried again after a few misses, to notice soon when a processor is free again. Each miss of the full budget
+ * doubles the number of misses before the next try, up to {@value #PAUSE_MAX}. Two sides that put each other to sleep recover within a
+ * few rounds; two that share a processor pay little for the tries.
+ *
+ * <p>Any number of threads share one budget. Updates may be lost, which only slows the adaptation down.
  */
 public final class SpinBudget {
     private static final int LEAST_SHARE = 64;
     private static final int PAUSE_MIN = 4;
     private static final int PAUSE_MAX = 64;
 
-    private final int whole;
+    private final int full;
     private final int least;
-    private int now;
-    /** How often it is in vain before the whole is tried again. */
+    private int current;
+    /** How many misses lie between two tries of the full budget. */
     private int pause = PAUSE_MIN;
 
     private int leftOfPause = PAUSE_MIN;
 
     /**
-     * Starts with the whole budget.
+     * Starts with the full budget.
      *
-     * @param whole how often at most; 0 never looks
+     * @param full the largest number of polls; 0 never polls
      */
-    public SpinBudget(int whole) {
-        if (whole < 0) {
-            throw new IllegalArgumentException("spins: %d; must be at least 0".formatted(whole));
+    public SpinBudget(int full) {
+        if (full < 0) {
+            throw new IllegalArgumentException("spins: %d; must be at least 0".formatted(full));
         }
-        this.whole = whole;
-        least = (whole + LEAST_SHARE - 1) / LEAST_SHARE;
-        now = whole;
+        this.full = full;
+        least = (full + LEAST_SHARE - 1) / LEAST_SHARE;
+        current = full;
     }
 
-    /** How often to look this time. */
+    /** The number of polls for the next wait. */
     public int spins() {
-        return now;
+        return current;
     }
 
-    /** What was looked for came while looking. */
-    public void helped() {
-        // No write while all is well: the line stays shared between the processors.
-        if (now < whole) {
-            now = Math.min(whole, 2 * now);
+    /** A poll succeeded within the budget. */
+    public void hit() {
+        // No write while the budget is full: the cache line stays shared between the processors.
+        if (current < full) {
+            current = Math.min(full, 2 * current);
         } else if (pause != PAUSE_MIN) {
             pause = PAUSE_MIN;
         }
     }
 
-    /** It did not come: the thread has to sleep. */
-    public void wasInVain() {
-        if (now == whole) {
+    /** The budget is used up without success: the thread blocks. */
+    public void miss() {
+        if (current == full) {
             pause = Math.min(PAUSE_MAX, 2 * pause);
             leftOfPause = pause;
         }
         leftOfPause--;
-        now = leftOfPause <= 0 ? whole : Math.max(least, now / 2);
+        current = leftOfPause <= 0 ? full : Math.max(least, current / 2);
     }
 }

@@ -8,8 +8,8 @@ import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes fields off a message that may hold anything. Every length is checked against the field's limit and against what
- * is left of the message before anything of that size is made. Not thread-safe.
+ * Reads the fields of a message with untrusted content. Every length is checked against the field's limit and the rest of the message
+ * before memory of that size is allocated. Not thread-safe.
  */
 final class WireReader {
     private final MemorySegment message;
@@ -33,7 +33,7 @@ final class WireReader {
         return message.get(ValueLayout.JAVA_LONG_UNALIGNED, take("a long", 8));
     }
 
-    /** A count, checked against its limit and against the bytes that so many items take at least. */
+    /** A count, checked against its limit and against the least number of bytes that so many items take. */
     int getCount(String what, int max, int itemBytesMin) throws ProtocolException {
         int count = getInt();
         if (count < 0 || count > max || (long) count * itemBytesMin > length - position) {
@@ -66,7 +66,7 @@ final class WireReader {
         return switch (getByte()) {
             case 0 -> null;
             case 1 -> getString(what, bytesMax);
-            default -> throw new ProtocolException(what + ": neither there nor missing");
+            default -> throw new ProtocolException(what + ": neither present nor absent");
         };
     }
 

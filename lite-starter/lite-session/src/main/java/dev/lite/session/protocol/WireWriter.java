@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
-/** Appends fields to a message. Not thread-safe. What does not fit is the caller's mistake: an IllegalArgumentException. */
+/** Writes the fields of a message. Throws IllegalArgumentException when one exceeds its limit. Not thread-safe. */
 final class WireWriter {
     private final MemorySegment message;
     private int position;
@@ -33,7 +33,7 @@ final class WireWriter {
         return this;
     }
 
-    /** A text of at most {@code bytesMax} bytes; a longer one is a mistake. */
+    /** A text of at most {@code bytesMax} bytes; a longer one is an error. */
     WireWriter putString(String what, String text, int bytesMax) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         if (bytes.length > bytesMax) {
@@ -45,13 +45,13 @@ final class WireWriter {
         return this;
     }
 
-    /** {@link #putString} of a text that may be missing. */
+    /** {@link #putString} of a text that may be null. */
     WireWriter putOptional(String what, @Nullable String text, int bytesMax) {
         putByte(text == null ? 0 : 1);
         return text == null ? this : putString(what, text, bytesMax);
     }
 
-    /** A text for people: cut, not refused, when it is longer than {@link SessionProtocol#TEXT_BYTES_MAX}. */
+    /** A text for people; cut when it is longer than {@link SessionProtocol#TEXT_BYTES_MAX}. */
     WireWriter putText(String text) {
         byte[] bytes = SessionProtocol.cut(text, SessionProtocol.TEXT_BYTES_MAX);
         putInt(bytes.length);

@@ -27,7 +27,7 @@ class AsyncOperationsTest {
     }
 
     @Test
-    void whoBeginsMoreThanMayBeUnderWayWaitsForOneToEnd() {
+    void atTheLimitAnotherOperationWaitsForOneToEnd() {
         AsyncOperations operations = new AsyncOperations(2);
         CountDownLatch go = new CountDownLatch(1);
         CompletableFuture<?> first = operations.begin(() -> await(go), LONG);
@@ -44,7 +44,7 @@ class AsyncOperationsTest {
     }
 
     @Test
-    void aFenceWaitsForAllThatWereBegunBefore() {
+    void aFenceWaitsForAllOperationsStartedBefore() {
         AsyncOperations operations = new AsyncOperations(100);
         CountDownLatch go = new CountDownLatch(1);
         List<CompletableFuture<?>> futures = new ArrayList<>();
@@ -60,7 +60,7 @@ class AsyncOperationsTest {
     }
 
     @Test
-    void aFailureIsTheFuturesAndAFencePassesIt() {
+    void aFailureCompletesTheFutureAndAFenceIgnoresIt() {
         AsyncOperations operations = new AsyncOperations(1);
         CompletableFuture<?> failed = operations.begin(
                 () -> {

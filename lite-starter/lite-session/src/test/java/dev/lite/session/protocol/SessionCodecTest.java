@@ -117,14 +117,14 @@ class SessionCodecTest {
 
     @ParameterizedTest
     @MethodSource("everyMessage")
-    void everyMessageComesBackAsItWas(SessionMessage original) throws ProtocolException {
+    void everyMessageIsDecodedAsItWasEncoded(SessionMessage original) throws ProtocolException {
         int length = SessionCodec.encode(original, message);
         assertThat(SessionCodec.decode(message, length)).isEqualTo(original);
     }
 
     @ParameterizedTest
     @MethodSource("everyMessage")
-    void aMessageCutAnywhereIsRefused(SessionMessage original) {
+    void aTruncatedMessageIsRefused(SessionMessage original) {
         int length = SessionCodec.encode(original, message);
         for (int cut = 0; cut < length; cut++) {
             int shorter = cut;
@@ -137,7 +137,7 @@ class SessionCodecTest {
 
     @ParameterizedTest
     @MethodSource("everyMessage")
-    void aMessageWithAnyByteChangedIsReadOrRefusedButNothingElse(SessionMessage original) {
+    void aMessageWithAChangedByteIsDecodedOrRefused(SessionMessage original) {
         long seed = System.nanoTime();
         System.out.println("seed " + seed);
         Random random = new Random(seed);
@@ -157,7 +157,7 @@ class SessionCodecTest {
     }
 
     @Test
-    void countsAndLengthsAreCheckedBeforeAnythingIsMade() {
+    void countsAndLengthsAreCheckedBeforeAnyAllocation() {
         int length = SessionCodec.encode(new ExtentsPage(1, 1, List.of(new Extent("n", 0, 1))), message);
         message.set(ValueLayout.JAVA_INT_UNALIGNED, 13, Integer.MAX_VALUE);
         assertThatExceptionOfType(ProtocolException.class)
@@ -174,7 +174,7 @@ class SessionCodecTest {
     }
 
     @Test
-    void aHelloOfAnotherVersionStillTellsItsVersion() throws ProtocolException {
+    void aHelloOfAnotherVersionStillHasItsVersion() throws ProtocolException {
         int length = SessionCodec.encode(new Hello(VERSION + 1, "new", "secret"), message);
         assertThat(SessionCodec.decode(message, length))
                 .isInstanceOfSatisfying(
@@ -182,7 +182,7 @@ class SessionCodecTest {
     }
 
     @Test
-    void whatIsNoLiteClientIsFoundOut() {
+    void anotherProtocolIsDetected() {
         SessionCodec.encode(new Hello(VERSION, "x", null), message);
         message.set(ValueLayout.JAVA_INT_UNALIGNED, 1, 0x47455420);
         assertThatExceptionOfType(ProtocolException.class)
@@ -191,7 +191,7 @@ class SessionCodecTest {
     }
 
     @Test
-    void aTokenIsInNoText() {
+    void aTokenNeverAppearsInAText() {
         assertThat(new Hello(VERSION, "x", "secret").toString()).doesNotContain("secret");
     }
 

@@ -8,25 +8,25 @@ import org.junit.jupiter.api.Test;
 
 class SpinBudgetTest {
     @Test
-    void lookingInVainMakesItSmallAndHelpMakesItWholeAgain() {
+    void missesShrinkItAndHitsRestoreIt() {
         SpinBudget budget = new SpinBudget(1000);
         assertThat(budget.spins()).isEqualTo(1000);
         for (int i = 0; i < 20; i++) {
-            budget.wasInVain();
+            budget.miss();
         }
         assertThat(budget.spins()).isEqualTo(16);
         for (int i = 0; i < 10; i++) {
-            budget.helped();
+            budget.hit();
         }
         assertThat(budget.spins()).isEqualTo(1000);
     }
 
     @Test
-    void theWholeIsTriedAgainSoonAndThenAfterLongerPauses() {
+    void theFullBudgetIsTriedAgainSoonAndThenAfterLongerPauses() {
         SpinBudget budget = new SpinBudget(1000);
         List<Integer> tries = new ArrayList<>();
         for (int i = 1; i <= 300; i++) {
-            budget.wasInVain();
+            budget.miss();
             if (budget.spins() == 1000) {
                 tries.add(i);
             }
@@ -35,27 +35,27 @@ class SpinBudgetTest {
     }
 
     @Test
-    void onceTheWholeHelpedItIsTriedAgainSoon() {
+    void afterAHitTheFullBudgetIsTriedAgainSoon() {
         SpinBudget budget = new SpinBudget(1000);
         for (int i = 0; i < 248; i++) {
-            budget.wasInVain();
+            budget.miss();
         }
         assertThat(budget.spins()).isEqualTo(1000);
-        budget.helped();
-        int inVain = 0;
+        budget.hit();
+        int misses = 0;
         do {
-            budget.wasInVain();
-            inVain++;
+            budget.miss();
+            misses++;
         } while (budget.spins() < 1000);
-        assertThat(inVain).isEqualTo(8);
+        assertThat(misses).isEqualTo(8);
     }
 
     @Test
-    void nothingStaysNothing() {
+    void zeroStaysZero() {
         SpinBudget budget = new SpinBudget(0);
         for (int i = 0; i < 200; i++) {
-            budget.wasInVain();
-            budget.helped();
+            budget.miss();
+            budget.hit();
             assertThat(budget.spins()).isZero();
         }
     }

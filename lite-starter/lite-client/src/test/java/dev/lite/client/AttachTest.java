@@ -1,0 +1,145 @@
+package dev.lite.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.Permission;
+import dev.lite.api.SessionLostException;
+import dev.lite.client.fake.FakeNode;
+import dev.lite.os.UnixServerSocket;
+import dev.lite.session.protocol.SessionMessage.Goodbye;
+import dev.lite.session.protocol.SessionMessage.Refused;
+import dev.lite.session.protocol.SessionProtocol;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Attaching, detaching, and attaching again, at a node without a tier. */
+class AttachTest {
+    @TempDir
+    private Path directory;
+
+    private FakeNode node;
+
+    @BeforeEach
+    void start() {
+        node = new FakeNode(directory.resolve("node.sock"));
+    }
+
+    @AfterEach
+    void stop() {
+        node.close();
+    }
+
+    private AttachOptions options() {
+        return AttachOptions.to(node.socket(), "test");
+    }
+
+    @Test
+    void aSessionIsOpenUntilItIsClosed() {
+        Lite lite = Lite.attach(options());
+        assertThat(lite.isOpen()).isTrue();
+        assertThat(lite.nodeName()).isEqualTo(FakeNode.NAME);
+        assertThat(lite.nodes()).hasSize(1);
+
+        lite.close();
+        lite.close();
+
+        assertThat(lite.isOpen()).isFalse();
+        assertThat(lite.ended()
+                        .toCompletableFuture()
+                        .orTimeout(20, TimeUnit.SECONDS)
+                        .join())
+                .contains("this application closed it");
+        assertThatThrownBy(lite::nodes).isInstanceOf(SessionLostException.class);
+    }
+
+    @Test
+    void withoutANodeTheErrorNamesTheSocket() {
+        Path missing = directory.resolve("missing.sock");
+        assertThatThrownBy(() -> Lite.attach(AttachOptions.to(missing, "test")))
+                .isInstanceOf(NodeUnreachableException.class)
+                .hasMessageContaining(missing.toString())
+                .hasMessageContaining("there is no such socket");
+    }
+
+    @Test
+    void aRefusalBecomesTheNodesException() {
+        node.refuseWith(new Refused(
+                SessionProtocol.VERSION, LiteException.Code.LIMIT_EXCEEDED.number(), "it has 256 sessions"));
+        assertThatThrownBy(() -> Lite.attach(options()))
+                .isInstanceOf(LimitExceededException.class)
+                .hasMessageContaining("it has 256 sessions");
+    }
+
+    @Test
+    void anotherVersionOfTheProtocolIsReportedWithBothVersions() {
+        node.refuseWith(new Refused(99, LiteException.Code.SESSION_LOST.number(), "other version"));
+        assertThatThrownBy(() -> Lite.attach(options()))
+                .isInstanceOf(SessionLostException.class)
+                .hasMessageContaining("protocol 99")
+                .hasMessageContaining("this client " + SessionProtocol.VERSION);
+    }
+
+    @Test
+    void aNodeThatSaysGoodbyeFailsTheAttach() {
+        node.refuseWith(new Goodbye("it stops"));
+        assertThatThrownBy(() -> Lite.attach(options()))
+                .isInstanceOf(SessionLostException.class)
+                .hasMessageContaining("it stops");
+    }
+
+    @Test
+    void aNodeThatDoesNotAnswerFailsTheAttachAtItsDeadline() {
+        Path silent = directory.resolve("silent.sock");
+        try (UnixServerSocket listening = UnixServerSocket.bind(silent, 0600, 8)) {
+            AttachOptions options = AttachOptions.to(silent, "test").withDeadline(Duration.ofMillis(100));
+            assertThatThrownBy(() -> Lite.attach(options))
+                    .isInstanceOf(LiteTimeoutException.class)
+                    .hasMessageContaining(listening.path().toString());
+        }
+    }
+
+    @Test
+    void withReattachmentAHandleWorksAgainAfterTheLossOfItsNode() {
+        try (Lite lite = Lite.attach(options().withReattach(true))) {
+            LmrHandle handle = lite.memory().map("table", Permission.READ, Permission.WRITE);
+            handle.write(8, new byte[] {1, 2, 3});
+
+            node.dropSession();
+            handle.write(11, new byte[] {4});
+
+            byte[] read = new byte[4];
+            handle.read(8, read);
+            assertThat(read).containsExactly(1, 2, 3, 4);
+            assertThat(lite.isOpen()).isTrue();
+        }
+    }
+
+    @Test
+    void withoutReattachmentTheSessionStaysLost() {
+        try (Lite lite = Lite.attach(options())) {
+            LmrHandle handle = lite.memory().map("table", Permission.WRITE);
+            node.dropSession();
+            assertThat(lite.ended()
+                            .toCompletableFuture()
+                            .orTimeout(20, TimeUnit.SECONDS)
+                            .join())
+                    .contains("the node closed the connection");
+            assertThatThrownBy(() -> handle.write(0, new byte[1])).isInstanceOf(SessionLostException.class);
+            assertThatThrownBy(() -> lite.memory().map("table", Permission.READ))
+                    .isInstanceOf(SessionLostException.class);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+package dev.lite.client;
+
+import static dev.lite.client.SessionFixture.LONG;
+import static dev.lite.client.SessionFixture.SHORT;
+import static dev.lite.client.SessionFixture.await;
+import static dev.lite.client.SessionFixture.start;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.api.SessionLostException;
+import dev.lite.client.fake.FakeNode;
+import dev.lite.session.protocol.SessionMessage.Done;
+import dev.lite.session.protocol.SessionMessage.Failed;
+import dev.lite.session.protocol.SessionMessage.Free;
+import dev.lite.session.protocol.SessionMessage.Malloc;
+import dev.lite.session.protocol.SessionMessage.Map;
+import dev.lite.session.protocol.SessionMessage.Mapped;
+import dev.lite.session.protocol.SessionMessage.Nodes;
+import dev.lite.session.protocol.SessionMessage.Request;
+import dev.lite.session.protocol.SessionMessage.Unmap;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+/** Requests on the control channel: their limit, and replies that come late or never. */
+class ControlRequestsTest {
+    private static Mapped mapped(Request request, long lh) {
+        return new Mapped(request.requestId(), lh, 7, "x", 64, EnumSet.allOf(Permission.class));
+    }
+
+    @Test
+    void aMallocThatTimedOutIsFreedWhenItsReplyArrives() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdRequests(Malloc.class::isInstance);
+            assertThatThrownBy(() -> fixture.lite.memory().malloc(LmrSpec.of(64), SHORT))
+                    .isInstanceOf(LiteTimeoutException.class)
+                    .hasMessageContaining("malloc of 64 bytes")
+                    .hasMessageContaining("the node did not answer");
+
+            fixture.node.reply(mapped(fixture.node.awaitHeldRequest(), 123));
+
+            assertThat(fixture.node.awaitRequest(Free.class).lh()).isEqualTo(123);
+            assertThat(fixture.lite.nodes()).hasSize(1);
+        }
+    }
+
+    @Test
+    void aMapThatTimedOutIsUnmappedWhenItsReplyArrives() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdRequests(Map.class::isInstance);
+            assertThatThrownBy(() -> fixture.lite.memory().map("x", Set.of(Permission.READ), SHORT))
+                    .isInstanceOf(LiteTimeoutException.class);
+
+            fixture.node.reply(mapped(fixture.node.awaitHeldRequest(), 124));
+
+            assertThat(fixture.node.awaitRequest(Unmap.class).lh()).isEqualTo(124);
+        }
+    }
+
+    @Test
+    void aFailureOfTheNodeBecomesItsException() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdRequests(Map.class::isInstance);
+            CompletableFuture<?> mapping = start(() -> fixture.lite.memory().map("x", Permission.READ));
+            Request request = fixture.node.awaitHeldRequest();
+            fixture.node.reply(
+                    new Failed(request.requestId(), LiteException.Code.LMR_NOT_FOUND.number(), "no LMR \"x\""));
+            assertThatThrownBy(() -> await(mapping))
+                    .isInstanceOf(LmrNotFoundException.class)
+                    .hasMessage("no LMR \"x\"");
+        }
+    }
+
+    @Test
+    void requestsOverTheLimitWaitUntilAnotherIsAnswered() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdRequests(Nodes.class::isInstance);
+            List<CompletableFuture<List<NodeInfo>>> asking = new ArrayList<>();
+            List<Request> held = new ArrayList<>();
+            for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
+                asking.add(start(fixture.lite::nodes));
+                held.add(fixture.node.awaitHeldRequest());
+            }
+            assertThatThrownBy(() -> fixture.lite.memory().malloc(LmrSpec.of(64), SHORT))
+                    .isInstanceOf(LiteTimeoutException.class)
+                    .hasMessageContaining("limit of requests under way");
+
+            fixture.node.answer(held.getFirst());
+
+            assertThat(await(asking.getFirst())).hasSize(1);
+            fixture.lite.memory().malloc(LmrSpec.of(64), LONG).unmap();
+            held.subList(1, held.size()).forEach(fixture.node::answer);
+            asking.forEach(each -> assertThat(await(each)).hasSize(1));
+        }
+    }
+
+    @Test
+    void aRequestThatTimedOutKeepsItsPlaceUntilItsReplyArrives() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(SHORT)) {
+            fixture.node.holdRequests(Nodes.class::isInstance);
+            List<Request> held = new ArrayList<>();
+            for (int request = 0; request < FakeNode.REQUESTS_MAX; request++) {
+                assertThatThrownBy(fixture.lite::nodes).hasMessageContaining("the node did not answer");
+                held.add(fixture.node.awaitHeldRequest());
+            }
+            assertThatThrownBy(fixture.lite::nodes).hasMessageContaining("limit of requests under way");
+            fixture.node.holdRequests(request -> false);
+            held.forEach(fixture.node::answer);
+            assertThat(fixture.lite.memory().malloc(LmrSpec.of(64), LONG).size())
+                    .isEqualTo(FakeNode.LMR_BYTES);
+        }
+    }
+
+    @Test
+    void aReplyWithoutARequestEndsTheSession() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.reply(new Done(999));
+            assertThat(await(fixture.lite.ended().toCompletableFuture()))
+                    .contains("the node violated the protocol")
+                    .contains("999");
+        }
+    }
+
+    @Test
+    void aReplyOfAnotherTypeIsAnErrorOfTheNode() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdRequests(Nodes.class::isInstance);
+            CompletableFuture<List<NodeInfo>> asking = start(fixture.lite::nodes);
+            fixture.node.reply(new Done(fixture.node.awaitHeldRequest().requestId()));
+            assertThatThrownBy(() -> await(asking))
+                    .isInstanceOf(SessionLostException.class)
+                    .hasMessageContaining("Done instead of NodesPage");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+package dev.lite.client;
+
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.client.fake.FakeNode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/** A {@link FakeNode}, and a session with it. */
+final class SessionFixture implements AutoCloseable {
+    static final Duration SHORT = Duration.ofMillis(100);
+    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
+    static final Duration LONG = Duration.ofMillis((long) (20_000 * TIME_SCALE));
+
+    final FakeNode node;
+    final Lite lite;
+    private final Path directory;
+
+    /** @param deadline of the session */
+    SessionFixture(Duration deadline) throws IOException {
+        directory = Files.createTempDirectory("lite-client");
+        node = new FakeNode(directory.resolve("node.sock"));
+        lite = Lite.attach(AttachOptions.to(node.socket(), "test").withDeadline(deadline));
+    }
+
+    /** Runs it on another thread, so that the test continues. */
+    static <T> CompletableFuture<T> start(Supplier<T> operation) {
+        return CompletableFuture.supplyAsync(
+                operation, work -> Thread.ofPlatform().daemon().start(work));
+    }
+
+    /** {@link #start} without a result. */
+    static CompletableFuture<Boolean> run(Runnable operation) {
+        return start(() -> {
+            operation.run();
+            return true;
+        });
+    }
+
+    /** Its result, or what it threw. */
+    static <T> T await(CompletableFuture<T> future) {
+        try {
+            return future.orTimeout(LONG.toMillis(), TimeUnit.MILLISECONDS).join();
+        } catch (CompletionException failed) {
+            throw failed.getCause() instanceof RuntimeException cause ? cause : failed;
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        lite.close();
+        node.close();
+        Files.deleteIfExists(node.socket());
+        Files.delete(directory);
+    }
+}

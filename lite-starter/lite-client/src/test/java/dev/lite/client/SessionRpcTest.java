@@ -1,0 +1,169 @@
+package dev.lite.client;
+
+import static dev.lite.client.SessionFixture.LONG;
+import static dev.lite.client.SessionFixture.SHORT;
+import static dev.lite.client.SessionFixture.await;
+import static dev.lite.client.SessionFixture.start;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LtRpc;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcOutcome;
+import dev.lite.api.RpcServer;
+import dev.lite.api.SessionLostException;
+import dev.lite.client.fake.FakeNode;
+import dev.lite.client.fake.FakeNode.Command;
+import dev.lite.session.protocol.SessionMessage.RpcClose;
+import dev.lite.session.protocol.SessionProtocol.Op;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+/** Calls, and the functions that an application serves, over a session. */
+class SessionRpcTest {
+    private static boolean receives(int op) {
+        return op == Op.RECEIVE || op == Op.REPLY_AND_RECEIVE;
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static String text(MemorySegment segment) {
+        return new String(segment.toArray(ValueLayout.JAVA_BYTE), StandardCharsets.UTF_8);
+    }
+
+    @Test
+    void aCallReturnsItsReply() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            assertThat(fixture.lite.rpc().call("n", "echo", bytes("hello"), LONG))
+                    .isEqualTo(bytes("hello"));
+            byte[] reply = new byte[8];
+            assertThat(fixture.lite
+                            .rpc()
+                            .bind("n", "echo")
+                            .call(MemorySegment.ofArray(bytes("abc")), MemorySegment.ofArray(reply), LONG))
+                    .isEqualTo(3);
+            assertThat(reply).startsWith(bytes("abc"));
+            assertThat(await(fixture.lite.rpc().callAsync("n", "echo", bytes("later"), LONG)))
+                    .isEqualTo(bytes("later"));
+        }
+    }
+
+    @Test
+    void namesAndSizesAreCheckedBeforeTheNodeIsAsked() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            LtRpc rpc = fixture.lite.rpc();
+            assertThatThrownBy(() -> rpc.bind("n", "")).isInstanceOf(LimitExceededException.class);
+            assertThatThrownBy(() -> rpc.serve("f".repeat(LtRpc.NAME_BYTES_MAX + 1)))
+                    .isInstanceOf(LimitExceededException.class);
+            assertThatThrownBy(() -> rpc.bind("n", "\0f")).isInstanceOf(IllegalArgumentException.class);
+            assertThatThrownBy(() -> rpc.register("f", 0, RpcCall::request))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("concurrency");
+            assertThatThrownBy(() -> rpc.call("n", "f", new byte[FakeNode.WINDOW_BYTES + 1], LONG))
+                    .isInstanceOf(LimitExceededException.class);
+        }
+    }
+
+    @Test
+    void aMulticastHasOneOutcomePerNode() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            Map<String, RpcOutcome> outcomes =
+                    fixture.lite.rpc().multicast(List.of("b", "a", "b"), "echo", bytes("hi"), LONG);
+            assertThat(outcomes).containsOnlyKeys("a", "b");
+            assertThat(outcomes.keySet()).containsExactly("b", "a");
+            assertThat(outcomes.values())
+                    .allSatisfy(each -> assertThat(each.get()).isEqualTo(bytes("hi")));
+
+            fixture.node.failCommands(LiteException.Code.NODE_UNREACHABLE);
+            outcomes = fixture.lite.rpc().multicast(List.of("a"), "echo", bytes("hi"), LONG);
+            RpcOutcome failed = Objects.requireNonNull(outcomes.get("a"));
+            assertThatThrownBy(failed::get).isInstanceOf(NodeUnreachableException.class);
+        }
+    }
+
+    @Test
+    void aCallThatTimedOutQuarantinesItsSlot() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(op -> op == Op.CALL);
+            CompletableFuture<byte[]> call = start(() -> fixture.lite.rpc().call("n", "echo", bytes("x"), SHORT));
+            Command held = fixture.node.awaitHeldCommand();
+            assertThat(held.operand1()).isEqualTo(SHORT.toNanos());
+            assertThatThrownBy(() -> await(call)).isInstanceOf(LiteTimeoutException.class);
+            fixture.node.holdCommands(op -> false);
+            fixture.node.complete(held, 1);
+            assertThat(fixture.lite.rpc().call("n", "echo", bytes("y"), LONG)).isEqualTo(bytes("y"));
+        }
+    }
+
+    @Test
+    void aHandlerAnswersCallsAndItsExceptionsFailThem() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            RpcServer server = fixture.lite.rpc().register("shout", 2, call -> {
+                if (text(call.request()).equals("fail")) {
+                    throw new IllegalStateException("as asked by " + call.callerPrincipal());
+                }
+                return MemorySegment.ofArray(bytes(text(call.request()).toUpperCase(Locale.ROOT)));
+            });
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 41, "hello");
+            assertThat(fixture.node.awaitReply()).isEqualTo("reply 41: HELLO");
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 42, "fail");
+            assertThat(fixture.node.awaitReply())
+                    .startsWith("fail 42: the handler failed")
+                    .contains("by caller");
+            assertThatThrownBy(() -> server.receive(SHORT)).isInstanceOf(IllegalStateException.class);
+            server.close();
+            assertThat(fixture.node.awaitRequest(RpcClose.class)).isNotNull();
+        }
+    }
+
+    @Test
+    void aServerReceivesAndAnswersEachCallOnce() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            RpcServer server = fixture.lite.rpc().serve("f");
+            CompletableFuture<RpcCall> receiving = start(() -> server.receive(LONG));
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 1, "one");
+            RpcCall first = await(receiving);
+            assertThat(first.callerNode()).isEqualTo("caller-node");
+            assertThat(text(first.request())).isEqualTo("one");
+
+            CompletableFuture<RpcCall> next =
+                    start(() -> server.replyAndReceive(first, MemorySegment.ofArray(bytes("r1")), LONG));
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 2, "two");
+            assertThat(fixture.node.awaitReply()).isEqualTo("reply 1: r1");
+            RpcCall second = await(next);
+            assertThatThrownBy(() -> first.reply(bytes("again"))).isInstanceOf(IllegalStateException.class);
+            second.fail("no");
+            assertThat(fixture.node.awaitReply()).isEqualTo("fail 2: no");
+            assertThatThrownBy(() -> second.fail("again")).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    @Test
+    void aReceiveEndsWithTheSession() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            RpcServer server = fixture.lite.rpc().serve("f");
+            CompletableFuture<RpcCall> receiving = start(() -> server.receive(Duration.ofDays(365_000)));
+            fixture.node.awaitHeldCommand();
+            fixture.node.dropSession();
+            assertThatThrownBy(() -> await(receiving)).isInstanceOf(SessionLostException.class);
+        }
+    }
+}
