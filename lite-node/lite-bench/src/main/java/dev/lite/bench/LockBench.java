@@ -75,7 +75,7 @@ final class LockBench implements BenchMain.Benchmark {
                 LmrHandle word = lite.memory().malloc(LmrSpec.of(Long.BYTES).withPlacement(Placement.on("node-1")))) {
             home.sync().lock("uncontended").acquire(PATIENCE).close();
             LtLock lock = lite.sync().lock("uncontended");
-            Duel.Result atomics = Duel.fight(
+            Comparison.Result atomics = Comparison.measure(
                     n -> {
                         for (int i = 0; i < n; i++) {
                             lock.acquire(PATIENCE).close();
@@ -88,7 +88,7 @@ final class LockBench implements BenchMain.Benchmark {
                         }
                     });
             report.add("uncontended-vs-two-atomics", Long.BYTES, "ns", atomics.oursNs(), atomics.rawNs());
-            Duel.Result result = Duel.fight(
+            Comparison.Result result = Comparison.measure(
                     n -> {
                         for (int i = 0; i < n; i++) {
                             lock.acquire(PATIENCE).close();

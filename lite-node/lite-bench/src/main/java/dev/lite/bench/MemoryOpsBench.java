@@ -50,8 +50,8 @@ final class MemoryOpsBench implements BenchMain.Benchmark {
         }
     }
 
-    private static void report(BenchReport report, String name, int bytes, Duel.Batch ours, Duel.Batch raw) {
-        Duel.Result result = Duel.fight(ours, raw);
+    private static void report(BenchReport report, String name, int bytes, Comparison.Batch ours, Comparison.Batch raw) {
+        Comparison.Result result = Comparison.measure(ours, raw);
         report.add(name, bytes, "ns", result.oursNs(), result.rawNs());
     }
 

@@ -71,10 +71,10 @@ final class OneSidedBench implements BenchMain.Benchmark {
             for (int bytes : new int[] {8, 64, 512, 4096, 64 << 10, 1 << 20}) {
                 MemorySegment local = scope.allocate(bytes, 64).reinterpret(bytes);
                 long[] offsets = offsets(bytes, WINDOW_BYTES);
-                Duel.Result read = Duel.fight(
+                Comparison.Result read = Comparison.measure(
                         n -> read(handle, offsets, local, n), n -> rawRead(raw, base, offsets, local, bytes, n));
                 report.add("read", bytes, "ns", read.oursNs(), read.rawNs());
-                Duel.Result write = Duel.fight(
+                Comparison.Result write = Comparison.measure(
                         n -> write(handle, offsets, local, n), n -> rawWrite(raw, base, offsets, local, bytes, n));
                 report.add("write", bytes, "ns", write.oursNs(), write.rawNs());
             }
@@ -90,13 +90,13 @@ final class OneSidedBench implements BenchMain.Benchmark {
                 LmrHandle four = lite.memory().malloc(LmrSpec.of(bytes).withPlacement(Placement.spread()))) {
             MemorySegment local = scope.allocate(bytes, 64);
             long base = rawOffset(one);
-            Duel.Result read =
-                    Duel.fight(n -> read(four, offsets, local, n), n -> rawRead(raw, base, offsets, local, bytes, n));
+            Comparison.Result read =
+                    Comparison.measure(n -> read(four, offsets, local, n), n -> rawRead(raw, base, offsets, local, bytes, n));
             report.add("read-%d-extents".formatted(four.extents().size()), bytes, "ns", read.oursNs(), read.rawNs());
-            Duel.Result write =
-                    Duel.fight(n -> write(four, offsets, local, n), n -> rawWrite(raw, base, offsets, local, bytes, n));
+            Comparison.Result write =
+                    Comparison.measure(n -> write(four, offsets, local, n), n -> rawWrite(raw, base, offsets, local, bytes, n));
             report.add("write-%d-extents".formatted(four.extents().size()), bytes, "ns", write.oursNs(), write.rawNs());
-            Duel.Result against = Duel.fight(n -> read(four, offsets, local, n), n -> read(one, offsets, local, n));
+            Comparison.Result against = Comparison.measure(n -> read(four, offsets, local, n), n -> read(one, offsets, local, n));
             report.add("read-extents-vs-one-extent", bytes, "ns", against.oursNs(), against.rawNs());
         }
     }
@@ -114,13 +114,13 @@ final class OneSidedBench implements BenchMain.Benchmark {
         MemorySegment raw = unchecked(arena);
         try (Arena scope = Arena.ofConfined()) {
             MemorySegment local = scope.allocate(bytes, 64);
-            Duel.Result write = Duel.fight(
+            Comparison.Result write = Comparison.measure(
                     n -> writeMany(handles, order, local, n), n -> rawWriteMany(raw, bases, order, local, n));
             report.add("write-random-of-%d-lmrs".formatted(count), bytes, "ns", write.oursNs(), write.rawNs());
             MemorySegment[] segments = Arrays.stream(bases)
                     .mapToObj(base -> raw.asSlice(base, 4096))
                     .toArray(MemorySegment[]::new);
-            Duel.Result checked = Duel.fight(
+            Comparison.Result checked = Comparison.measure(
                     n -> writeMany(handles, order, local, n), n -> segmentWriteMany(segments, order, local, n));
             report.add(
                     "write-random-of-%d-lmrs-vs-segments".formatted(count),

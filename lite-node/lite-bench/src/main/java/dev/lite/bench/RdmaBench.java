@@ -128,9 +128,9 @@ final class RdmaBench implements BenchMain.Benchmark {
             for (int i = 0; i < BYTES.length; i++) {
                 int bytes = BYTES[i];
                 MemorySegment data = local.asSlice(0, bytes);
-                Duel.Result write = Duel.fight(n -> write(handle, data, n), n -> bare.write(bytes, n));
+                Comparison.Result write = Comparison.measure(n -> write(handle, data, n), n -> bare.write(bytes, n));
                 report.add("write-bare", bytes, "ns", write.oursNs(), write.rawNs());
-                Duel.Result read = Duel.fight(n -> read(handle, data, n), n -> bare.read(bytes, n));
+                Comparison.Result read = Comparison.measure(n -> read(handle, data, n), n -> bare.read(bytes, n));
                 report.add("read-bare", bytes, "ns", read.oursNs(), read.rawNs());
                 writeNs[i] = write.oursNs();
                 readNs[i] = read.oursNs();
@@ -148,18 +148,18 @@ final class RdmaBench implements BenchMain.Benchmark {
             warmUp(n -> write(overTcp, local.asSlice(0, 8), n), n -> read(overTcp, local.asSlice(0, 8), n));
             for (int bytes : BYTES) {
                 MemorySegment data = local.asSlice(0, bytes);
-                Duel.Result write = Duel.fight(n -> write(handle, data, n), n -> write(overTcp, data, n));
+                Comparison.Result write = Comparison.measure(n -> write(handle, data, n), n -> write(overTcp, data, n));
                 report.add("write-tcp", bytes, "ns", write.oursNs(), write.rawNs());
-                Duel.Result read = Duel.fight(n -> read(handle, data, n), n -> read(overTcp, data, n));
+                Comparison.Result read = Comparison.measure(n -> read(handle, data, n), n -> read(overTcp, data, n));
                 report.add("read-tcp", bytes, "ns", read.oursNs(), read.rawNs());
             }
         }
     }
 
     /** An emulated processor takes long until the compiler is done. */
-    private static void warmUp(Duel.Batch one, Duel.Batch other) {
+    private static void warmUp(Comparison.Batch one, Comparison.Batch other) {
         for (int round = 0; round < WARM_UPS; round++) {
-            Duel.Result unused = Duel.fight(one, other);
+            Comparison.Result unused = Comparison.measure(one, other);
         }
     }
 
@@ -190,8 +190,8 @@ final class RdmaBench implements BenchMain.Benchmark {
                 LmrHandle overTcp = window(tcp)) {
             for (int bytes : new int[] {4096, 64 << 10}) {
                 MemorySegment local = scope.allocate(bytes, 64);
-                Duel.Result result =
-                        Duel.fightLong(n -> Pipeline.write(handle, local, n), n -> Pipeline.write(overTcp, local, n));
+                Comparison.Result result =
+                        Comparison.measureLong(n -> Pipeline.write(handle, local, n), n -> Pipeline.write(overTcp, local, n));
                 double ours = bytes * NS_TO_MB_PER_S / result.oursNs();
                 OptionalDouble perftest = Perftest.writeMegabytesPerSecond(bytes, PERFTEST_ITERATIONS);
                 if (perftest.isPresent()) {
@@ -214,10 +214,10 @@ final class RdmaBench implements BenchMain.Benchmark {
                 MemorySegment request = scope.allocate(8, 8);
                 request.set(ValueLayout.JAVA_INT, 0, bytes);
                 MemorySegment reply = scope.allocate(bytes, 64);
-                Duel.Result writes = Duel.fight(n -> call(client, request, reply, n), n -> write(handle, reply, 2 * n));
+                Comparison.Result writes = Comparison.measure(n -> call(client, request, reply, n), n -> write(handle, reply, 2 * n));
                 report.add("rpc-two-writes", bytes, "ns", writes.oursNs(), writes.rawNs());
-                Duel.Result calls =
-                        Duel.fight(n -> call(client, request, reply, n), n -> call(overTcp, request, reply, n));
+                Comparison.Result calls =
+                        Comparison.measure(n -> call(client, request, reply, n), n -> call(overTcp, request, reply, n));
                 report.add("rpc-tcp", bytes, "ns", calls.oursNs(), calls.rawNs());
             }
         }
@@ -252,20 +252,20 @@ final class RdmaBench implements BenchMain.Benchmark {
         try (Arena scope = Arena.ofConfined();
                 LmrHandle whole = rdma.memory().malloc(wholeSpec)) {
             MemorySegment local = scope.allocate(64, 64);
-            Duel.Batch toMany = n -> {
+            Comparison.Batch toMany = n -> {
                 for (int i = 0; i < n; i++) {
                     handles[order[i & 0xffff]].write(0, local);
                 }
             };
-            Duel.Batch toOne = n -> {
+            Comparison.Batch toOne = n -> {
                 for (int i = 0; i < n; i++) {
                     whole.write((long) order[i & 0xffff] * LMR_BYTES, local);
                 }
             };
             report.note("raw: one LMR as large as all of them, at the same places; then one, at one place");
-            Duel.Result result = Duel.fight(toMany, toOne);
+            Comparison.Result result = Comparison.measure(toMany, toOne);
             report.add("write-%d-lmrs-one-large".formatted(LMR_COUNT), 64, "ns", result.oursNs(), result.rawNs());
-            result = Duel.fight(toMany, n -> write(handles[0], local, n));
+            result = Comparison.measure(toMany, n -> write(handles[0], local, n));
             report.add("write-%d-lmrs-one-small".formatted(LMR_COUNT), 64, "ns", result.oursNs(), result.rawNs());
         }
         // The session's end frees them.

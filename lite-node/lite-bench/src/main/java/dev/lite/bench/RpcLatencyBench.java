@@ -16,7 +16,7 @@ final class RpcLatencyBench implements BenchMain.Benchmark {
             for (int bytes : new int[] {8, 64, 512, 4096}) {
                 MemorySegment reply = scope.allocate(bytes);
                 request.set(ValueLayout.JAVA_INT_UNALIGNED, 0, bytes);
-                Duel.Result result = Duel.fightServed(n -> call(client, request, reply, n), pair::pingPong);
+                Comparison.Result result = Comparison.measureServed(n -> call(client, request, reply, n), pair::pingPong);
                 report.add("rpc-reply", bytes, "ns", result.oursNs(), result.rawNs());
             }
         }

@@ -18,7 +18,7 @@ final class RpcThroughputBench implements BenchMain.Benchmark {
             RpcClient client = pair.lite.rpc().bind(RpcPair.SERVER, "echo");
             for (int bytes : new int[] {8, 1024}) {
                 for (int callers : new int[] {1, 16}) {
-                    Duel.Result result = Duel.fightServed(n -> call(client, callers, bytes, n), pair::pingPong);
+                    Comparison.Result result = Comparison.measureServed(n -> call(client, callers, bytes, n), pair::pingPong);
                     report.add("rpc-%d-callers".formatted(callers), bytes, "ns", result.oursNs(), result.rawNs());
                 }
             }

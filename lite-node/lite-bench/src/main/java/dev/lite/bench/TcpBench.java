@@ -64,7 +64,7 @@ final class TcpBench implements BenchMain.Benchmark {
         try (Arena scope = Arena.ofConfined()) {
             MemorySegment local = scope.allocate(TcpPeer.SMALL_BYTES, 64);
             ByteBuffer buffer = ByteBuffer.allocateDirect(TcpPeer.SMALL_BYTES);
-            Duel.Result result = Duel.fightServed(
+            Comparison.Result result = Comparison.measureServed(
                     n -> {
                         for (int i = 0; i < n; i++) {
                             handle.read(0, local);
@@ -86,7 +86,7 @@ final class TcpBench implements BenchMain.Benchmark {
             MemorySegment request = scope.allocate(TcpPeer.SMALL_BYTES, 64);
             MemorySegment reply = scope.allocate(TcpPeer.SMALL_BYTES, 64);
             ByteBuffer buffer = ByteBuffer.allocateDirect(TcpPeer.SMALL_BYTES);
-            Duel.Result result = Duel.fightServed(
+            Comparison.Result result = Comparison.measureServed(
                     n -> {
                         for (int i = 0; i < n; i++) {
                             client.call(request, reply, deadline);
@@ -108,7 +108,7 @@ final class TcpBench implements BenchMain.Benchmark {
             MemorySegment local = scope.allocate(TcpPeer.LARGE_BYTES, 64);
             ByteBuffer buffer = ByteBuffer.allocateDirect(TcpPeer.LARGE_BYTES);
             ByteBuffer answer = ByteBuffer.allocateDirect(1);
-            Duel.Result result = Duel.fightServed(
+            Comparison.Result result = Comparison.measureServed(
                     n -> {
                         for (int i = 0; i < n; i++) {
                             handle.write(0, local);
@@ -135,7 +135,7 @@ final class TcpBench implements BenchMain.Benchmark {
         try (Arena scope = Arena.ofShared()) {
             for (int bytes : new int[] {64, 4096, 64 << 10}) {
                 MemorySegment local = scope.allocate(bytes, 64);
-                Duel.Result result = Duel.fightLong(n -> Pipeline.write(handle, local, n), n -> {
+                Comparison.Result result = Comparison.measureLong(n -> Pipeline.write(handle, local, n), n -> {
                     for (int i = 0; i < n; i++) {
                         handle.write(0, local);
                     }

@@ -6,7 +6,7 @@ import java.util.Arrays;
  * Measures two ways to do the same thing in turns, so that what else the machine does hits both, and takes the median of
  * each.
  */
-final class Duel {
+final class Comparison {
     /** Long enough for the JIT to finish with both, also when the other core is taken. */
     private static final long WARM_UP_NS = 600_000_000;
 
@@ -19,7 +19,7 @@ final class Duel {
     private static final long LONG_ROUND_NS = 300_000_000;
     private static final int LONG_ROUNDS = 15;
 
-    private Duel() {}
+    private Comparison() {}
 
     /** Does the thing {@code n} times. */
     interface Batch {
@@ -29,25 +29,25 @@ final class Duel {
     /** Nanoseconds for one time. */
     record Result(double oursNs, double rawNs) {}
 
-    static Result fight(Batch ours, Batch raw) {
-        return fight(ours, raw, ROUND_NS);
+    static Result measure(Batch ours, Batch raw) {
+        return measure(ours, raw, ROUND_NS);
     }
 
     /** The same when each way has a server of its own, which goes on looking for requests for a while after its last one. */
-    static Result fightServed(Batch ours, Batch raw) {
-        return fight(ours, raw, SERVED_ROUND_NS);
+    static Result measureServed(Batch ours, Batch raw) {
+        return measure(ours, raw, SERVED_ROUND_NS);
     }
 
     /** The same for what needs a while to get under way: few long rounds. */
-    static Result fightLong(Batch ours, Batch raw) {
-        return fight(ours, raw, LONG_ROUND_NS, LONG_ROUNDS);
+    static Result measureLong(Batch ours, Batch raw) {
+        return measure(ours, raw, LONG_ROUND_NS, LONG_ROUNDS);
     }
 
-    private static Result fight(Batch ours, Batch raw, long roundNs) {
-        return fight(ours, raw, roundNs, ROUNDS);
+    private static Result measure(Batch ours, Batch raw, long roundNs) {
+        return measure(ours, raw, roundNs, ROUNDS);
     }
 
-    private static Result fight(Batch ours, Batch raw, long roundNs, int rounds) {
+    private static Result measure(Batch ours, Batch raw, long roundNs, int rounds) {
         int n = warmUp(ours, raw, roundNs);
         double[] oursNs = new double[rounds];
         double[] rawNs = new double[rounds];
