@@ -19,12 +19,13 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Reads and writes through a handle against the raw copy of the same bytes (paper Fig. 4–6, without the network): an
- * embedded caller at one of four nodes that share memory; the LMRs lie on another node, whose arena is mapped here.
+ * Reads and writes through a handle against the raw copy of the same bytes (paper Fig. 4–6, without the network): with an
+ * embedded caller on one of four nodes connected by shared memory; the LMRs are on another node, whose arena is mapped
+ * here.
  *
  * <p>The raw counterpart is one {@link MemorySegment#copy} between a native segment and a second mapping of the same arena
- * file, without any liveness check (global scope) and with the JDK's own bounds check. Of many LMRs it knows nothing but a table
- * of their offsets; {@code -vs-segments}: a segment for each of them, which is an object to look up, as the handle is.
+ * file, without a liveness check (global scope) and with the JDK's bounds check. For many LMRs it has only a table of their
+ * offsets; {@code -vs-segments} instead has one segment object for each LMR, like a handle.
  */
 final class OneSidedBench implements BenchMain.Benchmark {
     private static final long SEED = 20171028;
@@ -90,13 +91,14 @@ final class OneSidedBench implements BenchMain.Benchmark {
                 LmrHandle four = lite.memory().malloc(LmrSpec.of(bytes).withPlacement(Placement.spread()))) {
             MemorySegment local = scope.allocate(bytes, 64);
             long base = rawOffset(one);
-            Comparison.Result read =
-                    Comparison.measure(n -> read(four, offsets, local, n), n -> rawRead(raw, base, offsets, local, bytes, n));
+            Comparison.Result read = Comparison.measure(
+                    n -> read(four, offsets, local, n), n -> rawRead(raw, base, offsets, local, bytes, n));
             report.add("read-%d-extents".formatted(four.extents().size()), bytes, "ns", read.oursNs(), read.rawNs());
-            Comparison.Result write =
-                    Comparison.measure(n -> write(four, offsets, local, n), n -> rawWrite(raw, base, offsets, local, bytes, n));
+            Comparison.Result write = Comparison.measure(
+                    n -> write(four, offsets, local, n), n -> rawWrite(raw, base, offsets, local, bytes, n));
             report.add("write-%d-extents".formatted(four.extents().size()), bytes, "ns", write.oursNs(), write.rawNs());
-            Comparison.Result against = Comparison.measure(n -> read(four, offsets, local, n), n -> read(one, offsets, local, n));
+            Comparison.Result against =
+                    Comparison.measure(n -> read(four, offsets, local, n), n -> read(one, offsets, local, n));
             report.add("read-extents-vs-one-extent", bytes, "ns", against.oursNs(), against.rawNs());
         }
     }
@@ -173,7 +175,7 @@ final class OneSidedBench implements BenchMain.Benchmark {
         }
     }
 
-    /** What a program has that keeps a segment for each of very many pieces of memory: an object for each, and checked bounds. */
+    /** The counterpart with a segment object and a bounds check for each LMR. */
     private static void segmentWriteMany(MemorySegment[] segments, int[] order, MemorySegment local, int n) {
         long bytes = local.byteSize();
         for (int i = 0; i < n; i++) {
@@ -181,10 +183,10 @@ final class OneSidedBench implements BenchMain.Benchmark {
         }
     }
 
-    /** A power of two of random offsets, multiples of the size. */
+    /** Random offsets, multiples of the size; their number is a power of two. */
     private static long[] offsets(int bytes, long window) {
         Random random = new Random(SEED);
-        // A window that fits the level-2 cache for what is small: it is the path that is measured, not the memory.
+        // For small sizes the window fits the L2 cache, to measure the code path rather than the memory.
         long places = Math.max(1, Math.min(window, Math.max(128 << 10, bytes)) / bytes);
         return random.longs(1024, 0, places).map(place -> place * bytes).toArray();
     }
