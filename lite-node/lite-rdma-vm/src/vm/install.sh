@@ -1,7 +1,7 @@
 #!/bin/sh
-# install.sh OPTIONAL: the Debian packages that the virtual machines with a soft RDMA device and the driver's native library
-# need. Installs what is missing when it may (root, or sudo without a password), else says what is missing in one line; that
-# is an error unless OPTIONAL is "true". Quick and without network when all is there.
+# install.sh OPTIONAL: installs the Debian packages needed by the virtual machines and by the driver's native library, if this
+# user may (root, or sudo without a password). Otherwise prints the missing packages in one line and fails, unless OPTIONAL is
+# "true". Needs no network when all packages are installed.
 set -u
 optional=${1:-false}
 packages="qemu-system-x86 busybox-static kmod cpio iproute2 libibverbs1 ibverbs-providers librdmacm1 libibverbs-dev
@@ -21,7 +21,7 @@ give_up() {
 }
 
 [ "$(uname -s) $(uname -m)" = "Linux x86_64" ] || give_up "the virtual machines need Linux on x86_64, this is $(uname -sm)"
-command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || give_up "no apt-get here: the virtual machines are made of Debian's packages"
+command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || give_up "no apt-get here: the virtual machines need Debian packages"
 lacking=$(missing)
 [ -z "$lacking" ] && exit 0
 
@@ -34,7 +34,7 @@ else
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# The second try is with fresh lists: what the old ones name may be gone from the server.
+# The second try updates the package lists first: the server may no longer have the listed versions.
 for try in 1 2; do
   [ $try = 2 ] && { $as_root apt-get update -q >>"$log" 2>&1 || break; }
   # shellcheck disable=SC2086

@@ -1,10 +1,10 @@
 #!/bin/bash
-# make-image.sh DIRECTORY: makes DIRECTORY/kernel and DIRECTORY/initrd from Debian's kernel package, which it downloads when it is not there.
-# The last line on standard error says why when it cannot.
+# make-image.sh DIRECTORY: makes DIRECTORY/kernel and DIRECTORY/initrd from Debian's kernel package, and downloads the package
+# if necessary. On failure the last line on standard error is the reason.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 directory=$1
-# crc32_generic: rdma_rxe takes it without declaring so; without it "rdma link add" fails.
+# crc32_generic: an undeclared dependency of rdma_rxe; without it "rdma link add" fails.
 modules="crc32_generic virtio_pci virtio_net 9pnet_virtio 9p overlay ib_uverbs rdma_ucm rdma_rxe"
 
 fail() {
@@ -29,18 +29,18 @@ download() {
   timeout -k 5 200 apt-get download -q "$package" >download.log 2>&1
 }
 
-# The list of packages may be older than what the server still has.
+# The package list may be outdated.
 if ! ls linux-image-*.deb >/dev/null 2>&1 && ! download; then
   if [ "$(id -u)" = 0 ]; then as_root=; else as_root="sudo -n"; fi
   $as_root apt-get update -q >update.log 2>&1 || true
-  download || fail "apt-get could not download the kernel that linux-image-amd64 names: $(tail -n 1 download.log 2>/dev/null || echo 'no such package')"
+  download || fail "apt-get could not download the kernel package of linux-image-amd64: $(tail -n 1 download.log 2>/dev/null || echo 'no such package')"
 fi
 deb=$(ls -t linux-image-*.deb | head -n 1)
 
 if [ ! -e kernel ] || [ "$deb" -nt kernel ]; then
   rm -rf unpacked kernel
   dpkg-deb -x "$deb" unpacked || { rm -f "$deb"; fail "$deb cannot be unpacked"; }
-  # Newer packages keep everything below /usr.
+  # Newer packages install everything below /usr.
   [ -d unpacked/lib/modules ] || { mkdir -p unpacked/lib && ln -s ../usr/lib/modules unpacked/lib/modules; }
   depmod -b unpacked "$(ls unpacked/lib/modules)"
   cp unpacked/boot/vmlinuz-* kernel.new
@@ -55,7 +55,7 @@ if [ ! -e initrd ] || [ kernel -nt initrd ] || [ "$here/init" -nt initrd ] || [ 
   mkdir -p "$root"/{modules,proc,sys,dev,host,upper,root}
   cp "$(command -v busybox)" "$root/busybox"
   for module in $modules; do
-    # Built into the kernel is as good.
+    # Modules built into the kernel need no file.
     modprobe -d "$directory/unpacked" -S "$release" --show-depends "$module" | awk '$1 == "insmod" {print $2}'
   done | awk '!seen[$0]++' >"$root/files"
   [ -s "$root/files" ] || fail "the kernel $release has none of the modules $modules"

@@ -1,6 +1,6 @@
 package dev.lite.cli;
 
-/** A command cannot be done; the message is for its user. */
+/** A command failed; the message is for the user. */
 final class CommandFailedException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

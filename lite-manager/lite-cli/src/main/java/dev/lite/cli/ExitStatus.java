@@ -1,11 +1,11 @@
 package dev.lite.cli;
 
-/** What the process ends with. They are part of the interface: scripts look at them. */
+/** The exit statuses of the process. Scripts depend on them, so they must not change. */
 final class ExitStatus {
-    /** Done. */
+    /** Success. */
     static final int OK = 0;
 
-    /** It was refused, or it failed; the message says why. */
+    /** The command was rejected or failed; the message says why. */
     static final int FAILED = 1;
 
     /** The command line is wrong. */
@@ -14,10 +14,10 @@ final class ExitStatus {
     /** No manager could be reached. */
     static final int UNREACHABLE = 3;
 
-    /** The manager asks for another token. */
+    /** The manager rejected the token. */
     static final int DENIED = 4;
 
-    /** The order is accepted and goes on, but was not done by the deadline. */
+    /** The order was accepted and is still running at the deadline. */
     static final int NOT_YET = 5;
 
     private ExitStatus() {}

@@ -11,7 +11,7 @@ import picocli.CommandLine.Spec;
 /** {@code lite}. */
 @Command(
         name = "lite",
-        description = "Looks at a LITE cluster and gives it orders.",
+        description = "Shows and controls a LITE cluster.",
         mixinStandardHelpOptions = true,
         versionProvider = LiteCommand.Version.class,
         subcommands = {
@@ -30,18 +30,18 @@ import picocli.CommandLine.Spec;
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {
             "0:done",
-            "1:refused or failed; the message says why",
+            "1:rejected or failed; the message says why",
             "2:the command line is wrong",
             "3:no manager could be reached",
-            "4:the manager asks for another token",
-            "5:the order goes on, but was not done by the deadline"
+            "4:the manager rejected the token",
+            "5:the order is still running at the deadline"
         },
         footerHeading = "%nEnvironment:%n",
         footer = {
             "  LITE_MANAGER     URLs of the managers, separated by commas",
-            "  LITE_TOKEN       the manager's token; or LITE_TOKEN_FILE, a file that holds it",
-            "  LITE_HOME        where \"up\" notes its clusters; default: ~/.lite",
-            "  LITE_JAVA        the java executable of the wrapper"
+            "  LITE_TOKEN       the manager's token; or LITE_TOKEN_FILE, a file that contains it",
+            "  LITE_HOME        the directory where \"up\" records its clusters; default: ~/.lite",
+            "  LITE_JAVA        the java executable that the wrapper script uses"
         })
 final class LiteCommand implements Runnable {
     @Spec
@@ -50,11 +50,11 @@ final class LiteCommand implements Runnable {
     @Override
     public void run() {
         if (spec != null) {
-            throw new ParameterException(spec.commandLine(), "a command is needed");
+            throw new ParameterException(spec.commandLine(), "missing command");
         }
     }
 
-    /** The version of the jar. */
+    /** Prints the version of the jar. */
     static final class Version implements CommandLine.IVersionProvider {
         @Override
         public String[] getVersion() {
@@ -66,7 +66,7 @@ final class LiteCommand implements Runnable {
     /** {@code lite completion}. */
     @Command(
             name = "completion",
-            description = "Prints a script for bash and zsh that completes this command: source <(lite completion)",
+            description = "Prints a completion script for bash and zsh: source <(lite completion)",
             mixinStandardHelpOptions = true)
     static final class Completion implements Runnable {
         @Spec

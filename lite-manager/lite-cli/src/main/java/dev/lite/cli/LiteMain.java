@@ -18,7 +18,7 @@ public final class LiteMain {
                 .execute(arguments));
     }
 
-    /** The whole interface, writing to these. */
+    /** The complete command line interface, writing to these writers. */
     static CommandLine commandLine(PrintWriter out, PrintWriter err) {
         CommandLine commandLine = new CommandLine(new LiteCommand());
         return commandLine
@@ -36,7 +36,7 @@ public final class LiteMain {
             case ProcessFailedException known -> status = ExitStatus.FAILED;
             case UncheckedIOException known -> status = ExitStatus.FAILED;
             default -> {
-                failure.printStackTrace(command.getErr()); // a mistake of ours, which its stack trace helps to find
+                failure.printStackTrace(command.getErr()); // a bug: print the stack trace
                 return ExitStatus.FAILED;
             }
         }

@@ -13,11 +13,11 @@ import java.util.Properties;
 import java.util.stream.Stream;
 
 /**
- * The clusters that {@code up} started on this machine, each noted in a file of its name, so that the other commands find it.
- * Such a file is made before anything is started: of two that start the same cluster, one is told.
+ * The clusters that {@code up} started on this machine, each recorded in a file for the other commands. The file is created
+ * before any process starts, so that two concurrent starts of one cluster cannot both succeed.
  */
 final class LocalClusters {
-    /** Where the manager answers. */
+    /** The URL of the manager. */
     static final String URL = "url";
 
     /** The script that stops the cluster. */
@@ -32,22 +32,22 @@ final class LocalClusters {
         this.directory = directory;
     }
 
-    /** Those of this user. */
+    /** The clusters of this user. */
     static LocalClusters here() {
         String home = System.getenv("LITE_HOME");
         Path base = home == null || home.isBlank() ? Path.of(System.getProperty("user.home"), ".lite") : Path.of(home);
         return new LocalClusters(base.resolve("clusters"));
     }
 
-    /** The file that notes a cluster, for messages. */
+    /** The file that records a cluster, for messages. */
     Path file(String name) {
         return directory.resolve(name + ENDING);
     }
 
     /**
-     * Takes a name, before the cluster is started.
+     * Reserves a name before the cluster is started.
      *
-     * @throws CommandFailedException when it is taken
+     * @throws CommandFailedException when the name is in use
      */
     void reserve(String name) {
         try {
@@ -60,15 +60,15 @@ final class LocalClusters {
         } catch (FileAlreadyExistsException e) {
             throw new CommandFailedException(
                     ExitStatus.FAILED,
-                    "the cluster \"%s\" was started already (%s); stop it by: lite down --name %s"
+                    "the cluster \"%s\" is already running (%s); stop it with: lite down --name %s"
                             .formatted(name, file(name), name),
                     e);
         } catch (IOException e) {
-            throw new UncheckedIOException("the cluster cannot be noted in " + file(name), e);
+            throw new UncheckedIOException("cannot record the cluster in " + file(name), e);
         }
     }
 
-    /** Whether a start took the name and ended before the cluster was up. */
+    /** Whether a start reserved the name and ended before the cluster was up. */
     private boolean isAbandoned(String name) {
         Optional<Properties> found = find(name);
         return found.isPresent()
@@ -77,7 +77,7 @@ final class LocalClusters {
                         .isEmpty();
     }
 
-    /** Notes a cluster that is up, whose name was taken. */
+    /** Records a running cluster whose name was reserved. */
     void write(String name, Map<String, String> values) {
         StringBuilder text = new StringBuilder();
         values.forEach((key, value) -> text.append("%s=%s%n".formatted(key, value.replace("\\", "\\\\"))));
@@ -85,11 +85,11 @@ final class LocalClusters {
         try {
             Files.writeString(file(name), text);
         } catch (IOException e) {
-            throw new UncheckedIOException("the cluster cannot be noted in " + file(name), e);
+            throw new UncheckedIOException("cannot record the cluster in " + file(name), e);
         }
     }
 
-    /** What was noted of a cluster. */
+    /** The recorded properties of a cluster. */
     Optional<Properties> find(String name) {
         if (!Files.exists(file(name))) {
             return Optional.empty();
@@ -99,20 +99,20 @@ final class LocalClusters {
             values.load(reader);
             return Optional.of(values);
         } catch (IOException e) {
-            throw new UncheckedIOException(file(name) + " cannot be read", e);
+            throw new UncheckedIOException("cannot read " + file(name), e);
         }
     }
 
-    /** Forgets a cluster. */
+    /** Removes the record of a cluster. */
     void remove(String name) {
         try {
             Files.deleteIfExists(file(name));
         } catch (IOException e) {
-            throw new UncheckedIOException(file(name) + " cannot be removed", e);
+            throw new UncheckedIOException("cannot remove " + file(name), e);
         }
     }
 
-    /** Where the manager of the only cluster answers; empty when there is none or there are several. */
+    /** The manager's URL of the only cluster; empty when there is none or there are several. */
     Optional<String> onlyUrl() {
         if (!Files.isDirectory(directory)) {
             return Optional.empty();
@@ -126,7 +126,7 @@ final class LocalClusters {
                     .toList();
             return urls.size() == 1 ? Optional.of(urls.getFirst()) : Optional.empty();
         } catch (IOException e) {
-            throw new UncheckedIOException(directory + " cannot be listed", e);
+            throw new UncheckedIOException("cannot list " + directory, e);
         }
     }
 }

@@ -31,7 +31,7 @@ final class LocalCommands {
     @Command(
             name = "up",
             description =
-                    "Starts a cluster on this machine: a manager with ZooKeeper, and nodes. It goes on when this command has ended, until \"lite down\".",
+                    "Starts a cluster on this machine: a manager with ZooKeeper, and nodes. It keeps running until \"lite down\".",
             mixinStandardHelpOptions = true)
     static final class Up implements Callable<Integer> {
         private static final Pattern SIZE = Pattern.compile("(\\d{1,12})(B|KB|MB|GB)?", Pattern.CASE_INSENSITIVE);
@@ -40,7 +40,7 @@ final class LocalCommands {
                 names = {"-n", "--nodes"},
                 paramLabel = "N",
                 defaultValue = "3",
-                description = "How many nodes, 1 to 64. Default: ${DEFAULT-VALUE}")
+                description = "The number of nodes, 1 to 64. Default: ${DEFAULT-VALUE}")
         private int nodes = 3;
 
         @Option(
@@ -54,28 +54,28 @@ final class LocalCommands {
                 names = "--arena",
                 paramLabel = "SIZE",
                 defaultValue = "64MB",
-                description = "The memory of each node, in /dev/shm, for instance 1GB. Default: ${DEFAULT-VALUE}")
+                description = "The memory of each node, in /dev/shm, for example 1GB. Default: ${DEFAULT-VALUE}")
         private String arena = "64MB";
 
         @Option(
                 names = "--fabric",
                 paramLabel = "FABRIC",
                 defaultValue = "shm",
-                description = "What joins the nodes: shm or tcp. Default: ${DEFAULT-VALUE}")
+                description = "The fabric between the nodes: shm or tcp. Default: ${DEFAULT-VALUE}")
         private String fabric = "shm";
 
         @Option(
                 names = "--manager-jar",
                 paramLabel = "FILE",
                 defaultValue = "${sys:lite.manager-jar}",
-                description = "The manager's executable jar. Default: the one that was built with this command")
+                description = "The manager's executable jar. Default: the one built with this command")
         private @Nullable Path managerJar;
 
         @Option(
                 names = "--node-jar",
                 paramLabel = "FILE",
                 defaultValue = "${sys:lite.node-jar}",
-                description = "The node's executable jar. Default: the one that was built with this command")
+                description = "The node's executable jar. Default: the one built with this command")
         private @Nullable Path nodeJar;
 
         @Option(names = "--json", description = "Prints JSON")
@@ -87,11 +87,11 @@ final class LocalCommands {
         @Override
         public Integer call() {
             if (spec == null) {
-                throw new IllegalStateException("picocli sets the spec before it calls");
+                throw new IllegalStateException("picocli did not set the command spec");
             }
             if (managerJar == null || nodeJar == null || managerJar.toString().isEmpty()) {
                 throw new IllegalArgumentException(
-                        "--manager-jar and --node-jar are needed, or build them: mvn package -DskipTests");
+                        "set --manager-jar and --node-jar, or build the jars: mvn package -DskipTests");
             }
             LocalCluster.Builder builder = LocalCluster.builder()
                     .name(name)
@@ -99,7 +99,7 @@ final class LocalCommands {
                     .nodes(nodes)
                     .arenaBytes(bytes(arena))
                     .fabrics(fabric)
-                    // "down" ends all of them: there is nowhere to move memory to.
+                    // "down" stops all nodes, so there is no node left to move memory to.
                     .nodeProperty("lite.node.drain-timeout", "0s")
                     .tied(false);
             PrintWriter out = spec.commandLine().getOut();
@@ -108,7 +108,7 @@ final class LocalCommands {
             clusters.reserve(name);
             boolean isUp = false;
             try (LocalCluster cluster = builder.build()) {
-                cluster.up(line -> say(progress, line));
+                cluster.up(line -> print(progress, line));
                 ObjectNode description = describe(cluster);
                 String stop = cluster.detach().toString();
                 isUp = true;
@@ -119,8 +119,11 @@ final class LocalCommands {
                 if (json) {
                     out.println(description.toPrettyString());
                 } else {
-                    say(out, "The cluster \"%s\" is up; its manager: %s".formatted(name, noted.get(LocalClusters.URL)));
-                    say(out, "To stop it: lite down" + (name.equals(NAME_DEFAULT) ? "" : " --name " + name));
+                    print(
+                            out,
+                            "The cluster \"%s\" is running; its manager: %s"
+                                    .formatted(name, noted.get(LocalClusters.URL)));
+                    print(out, "To stop it: lite down" + (name.equals(NAME_DEFAULT) ? "" : " --name " + name));
                 }
                 out.flush();
             } finally {
@@ -146,7 +149,7 @@ final class LocalCommands {
             return description;
         }
 
-        private static void say(PrintWriter out, String line) {
+        private static void print(PrintWriter out, String line) {
             out.println(line);
             out.flush();
         }
@@ -155,7 +158,7 @@ final class LocalCommands {
             Matcher matcher = SIZE.matcher(size);
             if (!matcher.matches()) {
                 throw new IllegalArgumentException(
-                        "--arena is \"%s\"; it must be a number with B, KB, MB or GB".formatted(size));
+                        "--arena is \"%s\"; it must be a number followed by B, KB, MB or GB".formatted(size));
             }
             long number = Long.parseLong(matcher.group(1));
             String unit = matcher.group(2);
@@ -171,10 +174,10 @@ final class LocalCommands {
     /** {@code lite down}. */
     @Command(
             name = "down",
-            description = "Stops a cluster that \"up\" started, and removes its memory, logs and directories.",
+            description = "Stops a cluster started by \"up\", and removes its memory, logs and directories.",
             mixinStandardHelpOptions = true)
     static final class Down implements Callable<Integer> {
-        /** Each process gets 15 s, and then a signal that it cannot refuse; there are at most 65 of them. */
+        /** Each of at most 65 processes gets 15 s to stop before SIGKILL. */
         private static final long DEADLINE_SECONDS = 1200;
 
         @Option(
@@ -193,21 +196,22 @@ final class LocalCommands {
             Properties noted = clusters.find(name)
                     .orElseThrow(() -> new CommandFailedException(
                             ExitStatus.FAILED,
-                            "no cluster \"%s\" was started here: there is no %s".formatted(name, clusters.file(name))));
+                            "no cluster \"%s\" was started here: %s does not exist"
+                                    .formatted(name, clusters.file(name))));
             String stop = noted.getProperty(LocalClusters.STOP);
             if (stop == null) {
                 throw new CommandFailedException(
                         ExitStatus.FAILED,
-                        "the cluster \"%s\" is being started by the process %s; stop that"
+                        "the cluster \"%s\" is still being started by process %s; stop that process first"
                                 .formatted(name, noted.getProperty("pid")));
             }
-            // Without the script everything that it would stop and remove is gone already.
+            // If the script is missing, everything that it would stop and remove is gone.
             if (Files.exists(Path.of(stop))) {
                 run(stop);
             }
             clusters.remove(name);
             if (spec != null) {
-                spec.commandLine().getOut().println("The cluster \"%s\" is down.".formatted(name));
+                spec.commandLine().getOut().println("The cluster \"%s\" is stopped.".formatted(name));
                 spec.commandLine().getOut().flush();
             }
             return ExitStatus.OK;
@@ -227,7 +231,7 @@ final class LocalCommands {
                             ExitStatus.FAILED, "%s ended with status %d".formatted(script, process.exitValue()));
                 }
             } catch (IOException e) {
-                throw new CommandFailedException(ExitStatus.FAILED, "%s cannot be run: %s".formatted(script, e), e);
+                throw new CommandFailedException(ExitStatus.FAILED, "cannot run %s: %s".formatted(script, e), e);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 throw new CommandFailedException(ExitStatus.FAILED, "interrupted", e);

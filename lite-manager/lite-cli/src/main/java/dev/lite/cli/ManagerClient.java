@@ -18,7 +18,10 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Asks the managers by REST. Every manager answers alike, so the next one is asked when one does not. One thread. */
+/**
+ * Sends REST requests to the managers. All managers give the same answers, so if one does not respond, the next one is
+ * asked. Used by one thread.
+ */
 final class ManagerClient implements AutoCloseable {
     static final JsonMapper JSON = JsonMapper.builder().build();
 
@@ -27,7 +30,7 @@ final class ManagerClient implements AutoCloseable {
     private static final int UNAVAILABLE = 503;
     private static final int ERRORS = 400;
 
-    /** An order changes as bytes move; the manager's stream of events is for those that want to know sooner. */
+    /** The poll interval for orders. Clients that need faster updates use the manager's event stream. */
     private static final long FOLLOW_NS = TimeUnit.MILLISECONDS.toNanos(200);
 
     private final List<URI> managers;
@@ -35,10 +38,10 @@ final class ManagerClient implements AutoCloseable {
     private final Duration timeout;
     private final HttpClient client;
 
-    /** @param timeout of one request to one manager */
+    /** @param timeout the limit for one request to one manager */
     ManagerClient(List<URI> managers, @Nullable String token, Duration timeout) {
         if (managers.isEmpty()) {
-            throw new IllegalArgumentException("no manager is named");
+            throw new IllegalArgumentException("no manager URL is given");
         }
         this.managers = new ArrayList<>(managers);
         this.token = token;
@@ -46,31 +49,31 @@ final class ManagerClient implements AutoCloseable {
         client = HttpClient.newBuilder().connectTimeout(timeout).build();
     }
 
-    /** A name as one element of a path, or as the value of a parameter. */
+    /** Encodes a name as a path element or a query parameter. */
     static String encoded(String name) {
         return URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
     }
 
-    /** The manager that answered last. */
+    /** The manager that answered the last request. */
     URI manager() {
         return managers.getFirst();
     }
 
     /**
-     * What a path answers.
+     * Sends a GET request.
      *
-     * @throws CommandFailedException when no manager answers, or one answers with an error
+     * @throws CommandFailedException when no manager responds, or one responds with an error
      */
     JsonNode get(String path) {
         return send(path, HttpRequest.newBuilder().GET());
     }
 
     /**
-     * An order; repeating it is harmless, so it is given to the next manager when one does not answer.
+     * Submits an order. Repeating is safe, so if one manager does not respond, the next one gets the order.
      *
      * @param body JSON
-     * @return the order as it is then
-     * @throws CommandFailedException when no manager answers, or one refuses
+     * @return the current state of the order
+     * @throws CommandFailedException when no manager responds, or one rejects the order
      */
     JsonNode order(String path, String body) {
         return send(
@@ -81,22 +84,22 @@ final class ManagerClient implements AutoCloseable {
     }
 
     /**
-     * Looks at an order until it is done.
+     * Polls an order until it is done.
      *
-     * @param progress told each new state or note
-     * @return the order as it is then
-     * @throws CommandFailedException when it failed, or is not done by the deadline
+     * @param progress receives a line for each new state or note
+     * @return the final state of the order
+     * @throws CommandFailedException when the order failed, or is not done by the deadline
      */
     JsonNode follow(JsonNode order, Duration deadline, Consumer<String> progress) {
         long endNs = System.nanoTime() + deadline.toNanos();
-        String told = "";
+        String printed = "";
         JsonNode now = order;
         while (true) {
             String state = now.path("state").asString();
             String line = describe(now);
-            if (!line.equals(told)) {
+            if (!line.equals(printed)) {
                 progress.accept(line);
-                told = line;
+                printed = line;
             }
             if (state.equals("DONE")) {
                 return now;
@@ -112,7 +115,7 @@ final class ManagerClient implements AutoCloseable {
             if (System.nanoTime() - endNs >= 0) {
                 throw new CommandFailedException(
                         ExitStatus.NOT_YET,
-                        "order %s is %s after %d s; it goes on: lite orders"
+                        "order %s is %s after %d s and still running; see: lite orders"
                                 .formatted(now.path("id").asString(), state, deadline.toSeconds()));
             }
             LockSupport.parkNanos(FOLLOW_NS);
@@ -176,7 +179,7 @@ final class ManagerClient implements AutoCloseable {
             body = JSON.readTree(answer.body());
         } catch (JacksonException e) {
             throw new CommandFailedException(
-                    ExitStatus.FAILED, "%s answered %d, and no JSON: is it a manager?".formatted(manager, status), e);
+                    ExitStatus.FAILED, "%s answered %d without JSON; is it a manager?".formatted(manager, status), e);
         }
         if (status >= ERRORS) {
             String detail = body.path("detail").asString();

@@ -11,7 +11,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
-/** How a command reaches the managers, and how it prints what they say. */
+/** Options for connecting to the managers and for the output format. */
 final class ManagerOptions {
     private static final String DEFAULT = "http://127.0.0.1:7400";
 
@@ -19,32 +19,33 @@ final class ManagerOptions {
             names = "--manager",
             paramLabel = "URL",
             description =
-                    "A manager, or several, separated by commas: the first that answers is asked. Default: LITE_MANAGER, else the cluster that \"up\" started, else "
+                    "The URLs of one or more managers, separated by commas; the first that responds is used. Default: LITE_MANAGER, else the cluster started by \"up\", else "
                             + DEFAULT)
     private @Nullable String managers;
 
-    // No option for the token itself: everybody on the host can read a command line.
+    // No option for the token itself: every user of the host can read a command line.
     @Option(
             names = "--token-file",
             paramLabel = "FILE",
-            description = "Holds the manager's token. Default: LITE_TOKEN_FILE, or the token itself in LITE_TOKEN")
+            description =
+                    "A file with the manager's token. Default: LITE_TOKEN_FILE, or the token itself in LITE_TOKEN")
     private @Nullable Path tokenFile;
 
-    @Option(names = "--json", description = "Prints JSON, as the manager answers")
+    @Option(names = "--json", description = "Prints the manager's JSON")
     private boolean json;
 
     @Option(
             names = "--timeout",
             paramLabel = "SECONDS",
             defaultValue = "10",
-            description = "How long one request may take. Default: ${DEFAULT-VALUE}")
+            description = "The timeout of one request. Default: ${DEFAULT-VALUE}")
     private int timeoutSeconds = 10;
 
     boolean json() {
         return json;
     }
 
-    /** A client of the managers that are meant. */
+    /** Opens a client for the selected managers. */
     ManagerClient open() {
         if (timeoutSeconds < 1 || timeoutSeconds > 3600) {
             throw new IllegalArgumentException("--timeout is %d; it must be 1 to 3600".formatted(timeoutSeconds));
@@ -90,7 +91,7 @@ final class ManagerOptions {
             return Files.readString(file).strip();
         } catch (IOException e) {
             throw new CommandFailedException(
-                    ExitStatus.FAILED, "the token in %s cannot be read: %s".formatted(file, e), e);
+                    ExitStatus.FAILED, "cannot read the token in %s: %s".formatted(file, e), e);
         }
     }
 }

@@ -13,25 +13,25 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 import tools.jackson.databind.JsonNode;
 
-/** Commands that give an order, and wait until it is done. */
+/** Commands that submit an order and wait until it is done. */
 final class OrderCommands {
     private static final int DEADLINE_SECONDS_MAX = 7 * 24 * 3600;
 
     private OrderCommands() {}
 
-    /** What they have in common. */
+    /** The common part. */
     abstract static class Act implements Callable<Integer> {
         @Mixin
         private final ManagerOptions options = new ManagerOptions();
 
-        @Option(names = "--no-wait", description = "Gives the order and does not wait until it is done")
+        @Option(names = "--no-wait", description = "Submits the order without waiting until it is done")
         private boolean noWait;
 
         @Option(
                 names = "--deadline",
                 paramLabel = "SECONDS",
                 defaultValue = "600",
-                description = "How long to wait; the order goes on after it. Default: ${DEFAULT-VALUE}")
+                description = "How long to wait; the order continues afterwards. Default: ${DEFAULT-VALUE}")
         private int deadlineSeconds = 600;
 
         @Spec
@@ -40,7 +40,7 @@ final class OrderCommands {
         @Override
         public Integer call() {
             if (spec == null) {
-                throw new IllegalStateException("picocli sets the spec before it calls");
+                throw new IllegalStateException("picocli did not set the command spec");
             }
             if (deadlineSeconds < 0 || deadlineSeconds > DEADLINE_SECONDS_MAX) {
                 throw new IllegalArgumentException(
@@ -50,7 +50,7 @@ final class OrderCommands {
             try (ManagerClient manager = options.open()) {
                 JsonNode order = manager.order(path(), ManagerClient.JSON.writeValueAsString(body()));
                 if (!noWait) {
-                    order = manager.follow(order, Duration.ofSeconds(deadlineSeconds), line -> say(out, line));
+                    order = manager.follow(order, Duration.ofSeconds(deadlineSeconds), line -> print(out, line));
                 } else if (!options.json()) {
                     out.printf(
                             "order %s %s%n",
@@ -64,7 +64,7 @@ final class OrderCommands {
             return ExitStatus.OK;
         }
 
-        private void say(PrintWriter out, String line) {
+        private void print(PrintWriter out, String line) {
             if (!options.json()) {
                 out.println(line);
                 out.flush();
@@ -81,13 +81,13 @@ final class OrderCommands {
     /** {@code lite drain}. */
     @Command(
             name = "drain",
-            description = "Moves everything away from a node, and lets nothing new come to it.",
+            description = "Moves everything away from a node and places nothing new there.",
             mixinStandardHelpOptions = true)
     static final class Drain extends Act {
         @Parameters(paramLabel = "NODE", description = "The node's name")
         private String node = "";
 
-        @Option(names = "--leave", description = "Its process ends when it is empty")
+        @Option(names = "--leave", description = "Ends the node's process when it is empty")
         private boolean leave;
 
         @Override
@@ -102,10 +102,7 @@ final class OrderCommands {
     }
 
     /** {@code lite undrain}. */
-    @Command(
-            name = "undrain",
-            description = "Lets a node that was drained be used again.",
-            mixinStandardHelpOptions = true)
+    @Command(name = "undrain", description = "Uses a drained node again.", mixinStandardHelpOptions = true)
     static final class Undrain extends Act {
         @Parameters(paramLabel = "NODE", description = "The node's name")
         private String node = "";

@@ -13,11 +13,11 @@ import picocli.CommandLine.Spec;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ArrayNode;
 
-/** Commands that look and change nothing. */
+/** Read-only commands. */
 final class ReadCommands {
     private ReadCommands() {}
 
-    /** What they have in common: ask, then print, for people or as JSON. */
+    /** The common part: ask a manager, then print a table or JSON. */
     abstract static class Read implements Callable<Integer> {
         @Mixin
         private final ManagerOptions options = new ManagerOptions();
@@ -28,7 +28,7 @@ final class ReadCommands {
         @Override
         public Integer call() {
             if (spec == null) {
-                throw new IllegalStateException("picocli sets the spec before it calls");
+                throw new IllegalStateException("picocli did not set the command spec");
             }
             PrintWriter out = spec.commandLine().getOut();
             try (ManagerClient manager = options.open()) {
@@ -56,7 +56,7 @@ final class ReadCommands {
     @Command(
             name = "status",
             description =
-                    "Says who leads and how the cluster is. Exit status 1 when nobody leads or ZooKeeper is away.",
+                    "Shows the leader and the state of the cluster. Exit status 1 when no manager leads or ZooKeeper is unreachable.",
             mixinStandardHelpOptions = true)
     static final class Status extends Read {
         @Override
@@ -85,7 +85,7 @@ final class ReadCommands {
                     view.path("leads").asBoolean() ? ", leads" : "");
             out.printf("leader     %s%n", view.path("leader").asString("(none)"));
             out.printf("managers   %s%n", join(view.path("managers")));
-            out.printf("ZooKeeper  %s%n", view.path("directoryAvailable").asBoolean() ? "available" : "AWAY");
+            out.printf("ZooKeeper  %s%n", view.path("directoryAvailable").asBoolean() ? "available" : "UNREACHABLE");
             out.printf("nodes      %d, %d draining%n", answer.path("nodes").size(), draining);
             out.printf(
                     "epoch      %d, %d removals pending%n",
@@ -138,18 +138,14 @@ final class ReadCommands {
         private static final int PAGE = 500;
         private static final int LIMIT_MAX = 1_000_000;
 
-        @Parameters(
-                arity = "0..1",
-                paramLabel = "PREFIX",
-                defaultValue = "",
-                description = "What their names begin with")
+        @Parameters(arity = "0..1", paramLabel = "PREFIX", defaultValue = "", description = "The prefix of their names")
         private String prefix = "";
 
         @Option(
                 names = "--limit",
                 paramLabel = "N",
                 defaultValue = "1000",
-                description = "At most so many. Default: ${DEFAULT-VALUE}")
+                description = "The maximum number to list. Default: ${DEFAULT-VALUE}")
         private int limit = 1000;
 
         @Override

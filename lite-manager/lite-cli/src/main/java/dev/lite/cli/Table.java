@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Columns for people: as wide as their widest value, two blanks between them. */
+/** Formats rows as columns, each as wide as its widest value, separated by two spaces. */
 final class Table {
     private static final String[] UNITS = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     private static final int STEP = 1024;
@@ -43,7 +43,7 @@ final class Table {
         return value.codePointCount(0, value.length());
     }
 
-    /** Bytes with a unit, for instance {@code 64 MiB} or {@code 1.5 GiB}. */
+    /** Formats bytes with a unit, for example {@code 64 MiB} or {@code 1.5 GiB}. */
     static String size(long bytes) {
         if (bytes < STEP) {
             return bytes + " B";

@@ -148,9 +148,9 @@ class CommandsTest {
 
     @Test
     void aRefusalIsTheManagersOwnWord() {
-        manager.with("POST /api/nodes/x/drain", 404, "{'detail':'node \\'x\\' is no live node'}".replace("\\'", "*"));
+        manager.with("POST /api/nodes/x/drain", 404, "{'detail':'node \\'x\\' is not live'}".replace("\\'", "*"));
         assertThat(ask("drain", "x")).isEqualTo(ExitStatus.FAILED);
-        assertThat(err.toString()).isEqualTo("lite: node *x* is no live node\n");
+        assertThat(err.toString()).isEqualTo("lite: node *x* is not live\n");
     }
 
     @Test
@@ -178,7 +178,7 @@ class CommandsTest {
         assertThat(ask("nodes", "--token-file", file.toString())).isZero();
         Files.writeString(file, "another-0123456789");
         assertThat(ask("nodes", "--token-file", file.toString())).isEqualTo(ExitStatus.DENIED);
-        assertThat(err.toString()).contains("asks for its token").doesNotContain("0123456789");
+        assertThat(err.toString()).contains("requires a token").doesNotContain("0123456789");
     }
 
     @ParameterizedTest
@@ -205,7 +205,7 @@ class CommandsTest {
     void anAnswerThatIsNoJsonIsNotAManagers() {
         manager.with("GET /api/nodes", 200, "<html>");
         assertThat(ask("nodes")).isEqualTo(ExitStatus.FAILED);
-        assertThat(err.toString()).contains("no JSON: is it a manager?");
+        assertThat(err.toString()).contains("without JSON; is it a manager?");
     }
 
     @Test

@@ -55,7 +55,7 @@ final class FakeManager implements AutoCloseable {
         ArrayDeque<Answer> known = answers.get(request);
         if (token != null
                 && !("Bearer " + token).equals(exchange.getRequestHeaders().getFirst("Authorization"))) {
-            answer = new Answer(401, "{\"detail\":\"this manager asks for its token\"}");
+            answer = new Answer(401, "{\"detail\":\"this manager requires a token\"}");
         } else if (known != null) {
             synchronized (known) {
                 answer = known.size() == 1 ? known.getFirst() : known.removeFirst();

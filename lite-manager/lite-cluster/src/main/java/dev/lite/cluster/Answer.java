@@ -5,11 +5,11 @@ import org.apache.zookeeper.KeeperException.Code;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What ZooKeeper answered to one request.
+ * ZooKeeper's answer to one request.
  *
- * @param path of the request, for messages
- * @param code {@link Code#OK}, or why it was refused
- * @param value there when the code is OK
+ * @param path the path of the request, for messages
+ * @param code {@link Code#OK}, or the reason for the failure
+ * @param value the result; present when the code is OK
  */
 record Answer<T>(String path, Code code, @Nullable T value) {
 
@@ -21,7 +21,7 @@ record Answer<T>(String path, Code code, @Nullable T value) {
         return code == other;
     }
 
-    /** The value of an answer that is OK; any other code here is one that nothing in the layout explains. */
+    /** The value if the code is OK; any other code here is unexpected, and thrown. */
     T get() {
         if (!isOk() || value == null) {
             throw unexpected();

@@ -6,12 +6,12 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The cluster's directory: which nodes there are, and a record for every name, changed by compare-and-set.
+ * The cluster's directory: the registered nodes, and a record for every name, changed by compare-and-set.
  *
- * <p><b>Threads.</b> Any. Methods with a deadline may block up to it and must not be called from a
- * {@link DirectoryListener}. <b>Errors.</b> A method with a deadline throws {@link ClusterUnavailableException} when the
- * directory did not answer in time: at once when it is known to be away, and at the latest at the deadline. What a change
- * did is unknown then, but repeating the same call is always safe.
+ * <p><b>Threads.</b> Any. Methods with a deadline may block until it and must not be called from a {@link
+ * DirectoryListener}. <b>Errors.</b> A method with a deadline throws {@link ClusterUnavailableException} when the directory
+ * does not answer: immediately when it is known to be unreachable, else at the deadline. A change may or may not have been
+ * made then; repeating the same call is always safe.
  */
 public interface ClusterDirectory extends AutoCloseable {
 
@@ -19,8 +19,8 @@ public interface ClusterDirectory extends AutoCloseable {
     int NODE_ID_MAX = 1023;
 
     /**
-     * Begins the names of records that are LITE's own: this, the kind, a slash, and a name as for an LMR. No LMR can have such
-     * a name, since it begins with a control character.
+     * The prefix of the names of LITE's own records: this character, the kind, a slash, and a name as for an LMR. An LMR
+     * cannot have such a name, because the prefix is a control character.
      */
     String INTERNAL_PREFIX = "\u0001";
 
@@ -28,83 +28,83 @@ public interface ClusterDirectory extends AutoCloseable {
     int RECORD_BYTES_MAX = 512 * 1024;
 
     /**
-     * The number of a node's name, given now if it has none. {@link #register} uses the same; a node asks first because
-     * it tells its peers its id before it is registered.
+     * Returns the id of a node's name; a new name gets one. {@link #register} uses the same id. A node claims it first
+     * because peers need it before the node is registered.
      *
-     * @param heldId the number that its arena belongs to from an earlier run, or {@link NodeAdvert#NO_ID}
+     * @param heldId the id that its arena has from an earlier run, or {@link NodeAdvert#NO_ID}
      * @throws dev.lite.api.NodeUnreachableException when the held id belongs to another name
-     * @throws dev.lite.api.LimitExceededException when all ids up to {@link #NODE_ID_MAX} are given
+     * @throws dev.lite.api.LimitExceededException when all ids up to {@link #NODE_ID_MAX} are in use
      */
     int claimId(String name, int heldId, Duration deadline);
 
     /**
-     * Registers this process as a node; the registration lives as long as this directory is open and its session lives.
-     * A session that expired is replaced by itself ({@link DirectoryListener#registeredAgain}).
+     * Registers this process as a node; the registration lasts while this directory is open and its session lives. An
+     * expired session is replaced automatically ({@link DirectoryListener#registeredAgain}).
      *
      * @throws dev.lite.api.NodeUnreachableException when a live node has this name (the message names its host), or the
-     *     held id belongs to another name; a registration left by a process that died less than a session time-out ago
-     *     is waited for
-     * @throws dev.lite.api.LimitExceededException when all ids up to {@link #NODE_ID_MAX} are given
+     *     held id belongs to another name. If the process of that registration died, this call waits until its session
+     *     times out
+     * @throws dev.lite.api.LimitExceededException when all ids up to {@link #NODE_ID_MAX} are in use
      */
     NodeRecord register(NodeAdvert advert, Duration deadline);
 
-    /** The registered nodes in the order of their ids, as last heard. Never blocks. */
+    /** The registered nodes in the order of their ids, from the local cache. Never blocks. */
     List<NodeRecord> nodes();
 
-    /** {@link #nodes()}, but as they are now. */
+    /** Like {@link #nodes()}, but read from the directory. */
     List<NodeRecord> nodesNow(Duration deadline);
 
-    /** Whether the directory can be reached, as last heard. Never blocks. */
+    /** Whether the directory was reachable at last notice. Never blocks. */
     boolean isAvailable();
 
     /**
-     * The cluster's epoch as last heard; {@link Epoch#NONE} before the first. Never blocks. As long as no manager leads it
-     * stays as it is, and nobody is removed.
+     * The cluster's epoch from the local cache; {@link Epoch#NONE} before the first. Never blocks. While no manager leads,
+     * the epoch does not change and no node is removed.
      */
     Epoch epoch();
 
     /**
-     * {@link #epoch}, but as it is now. A node asks after each registration and before it makes or accepts a connection, so
-     * that it never has one to who was removed before.
+     * Like {@link #epoch}, but read from the directory. A node calls this after each registration and before it makes or
+     * accepts a connection, so that it never connects to a node that was already removed.
      */
     Epoch epochNow(Duration deadline);
 
     /**
-     * Says that this node has cut its links to every process that an epoch, or one before it, removed. It may be said again
-     * and lasts as long as the registration.
+     * Acknowledges that this node has cut its links to every process removed by this epoch or an earlier one. May be
+     * repeated; lasts as long as the registration.
      *
-     * @param as the registration that says so
-     * @param epoch the number of an epoch that was heard
-     * @return false when this process's registration is another one by now: what it has cut is to be looked at again
+     * @param as the registration that acknowledges
+     * @param epoch the number of an epoch that this node received
+     * @return false when this process has a newer registration; the caller must then check its links again
      * @throws IllegalStateException when this directory has not registered a node
      */
     boolean acknowledge(NodeRecord as, long epoch, Duration deadline);
 
-    /** Adds a listener. It is told the current nodes, and the epoch if there is one, soon. */
+    /** Adds a listener. It soon receives the current nodes, and the epoch if there is one. */
     void addListener(DirectoryListener listener);
 
     /**
-     * Makes the record of a name.
+     * Creates the record of a name.
      *
-     * @return false when the name has a record with other bytes; true also when it already has exactly these bytes, so
-     *     that the call may be repeated
+     * @return false when the name has a record with other bytes; true also when it already has exactly these bytes, so that
+     *     repeating the call is safe
      */
     boolean create(String name, byte[] record, Duration deadline);
 
-    /** The record of a name, as it is now (never an older one than any change that was finished before the call). */
+    /** Reads the record of a name: never a version older than any change completed before the call. */
     Optional<VersionedRecord> read(String name, Duration deadline);
 
     /**
-     * Replaces a record if it still has that version.
+     * Replaces a record if it still has this version.
      *
      * @return the new version; empty when the name has no record or one of another version
      */
     Optional<Integer> compareAndSet(String name, int expectedVersion, byte[] record, Duration deadline);
 
     /**
-     * Removes a record if it still has that version.
+     * Removes a record if it still has this version.
      *
-     * @return false when it has another version; true also when it is gone already
+     * @return false when it has another version; true also when it does not exist
      */
     boolean delete(String name, int expectedVersion, Duration deadline);
 
@@ -115,22 +115,22 @@ public interface ClusterDirectory extends AutoCloseable {
 
     /**
      * The names that begin with {@code prefix} and come after {@code after}, in the order of {@link String#compareTo}, at
-     * most {@code limit} of them. With the last name of one call as the next one's {@code after}, every name that is there
-     * all the time is seen exactly once, whatever is made and removed meanwhile.
+     * most {@code limit} of them. With the last name of one call as the next one's {@code after}, every name that exists
+     * throughout is returned exactly once, whatever is created and removed meanwhile.
      *
-     * @param after any text; empty to begin with the first name
+     * @param after any text; empty to start with the first name
      */
     List<String> names(String prefix, String after, int limit, Duration deadline);
 
     /**
-     * Calls {@code changed} soon, and then whenever the record of a name may have changed, until this directory is closed;
-     * several changes may be told as one. For a handful of names.
+     * Calls {@code changed} soon, and then whenever the record of a name may have changed, until this directory is closed.
+     * Several changes may be reported as one. Meant for a handful of names.
      *
-     * @param changed runs on the thread of the listeners; must not block
+     * @param changed runs on the listener thread; must not block
      */
     void watch(String name, Runnable changed);
 
-    /** Ends the registration and the session. A second call does nothing. */
+    /** Ends the registration and the session. Idempotent. */
     @Override
     void close();
 }

@@ -9,14 +9,14 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How to reach a cluster's directory in ZooKeeper.
+ * The connection to a cluster's directory in ZooKeeper.
  *
- * @param connectString {@code host:port[,host:port…]}, host names rather than addresses where pods move
- * @param cluster the cluster's name: 1 to 63 of {@code a–z A–Z 0–9 . _ -}; clusters on one ZooKeeper do not see each other
- * @param sessionTimeout how long a process may be silent until its registration goes; the server may bound it
+ * @param connectString {@code host:port[,host:port…]}, with host names rather than addresses where addresses change
+ * @param cluster the cluster's name: 1 to 63 of {@code a–z A–Z 0–9 . _ -}; clusters on one ZooKeeper are isolated by name
+ * @param sessionTimeout how long a process may be silent before its registration is removed; the server may limit it
  * @param connectionTimeout how long one attempt to connect may take
- * @param credentials who this is for ZooKeeper; what it makes belongs to that user alone. Null: everybody who reaches ZooKeeper
- *     may read and change the cluster
+ * @param credentials the ZooKeeper user; only this user may access what it creates. Null: every client of ZooKeeper may
+ *     read and change the cluster
  */
 public record CuratorConfig(
         String connectString,
@@ -24,37 +24,38 @@ public record CuratorConfig(
         Duration sessionTimeout,
         Duration connectionTimeout,
         @Nullable Credentials credentials) {
-    /** The session time-out when none is configured. */
+    /** The session timeout when none is configured. */
     public static final Duration SESSION_TIMEOUT_DEFAULT = Duration.ofSeconds(6);
 
-    /** The connection time-out when none is configured. */
+    /** The connection timeout when none is configured. */
     public static final Duration CONNECTION_TIMEOUT_DEFAULT = Duration.ofSeconds(5);
 
     private static final Pattern CLUSTER = Pattern.compile("[A-Za-z0-9._-]{1,63}");
     private static final Duration TIMEOUT_MIN = Duration.ofMillis(100);
     private static final Duration TIMEOUT_MAX = Duration.ofHours(1);
 
-    /** Checks. */
+    /** Validates. */
     public CuratorConfig {
         if (connectString.isBlank()) {
-            throw new IllegalArgumentException("the ZooKeeper connect string is blank; it is host:port[,host:port…]");
+            throw new IllegalArgumentException(
+                    "the ZooKeeper connect string is blank; its format is host:port[,host:port…]");
         }
         if (!CLUSTER.matcher(cluster).matches() || cluster.equals(".") || cluster.equals("..")) {
             throw new IllegalArgumentException(
                     "the cluster name \"%s\" is not 1 to 63 of the characters a-z A-Z 0-9 . _ -".formatted(cluster));
         }
-        check("session time-out", sessionTimeout);
-        check("connection time-out", connectionTimeout);
+        check("session timeout", sessionTimeout);
+        check("connection timeout", connectionTimeout);
     }
 
     /**
      * A user of ZooKeeper's scheme {@code digest}. All processes of a cluster are the same user.
      *
      * @param user one or more characters without a colon
-     * @param password one or more characters; is never a part of a message
+     * @param password one or more characters; never part of a message
      */
     public record Credentials(String user, String password) {
-        /** Checks. */
+        /** Validates. */
         public Credentials {
             if (user.isBlank() || user.contains(":")) {
                 throw new IllegalArgumentException("the ZooKeeper user \"%s\" is blank or has a colon".formatted(user));
@@ -66,19 +67,19 @@ public record CuratorConfig(
         }
 
         /**
-         * As configured.
+         * Reads the credentials from configuration values.
          *
-         * @param property what begins the names of the two properties, for messages
+         * @param property the common prefix of the two property names, for messages
          * @param user of the digest scheme
          * @param password the password, or null
-         * @param file holds the password, instead of {@code password}; line ends after it do not count
-         * @return null when neither is given
+         * @param file a file with the password, instead of {@code password}; trailing line breaks are ignored
+         * @return null when none is configured
          */
         public static @Nullable Credentials of(
                 String property, String user, @Nullable String password, @Nullable Path file) {
             if (password != null && file != null) {
                 throw new IllegalArgumentException(
-                        "%s.password and %s.password-file are both set; one is enough".formatted(property, property));
+                        "%s.password and %s.password-file are both set; set only one".formatted(property, property));
             }
             if (file == null) {
                 return password == null ? null : new Credentials(user, password);
@@ -97,17 +98,17 @@ public record CuratorConfig(
         }
     }
 
-    /** With the default time-outs and without credentials. */
+    /** Uses the default timeouts and no credentials. */
     public static CuratorConfig of(String connectString, String cluster) {
         return new CuratorConfig(connectString, cluster, SESSION_TIMEOUT_DEFAULT, CONNECTION_TIMEOUT_DEFAULT);
     }
 
-    /** Without credentials. */
+    /** Uses no credentials. */
     public CuratorConfig(String connectString, String cluster, Duration sessionTimeout, Duration connectionTimeout) {
         this(connectString, cluster, sessionTimeout, connectionTimeout, null);
     }
 
-    /** As this user. */
+    /** The same configuration with these credentials. */
     public CuratorConfig withCredentials(@Nullable Credentials newCredentials) {
         return new CuratorConfig(connectString, cluster, sessionTimeout, connectionTimeout, newCredentials);
     }

@@ -15,9 +15,9 @@ import org.slf4j.LoggerFactory;
 /**
  * The directory in ZooKeeper, reached with Curator.
  *
- * <p>It is one ZooKeeper session, with two threads of its own: one that tells the listeners and one that makes a lost
- * registration again. While the connection is lost {@link #nodes} stays as last heard. When it comes back, the
- * registration is verified; it is made again, with a new incarnation, if it is not this session's.
+ * <p>It is one ZooKeeper session, with two threads of its own: one calls the listeners, one restores a lost registration.
+ * While the connection is lost, {@link #nodes} does not change. After a reconnect the registration is verified; if it does
+ * not belong to this session, it is made again with a new incarnation.
  */
 public final class CuratorDirectory implements ClusterDirectory {
     private static final Logger log = LoggerFactory.getLogger(CuratorDirectory.class);
@@ -44,10 +44,7 @@ public final class CuratorDirectory implements ClusterDirectory {
         epochs = new ZooKeeperEpochs(session, paths, live, listeners, this::begin);
     }
 
-    /**
-     * Starts to connect, and returns without waiting for it: the first call with a deadline waits up to that for the first
-     * connection.
-     */
+    /** Starts to connect and returns immediately; the first call with a deadline waits for the connection. */
     public static CuratorDirectory open(CuratorConfig config) {
         CuratorDirectory directory = new CuratorDirectory(config);
         directory.session.start(directory::availabilityChanged);
@@ -57,18 +54,18 @@ public final class CuratorDirectory implements ClusterDirectory {
     }
 
     /**
-     * Takes part in the election of the cluster's leader, on this directory's session.
+     * Joins the election of the cluster's leader, on this directory's session.
      *
-     * @param participant who this is, for people
+     * @param participant the name of this participant, for display
      */
     public Leadership leadership(String participant) {
         return new CuratorLeadership(session, paths, participant);
     }
 
     /**
-     * Keeps the cluster's epochs while this process leads, on a thread of its own, until that is closed.
+     * Maintains the cluster's epochs while this process leads, on a thread of its own, until the result is closed.
      *
-     * @param leadership of this directory; is to be closed after what this returns
+     * @param leadership the leadership of this directory; close it after the returned object
      */
     public EpochKeeperThread keepEpochs(Leadership leadership) {
         return EpochKeeperThread.start(epochs, this, leadership);
@@ -196,8 +193,7 @@ public final class CuratorDirectory implements ClusterDirectory {
                     "make " + path);
             if (made.is(Code.NONODE)) {
                 throw new ClusterUnavailableException(
-                        "ZooKeeper has no parent for %s; does the path at the end of the connect string exist?"
-                                .formatted(path));
+                        "ZooKeeper has no parent for %s; does the path in the connect string exist?".formatted(path));
             }
             if (!made.isOk() && !made.is(Code.NODEEXISTS)) {
                 throw made.unexpected();
@@ -208,13 +204,13 @@ public final class CuratorDirectory implements ClusterDirectory {
         }
     }
 
-    /** Credentials protect what is made with them, not what was there before. */
+    /** Credentials protect only what was created with them. */
     private void warnIfOpen(Deadline deadline) {
-        List<ACL> granted = session.await(session.getAcl(paths.base), deadline, "look at who owns " + paths.base)
+        List<ACL> granted = session.await(session.getAcl(paths.base), deadline, "read the owner of " + paths.base)
                 .get();
         if (granted.stream().anyMatch(acl -> acl.getId().equals(ZooDefs.Ids.ANYONE_ID_UNSAFE))) {
             log.warn(
-                    "{} was made without a user and password: anybody who reaches ZooKeeper may change what is in it. Give what is there to the user \"{}\" (setAcl -R).",
+                    "{} was made without a user and password: every client of ZooKeeper may change its content. Give it to the user \"{}\" (setAcl -R).",
                     paths.base,
                     session.user());
         }
@@ -232,7 +228,7 @@ public final class CuratorDirectory implements ClusterDirectory {
         }
     }
 
-    /** For tests that play with the session. */
+    /** For tests that manipulate the session. */
     ZooKeeperSession session() {
         return session;
     }

@@ -20,11 +20,11 @@ import org.apache.zookeeper.data.Stat;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The election by Curator's latch. */
+/** Leader election with Curator's {@code LeaderLatch}. */
 final class CuratorLeadership implements Leadership {
     private static final Logger log = LoggerFactory.getLogger(CuratorLeadership.class);
 
-    /** A latch's znode ends with a number of ten digits; the lowest one leads. */
+    /** A latch's znode name ends with a ten-digit number; the lowest one leads. */
     private static final int SEQUENCE_DIGITS = 10;
 
     private final ZooKeeperSession session;
@@ -48,13 +48,13 @@ final class CuratorLeadership implements Leadership {
                         .build());
         try {
             latch.start();
-        } catch (Exception e) { // declared by Curator; it only hands a task to the client
-            throw new IllegalStateException("the election at %s cannot be joined".formatted(root), e);
+        } catch (Exception e) { // declared by Curator, but it only submits a task
+            throw new IllegalStateException("cannot join the election at %s".formatted(root), e);
         }
         candidates.start();
     }
 
-    /** On Curator's threads. */
+    /** Runs on Curator's threads. */
     private synchronized void refresh() {
         List<String> now;
         try (Stream<ChildData> data = candidates.stream()) {
@@ -79,7 +79,10 @@ final class CuratorLeadership implements Leadership {
         return latch.hasLeadership();
     }
 
-    /** The latch's own word, and its znode still there and of this session: a latch hears of a lost session late. */
+    /**
+     * Checks that the latch claims leadership and that its znode exists and belongs to this session: a latch notices a lost
+     * session late.
+     */
     @Override
     public boolean isLeaderNow(Duration deadline) {
         Deadline until = Deadline.in(deadline);
@@ -127,7 +130,7 @@ final class CuratorLeadership implements Leadership {
             try {
                 latch.close();
             } catch (IOException e) {
-                log.warn("The election was left uncleanly; the session's end does the rest: {}", e.getMessage());
+                log.warn("Leaving the election failed; it ends with the session: {}", e.getMessage());
             }
         }
     }

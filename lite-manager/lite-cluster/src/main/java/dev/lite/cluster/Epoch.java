@@ -10,42 +10,42 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The cluster's membership as the leading manager has numbered it (architecture §9). Immutable.
+ * A numbered version of the cluster's membership, written by the leading manager. Immutable.
  *
- * <p>Who was removed is named by its node's id and an incarnation, and means every process of that node up to that
- * incarnation. A removal is <b>pending</b> until every live node has cut its links to those processes and said so, and
- * <b>fenced</b> from then on: nothing that they were given is theirs any more, since they cannot touch it. Removals stay
- * listed for ever, because a process may have been paused for any time: at most one fenced and one pending for each id.
+ * <p>A removal names a node's id and an incarnation, and covers every process of that node up to that incarnation. It is
+ * <b>pending</b> until every live node has cut its links to those processes and acknowledged it, and <b>fenced</b> from
+ * then on: the removed processes can no longer touch anything, so what they owned may be given to others. Removals are kept
+ * forever, because a process may be paused for any length of time: at most one fenced and one pending removal for each id.
  *
- * @param number 0 before there was any; grows by 1 with each change of the membership
- * @param members the live nodes when it was made, in the order of their ids
- * @param removals in the order of the ids, the fenced one of an id before its pending one
+ * @param number 0 before the first epoch; grows by 1 with each change of the membership
+ * @param members the nodes live when the epoch was made, in the order of their ids
+ * @param removals in the order of the ids; the fenced removal of an id comes before the pending one
  */
 public record Epoch(long number, List<Member> members, List<Removal> removals) {
-    /** No leader has numbered anything yet. */
+    /** No epoch was made yet. */
     public static final Epoch NONE = new Epoch(0, List.of(), List.of());
 
     /**
      * A node that belongs to the cluster.
      *
-     * @param id its number
+     * @param id its id
      * @param name its stable name
-     * @param incarnation which of its processes and sessions
+     * @param incarnation identifies one registration of the node
      */
     public record Member(int id, String name, long incarnation) {}
 
     /**
-     * A node's processes that do not belong to the cluster any more.
+     * The processes of a node that no longer belong to the cluster.
      *
      * @param id the node's number
      * @param name its stable name
-     * @param incarnation this one and every one before
+     * @param incarnation the last removed incarnation; all earlier ones are removed, too
      * @param epoch the number of the epoch that removed it
      * @param fenced whether every live node has cut its links to it
      */
     public record Removal(int id, String name, long incarnation, long epoch, boolean fenced) {}
 
-    /** Copies. */
+    /** Makes defensive copies. */
     public Epoch {
         members = List.copyOf(members);
         removals = List.copyOf(removals);
@@ -56,12 +56,12 @@ public record Epoch(long number, List<Member> members, List<Removal> removals) {
         return removals.stream().filter(removal -> !removal.fenced()).toList();
     }
 
-    /** The last incarnation of a node that was removed, fenced or not; 0 when none was. */
+    /** The last removed incarnation of a node, fenced or not; 0 when none was removed. */
     public long removedUpTo(int id) {
         return upTo(id, false);
     }
 
-    /** The last incarnation of a node that is fenced; 0 when none is. */
+    /** The last fenced incarnation of a node; 0 when none is fenced. */
     public long fencedUpTo(int id) {
         return upTo(id, true);
     }
@@ -76,26 +76,26 @@ public record Epoch(long number, List<Member> members, List<Removal> removals) {
         return upTo;
     }
 
-    /** Whether a process of a node was removed, fenced or not: no connection with it may be made or kept. */
+    /** Whether an incarnation of a node was removed, fenced or not: no connection to it may be made or kept. */
     public boolean isRemoved(int id, long incarnation) {
         return incarnation <= removedUpTo(id);
     }
 
-    /** Whether a process of a node can touch nothing any more, so that what it had may be given to others. */
+    /** Whether an incarnation of a node is fenced, so that what it owned may be given to others. */
     public boolean isFenced(int id, long incarnation) {
         return incarnation <= fencedUpTo(id);
     }
 
-    /** The member of that id. */
+    /** The member with this id. */
     public Optional<Member> member(int id) {
         return members.stream().filter(member -> member.id() == id).findFirst();
     }
 
     /**
-     * The next epoch when the membership is another one than this epoch's.
+     * The next epoch, if the membership differs from this epoch's.
      *
      * @param live the registered nodes
-     * @param known every node that ever had an id, each as it was before {@code live} was looked at
+     * @param known every node that ever had an id, read before {@code live}
      */
     Optional<Epoch> next(List<NodeRecord> live, Collection<Known> known) {
         List<Member> now = live.stream()
@@ -111,7 +111,7 @@ public record Epoch(long number, List<Member> members, List<Removal> removals) {
                     .findFirst()
                     .orElse(node.lastIncarnation());
             if (last > removedUpTo(node.id())) {
-                // One that was pending is part of it now; what is fenced stays fenced.
+                // The new removal includes a pending one; a fenced one stays.
                 all.removeIf(removal -> removal.id() == node.id() && !removal.fenced());
                 all.add(new Removal(node.id(), node.name(), last, number + 1, false));
                 anyRemoved = true;
@@ -125,9 +125,9 @@ public record Epoch(long number, List<Member> members, List<Removal> removals) {
     }
 
     /**
-     * The same epoch after every removal is fenced that all members have acknowledged.
+     * This epoch with every removal fenced that all members have acknowledged; empty if that changes nothing.
      *
-     * @param acks by id
+     * @param acks by node id
      */
     Optional<Epoch> fencedBy(Map<Integer, Ack> acks) {
         long acknowledged = number;

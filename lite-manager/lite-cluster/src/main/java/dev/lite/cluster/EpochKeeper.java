@@ -10,14 +10,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the leading manager does about the membership, step by step: a change becomes a new {@link Epoch}; when every live
- * node has acknowledged, its removals are fenced. One thread; has no state, so that a manager that takes over goes on where
- * the other one stopped.
+ * The leading manager's work on the membership: a change becomes a new {@link Epoch}; when every live node has acknowledged
+ * it, its removals are fenced. Used by one thread. Keeps no state, so that a new leader continues where the last one
+ * stopped.
  *
- * <p><b>Why two managers that both believe they lead do no harm.</b> Each act is a compare-and-set of the whole epoch, and
- * rests on nothing that can be undone: that a removed incarnation is over; that a node acknowledged; that whoever registers
- * after the look reads this epoch before it makes a connection. That leadership is verified before each act only saves
- * work.
+ * <p><b>Two managers that both believe they lead do no harm.</b> Each step is a compare-and-set of the whole epoch and
+ * relies only on facts that cannot be undone: a removed incarnation has ended; a node has acknowledged; a node that
+ * registers after the snapshot reads this epoch before it connects. Verifying leadership before each step only saves work.
  */
 final class EpochKeeper {
     private static final Logger log = LoggerFactory.getLogger(EpochKeeper.class);
@@ -26,30 +25,30 @@ final class EpochKeeper {
     private final Predicate<Duration> leads;
     private boolean pending; // confined to the keeper's thread
 
-    /** @param leads asks the directory, within a deadline, whether this process leads now */
+    /** @param leads asks the directory within a deadline whether this process leads now */
     EpochKeeper(EpochStore store, Predicate<Duration> leads) {
         this.store = store;
         this.leads = leads;
     }
 
     /**
-     * Does what can be done now, at most one act. Blocks up to the deadline for each question to the directory.
+     * Performs at most one step. Blocks up to the deadline for each request to the directory.
      *
-     * @return 1 when it did something, so that there may be more; else 0
+     * @return 1 when it performed a step, so that there may be more to do; else 0
      * @throws dev.lite.api.ClusterUnavailableException when the directory does not answer
      */
     int doWork(Duration deadline) {
         EpochStore.Snapshot seen = store.snapshot(deadline);
         Epoch epoch = seen.epoch();
         Optional<Epoch> changed = epoch.next(seen.live(), seen.known());
-        // Acknowledgements are believed only when the live nodes are the ones that were asked.
+        // Acknowledgements count only if the live nodes are the members of the epoch.
         Optional<Epoch> next = changed.isPresent() ? changed : epoch.fencedBy(seen.acks());
         pending = !next.orElse(epoch).pending().isEmpty();
         if (next.isEmpty() || !leads.test(deadline)) {
             return 0;
         }
         if (!store.replace(seen, next.get(), deadline)) {
-            return 1; // somebody was faster: look again
+            return 1; // another manager was faster: check again
         }
         if (changed.isPresent()) {
             logChanged(epoch, next.get());
@@ -61,7 +60,7 @@ final class EpochKeeper {
         return 1;
     }
 
-    /** Whether acknowledgements were missing at the last look. */
+    /** Whether acknowledgements were missing in the last step. */
     boolean isPending() {
         return pending;
     }

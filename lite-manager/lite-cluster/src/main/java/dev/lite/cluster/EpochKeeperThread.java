@@ -9,9 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The thread on which a manager keeps the cluster's epochs while it leads ("lite-epochs"). It wakes when the membership, the
- * epoch, the leadership or the directory's availability changes, looks every {@value #PENDING_MS} ms while acknowledgements
- * are missing, and every {@value #IDLE_MS} ms otherwise.
+ * The thread "lite-epochs", on which a manager maintains the cluster's epochs while it leads. It wakes when the membership,
+ * the epoch, the leadership or the directory's availability changes; in between it checks every {@value #PENDING_MS} ms
+ * while acknowledgements are missing, and every {@value #IDLE_MS} ms otherwise.
  */
 public final class EpochKeeperThread implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(EpochKeeperThread.class);
@@ -23,7 +23,7 @@ public final class EpochKeeperThread implements AutoCloseable {
     private final EpochKeeper keeper;
     private final Leadership leadership;
     private final Thread thread;
-    private final Semaphore changed = new Semaphore(0); // a permit for every change since the last look
+    private final Semaphore changed = new Semaphore(0); // one permit for every change since the last check
     private volatile boolean closed;
 
     private EpochKeeperThread(EpochKeeper keeper, Leadership leadership) {
@@ -62,7 +62,7 @@ public final class EpochKeeperThread implements AutoCloseable {
         }
     }
 
-    /** Does all that can be done; returns after how many milliseconds to look again, if nothing happens before. */
+    /** Does all work that is possible now; returns after how many milliseconds to check again without a change. */
     private long work() {
         try {
             while (!closed && leadership.isLeader() && keeper.doWork(CALL) > 0) {
@@ -71,20 +71,20 @@ public final class EpochKeeperThread implements AutoCloseable {
             return leadership.isLeader() && keeper.isPending() ? PENDING_MS : IDLE_MS;
         } catch (ClusterUnavailableException e) {
             if (!closed) {
-                log.info("the epochs wait for the directory: {}", e.getMessage());
+                log.info("Cannot update the epoch until the directory is reachable: {}", e.getMessage());
             }
             return RETRY_MS;
         } catch (RuntimeException e) {
-            log.error("keeping the epochs failed; trying again", e);
+            log.error("Updating the epoch failed; will retry", e);
             return RETRY_MS;
         }
     }
 
-    /** False when it is closed. */
+    /** Returns false when closed. */
     private boolean awaitChange(long ms) {
         try {
             if (changed.tryAcquire(ms, TimeUnit.MILLISECONDS)) {
-                changed.drainPermits(); // one look sees all changes before it
+                changed.drainPermits(); // one check covers all changes before it
             }
             return !closed;
         } catch (InterruptedException e) {
@@ -93,7 +93,7 @@ public final class EpochKeeperThread implements AutoCloseable {
         }
     }
 
-    /** Ends the thread; a question to the directory that is under way is given up. A second call does nothing. */
+    /** Ends the thread and abandons a running request to the directory. Idempotent. */
     @Override
     public void close() {
         closed = true;

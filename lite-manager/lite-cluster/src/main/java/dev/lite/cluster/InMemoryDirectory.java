@@ -15,12 +15,11 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A directory within this process, for tests and single-process tools: the sessions that were opened on one {@link Store}
- * see each other. {@link #setAvailable} and {@link #expireSession} play the faults of a real one. Nothing here waits, so
- * no deadline ever passes.
+ * A directory within this process, for tests and single-process tools: sessions opened on one {@link Store} see each other.
+ * {@link #setAvailable} and {@link #expireSession} simulate faults. Nothing here blocks, so deadlines never pass.
  *
- * <p>The store is its own manager, unless it is told otherwise: each change makes a new epoch at once, and the last missing
- * acknowledgement fences its removals.
+ * <p>The store also acts as the manager, unless {@linkplain Store#setKeeper disabled}: each change makes a new epoch
+ * immediately, and the last missing acknowledgement fences its removals.
  */
 public final class InMemoryDirectory implements ClusterDirectory {
     private final Store store;
@@ -39,7 +38,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         this.store = store;
     }
 
-    /** What the sessions share; any thread. Its lock is held shortly and never while a listener runs. */
+    /** The state shared by the sessions. Any thread. Its lock is held briefly and never while a listener runs. */
     public static final class Store {
         private final List<InMemoryDirectory> sessions = new CopyOnWriteArrayList<>();
         private final TreeMap<String, VersionedRecord> records = new TreeMap<>();
@@ -51,7 +50,10 @@ public final class InMemoryDirectory implements ClusterDirectory {
         private boolean keeps = true;
         private int lastVersion;
 
-        /** Whether epochs are made, as by a manager that leads; true at first. What was missed is made up for. */
+        /**
+         * Enables or disables making epochs, as a leading manager does; initially enabled. Enabling also handles the
+         * changes missed before.
+         */
         public void setKeeper(boolean nowKeeps) {
             synchronized (this) {
                 keeps = nowKeeps;
@@ -73,7 +75,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
             }
         }
 
-        /** Used under the store's lock. */
+        /** Guarded by the store's lock. */
         private final class StoredEpoch implements EpochStore {
             private Epoch epoch = Epoch.NONE;
             private int version;
@@ -94,7 +96,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
             }
         }
 
-        /** A new session. */
+        /** Opens a session. */
         public InMemoryDirectory open() {
             synchronized (this) {
                 InMemoryDirectory session = new InMemoryDirectory(this);
@@ -199,8 +201,8 @@ public final class InMemoryDirectory implements ClusterDirectory {
     }
 
     /**
-     * Whether this session reaches the store from now on. The registration outlives being unavailable; follow it with
-     * {@link #expireSession} to play a long absence.
+     * Makes the store reachable or unreachable for this session. The registration survives; also call {@link
+     * #expireSession} to simulate a long outage.
      */
     public void setAvailable(boolean nowAvailable) {
         synchronized (store) {
@@ -220,7 +222,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         }
     }
 
-    /** Ends this session as a directory does that has not heard of it: the registration goes, and comes back anew. */
+    /** Expires this session: the registration is removed and then made again. */
     public void expireSession() {
         synchronized (store) {
             if (advert == null || closed) {
@@ -237,7 +239,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         }
     }
 
-    /** Under the store's lock; the listeners' thread does it, which gives up first what this process had. */
+    /** Requires the store's lock. The listener thread registers again after the listeners have released what this process had. */
     private void registerAgainIfLost() {
         if (isLost()) {
             listeners.execute(() -> {
@@ -334,7 +336,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         }
     }
 
-    /** Under the store's lock. */
+    /** Requires the store's lock. */
     private void update(Epoch epoch) {
         if (available && !epoch.equals(cachedEpoch)) {
             cachedEpoch = epoch;
@@ -370,7 +372,7 @@ public final class InMemoryDirectory implements ClusterDirectory {
         }
     }
 
-    /** Versions come from one counter of the store, so that a name made again never has a version that it had before. */
+    /** Versions come from one counter of the store, so that a record created again never repeats a version. */
     private int putRecord(String name, byte[] record) {
         int version = ++store.lastVersion;
         store.records.put(name, new VersionedRecord(record.clone(), version));

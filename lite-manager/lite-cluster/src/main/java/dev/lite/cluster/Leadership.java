@@ -5,36 +5,36 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * One manager's part in the election of the cluster's leader. Any thread.
+ * One manager's participation in the election of the cluster's leader. Any thread.
  *
- * <p>What it says is what was last heard: a process that was paused may still believe that it leads. Whoever acts on it
- * has to make the act itself safe (compare-and-set).
+ * <p>The state may be outdated: a process that was paused may still believe that it leads. So each act of a leader must
+ * itself be safe (compare-and-set).
  */
 public interface Leadership extends AutoCloseable {
 
-    /** Whether this process leads, as last heard. False while the directory cannot be reached. Never blocks. */
+    /** Whether this process led at last notice. False while the directory is unreachable. Never blocks. */
     boolean isLeader();
 
     /**
-     * Whether this process leads now, asked of the directory: before each act of a leader.
+     * Asks the directory whether this process leads now. Call it before each act of a leader.
      *
      * @throws dev.lite.api.ClusterUnavailableException when the directory does not answer in time
      */
     boolean isLeaderNow(Duration deadline);
 
-    /** Adds a listener, told {@code true} or {@code false} when that changes, on a thread of the directory; must not block. */
+    /** Adds a listener that receives each change of {@link #isLeader}, on a thread of the directory; must not block. */
     void addListener(Consumer<Boolean> listener);
 
     /**
-     * Who takes part in the election, the leader first and the others in the order in which they would follow, as last
-     * heard. One that died stays until its session ends. Empty before the first answer. Never blocks.
+     * The participants of the election at last notice: the leader first, then the others in the order of succession. A dead
+     * participant stays until its session ends. Empty before the first answer. Never blocks.
      */
     List<String> participants();
 
-    /** Adds a listener, told {@link #participants} when they change, on a thread of the directory; must not block. */
+    /** Adds a listener that receives {@link #participants} when they change, on a thread of the directory; must not block. */
     void addParticipantsListener(Consumer<List<String>> listener);
 
-    /** Leaves the election. A second call does nothing. Close it before its directory. */
+    /** Leaves the election. Idempotent. Close it before its directory. */
     @Override
     void close();
 }

@@ -16,8 +16,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The listeners of one directory and the thread that tells them, one call at a time and in the order in which things
- * were told. A listener that throws is logged and stays.
+ * The listeners of one directory and the thread that calls them, one call at a time and in order. An exception of a
+ * listener is logged, and the listener stays.
  */
 final class ListenerThread implements Executor, AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(ListenerThread.class);
@@ -30,7 +30,7 @@ final class ListenerThread implements Executor, AutoCloseable {
                 Thread.ofPlatform().name(name).daemon().factory());
     }
 
-    /** Adds a listener and tells it something before everything that is told later. */
+    /** Adds a listener and makes a first call to it, before any later notification. */
     void add(DirectoryListener listener, Consumer<DirectoryListener> first) {
         execute(() -> {
             listeners.add(listener);
@@ -38,17 +38,17 @@ final class ListenerThread implements Executor, AutoCloseable {
         });
     }
 
-    /** Tells all of them. Any thread; does not block. */
+    /** Notifies all listeners asynchronously. Any thread; does not block. */
     void notifyLater(Consumer<DirectoryListener> call) {
         execute(() -> notifyNow(call));
     }
 
-    /** Tells all of them; on the listeners' thread only. */
+    /** Notifies all listeners; only on the listener thread. */
     void notifyNow(Consumer<DirectoryListener> call) {
         listeners.forEach(listener -> callSafely(listener, call));
     }
 
-    /** Tells all of them, and returns whether all have returned before the deadline. Not on the listeners' thread. */
+    /** Notifies all listeners and returns whether all returned before the deadline. Not on the listener thread. */
     boolean notifyAndWait(Consumer<DirectoryListener> call, Deadline deadline) {
         CompletableFuture<Void> done = new CompletableFuture<>();
         execute(() -> {
@@ -64,11 +64,11 @@ final class ListenerThread implements Executor, AutoCloseable {
             Thread.currentThread().interrupt();
             return false;
         } catch (ExecutionException e) {
-            throw new AssertionError("it only completes", e);
+            throw new AssertionError("the future cannot fail", e);
         }
     }
 
-    /** Runs a callback in order with the calls; one that throws is logged. Any thread; does not block. */
+    /** Runs a callback in order with the notifications; an exception is logged. Any thread; does not block. */
     void runLater(Runnable callback) {
         execute(() -> {
             try {
@@ -79,13 +79,13 @@ final class ListenerThread implements Executor, AutoCloseable {
         });
     }
 
-    /** Runs a task in order with the calls; after {@link #close} nothing happens. */
+    /** Runs a task in order with the notifications; does nothing after {@link #close}. */
     @Override
     public void execute(Runnable task) {
         try {
             thread.execute(task);
         } catch (RejectedExecutionException e) {
-            log.trace("a listener was not told: the directory is closed", e);
+            log.trace("a listener was not called: the directory is closed", e);
         }
     }
 
@@ -97,7 +97,7 @@ final class ListenerThread implements Executor, AutoCloseable {
         }
     }
 
-    /** Lets the call that runs end; tells nothing more. */
+    /** Lets the running call finish; makes no further calls. */
     @Override
     public void close() {
         thread.shutdownNow();

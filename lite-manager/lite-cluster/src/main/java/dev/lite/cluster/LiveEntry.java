@@ -8,9 +8,9 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * What the znode of a registration holds, as JSON; a newer process may add fields.
+ * The content of a registration's znode, as JSON; newer versions may add fields.
  *
- * @param owner tells the directory that made it from every other, also over sessions
+ * @param owner identifies the directory object that made it, also across sessions
  * @param node the registration
  */
 record LiveEntry(String owner, NodeRecord node) {
@@ -26,7 +26,7 @@ record LiveEntry(String owner, NodeRecord node) {
         return JSON.writeValueAsBytes(this);
     }
 
-    /** Empty, and logged, when somebody else wrote there: one bad entry must not hide the others. */
+    /** Returns empty and logs when the content is invalid: one bad entry must not hide the others. */
     static Optional<LiveEntry> parse(String path, byte[] bytes) {
         try {
             LiveEntry entry = JSON.readValue(bytes, LiveEntry.class);

@@ -12,7 +12,7 @@ import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
 import org.apache.zookeeper.KeeperException.Code;
 
-/** The registrations: as last heard through a watch, or as they are now. Any thread. */
+/** The registrations: cached through a watch, or read from ZooKeeper. Any thread. */
 final class LiveNodes implements AutoCloseable {
     private final ZooKeeperSession session;
     private final ZooKeeperPaths paths;
@@ -21,12 +21,12 @@ final class LiveNodes implements AutoCloseable {
     private final CuratorCache cache;
     private final AtomicBoolean refreshQueued = new AtomicBoolean();
 
-    /** False until the first answer: "no nodes" is told only when it is known. */
+    /** False until the first answer, so that an empty list is reported only when it is real. */
     private volatile boolean known;
 
     private volatile List<NodeRecord> cached = List.of();
 
-    /** @param onChange told each new list, on the thread of the listeners */
+    /** @param onChange receives each new list, on the listener thread */
     LiveNodes(
             ZooKeeperSession session,
             ZooKeeperPaths paths,
@@ -51,7 +51,7 @@ final class LiveNodes implements AutoCloseable {
         cache.start();
     }
 
-    /** In the order of the ids. */
+    /** The cached registrations, in the order of the ids. */
     List<NodeRecord> cached() {
         return cached;
     }
@@ -60,7 +60,7 @@ final class LiveNodes implements AutoCloseable {
         return known;
     }
 
-    /** Many changes that come together are read as one. */
+    /** Combines changes that arrive together into one refresh. */
     private void queueRefresh() {
         if (known && refreshQueued.compareAndSet(false, true)) {
             listeners.execute(() -> {
@@ -100,7 +100,7 @@ final class LiveNodes implements AutoCloseable {
         List<NodeRecord> nodes = new ArrayList<>();
         for (CompletableFuture<Answer<ZooKeeperSession.Data>> pending : entries) {
             Answer<ZooKeeperSession.Data> entry = session.await(pending, deadline, "list the nodes");
-            if (!entry.is(Code.NONODE)) { // left in between
+            if (!entry.is(Code.NONODE)) { // left meanwhile
                 LiveEntry.parse(entry.path(), entry.get().bytes()).ifPresent(live -> nodes.add(live.node()));
             }
         }

@@ -16,21 +16,21 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the directory knows of a named LMR: where it lies, and who may do what with it (paper §4.1).
+ * The directory's record of a named LMR: where its memory is, and its permissions (paper §4.1).
  *
- * <p>An LMR is cut into chunks of {@code 1 << chunkShift} bytes, the last one shorter. They are dealt to the shares in turn:
- * chunk {@code i} is number {@code i / shares} of share {@code i % shares}. So the record stays small however large the LMR
- * is, as long as its memory is not fragmented.
+ * <p>An LMR is cut into chunks of {@code 1 << chunkShift} bytes, the last one shorter. They are distributed to the shares
+ * round robin: chunk {@code i} is number {@code i / shares} of share {@code i % shares}. So the record stays small for any
+ * LMR size, unless the memory is fragmented.
  *
- * @param id the cluster-wide number, never used again
+ * @param id the cluster-wide id, never reused
  * @param state whether it may be mapped
  * @param size bytes
- * @param chunkShift binary logarithm of the chunk's bytes
- * @param owner the principal that made it, whose memory it counts as wherever it lies; empty for the tier's own
+ * @param chunkShift binary logarithm of the chunk size in bytes
+ * @param owner the principal that created it and whose quota it counts against; empty for the tier's internal LMRs
  * @param defaultPermissions bits of {@link dev.lite.api.Permission} for every principal without a grant
  * @param grants principal → bits
- * @param shares one for every node that holds chunks, in the order of dealing
- * @param move where it is moving to, when it is MOVING
+ * @param shares one for every node that holds chunks, in round-robin order
+ * @param move the move in progress, when the state is MOVING
  */
 public record LmrRecord(
         long id,
@@ -45,16 +45,16 @@ public record LmrRecord(
 
     private static final int FORMAT_VERSION = 2;
 
-    /** The same without an owner. Such records are read, not written. */
+    /** The format without an owner: read, but no longer written. */
     private static final int FORMAT_VERSION_WITHOUT_OWNER = 1;
 
     /** The life of an LMR. */
     public enum State {
         /** It may be mapped. */
         LIVE(1),
-        /** A master frees it: nobody may map it any more, and its memory waits for the last mapper. */
+        /** A master is freeing it: it cannot be mapped any more, and its memory is kept until the last mapper has released it. */
         FREEING(2),
-        /** A master moves it: nobody may touch it until it is LIVE again, here or there. */
+        /** A master is moving it: no access until it is LIVE again, at the old or the new place. */
         MOVING(3);
 
         private final int number;
@@ -77,8 +77,8 @@ public record LmrRecord(
      * The chunks on one node, in order.
      *
      * @param node the node's id
-     * @param arena which arena of that node: a node that came back without its memory has another one
-     * @param runs where they lie in it
+     * @param arena the arena's id: a node that restarts without its old memory has a new one
+     * @param runs their places in the arena
      */
     public record Share(int node, UUID arena, List<Run> runs) {
         /** Copies. */
@@ -88,19 +88,19 @@ public record LmrRecord(
     }
 
     /**
-     * Neighbouring chunks.
+     * A range of adjacent chunks.
      *
      * @param offset bytes from the start of the arena
      * @param length bytes
-     * @param entry where the arena's extent table has it
+     * @param entry its index in the arena's extent table
      */
     public record Run(long offset, long length, int entry) {}
 
     /**
-     * A move under way. Until it is done the bytes are at the old place.
+     * A move in progress. Until it is done, the data is at the old place.
      *
      * @param node the id of the node that carries it out
-     * @param incarnation of that node: when it is no more, nobody carries the move out
+     * @param incarnation the incarnation of that node; when it has ended, the move is abandoned
      * @param chunkShift of the LMR at the new place
      * @param shares the memory at the new place
      */
@@ -121,7 +121,7 @@ public record LmrRecord(
         }
     }
 
-    /** Of an LMR that is no principal's and does not move. */
+    /** Creates the record of an LMR without an owner and without a move. */
     public LmrRecord(
             long id,
             State state,
@@ -138,7 +138,7 @@ public record LmrRecord(
         return Math.toIntExact(((size - 1) >>> chunkShift) + 1);
     }
 
-    /** What a principal may do, as bits of {@link dev.lite.api.Permission}. */
+    /** The permissions of a principal, as bits of {@link dev.lite.api.Permission}. */
     public int permissionsOf(String principal) {
         return grants.getOrDefault(principal, defaultPermissions);
     }
@@ -161,7 +161,7 @@ public record LmrRecord(
     /** The same record after its move. */
     public LmrRecord moved() {
         if (move == null) {
-            throw new IllegalStateException("LMR %d does not move".formatted(id));
+            throw new IllegalStateException("LMR %d is not moving".formatted(id));
         }
         return new LmrRecord(
                 id, State.LIVE, size, move.chunkShift(), owner, defaultPermissions, grants, move.shares(), null);
@@ -196,7 +196,7 @@ public record LmrRecord(
             }
             out.writeInt((int) crc(bytes.toByteArray(), bytes.size()));
         } catch (IOException e) {
-            throw new UncheckedIOException("a record in memory cannot fail", e);
+            throw new UncheckedIOException("writing to memory cannot fail", e);
         }
         if (bytes.size() > ClusterDirectory.RECORD_BYTES_MAX) {
             throw new LimitExceededException(

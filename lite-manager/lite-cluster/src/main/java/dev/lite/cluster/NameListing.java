@@ -14,11 +14,11 @@ import org.apache.zookeeper.data.Stat;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Listings of names. ZooKeeper can only tell all children of a znode, and the names are dealt to {@value RecordName#BUCKETS}
- * buckets, so every page of a listing needs all names of the cluster. They are asked for once: what a bucket held is kept with
- * the transaction that changed it last, and the next page asks only for that number.
+ * Lists names page by page. ZooKeeper returns all children of a znode at once, and the names are spread over {@value
+ * RecordName#BUCKETS} buckets, so every page needs all names of the cluster. They are read once: a bucket's names are
+ * cached with the transaction id of its last change, and the next page only checks that id.
  *
- * <p>Bound: as many names as the cluster has; they are given up when the heap is short. Any thread.
+ * <p>Bound: all names of the cluster, softly referenced, so that they are dropped when the heap is short. Any thread.
  */
 final class NameListing {
     private static final String WHAT = "list names";
@@ -29,10 +29,10 @@ final class NameListing {
             new AtomicReferenceArray<>(RecordName.BUCKETS);
 
     /**
-     * What a bucket held.
+     * The names of one bucket.
      *
-     * @param changed the transaction that made or removed one of them last
-     * @param sorted is never changed
+     * @param changed the id of the transaction that last created or removed one of them
+     * @param sorted never modified
      */
     private record Names(long changed, String[] sorted) {
         static Names of(long changed, List<String> children) {
@@ -66,7 +66,7 @@ final class NameListing {
         return List.copyOf(found);
     }
 
-    /** All buckets as they are now, those with names. */
+    /** The current content of all buckets that have names. */
     private List<Names> all(Deadline deadline) {
         CompletableFuture<?> synced = session.sync(paths.names);
         List<CompletableFuture<Answer<Stat>>> stats = new ArrayList<>(RecordName.BUCKETS);
@@ -79,7 +79,7 @@ final class NameListing {
         for (int bucket = 0; bucket < RecordName.BUCKETS; bucket++) {
             Answer<Stat> stat = session.await(stats.get(bucket), deadline, WHAT);
             if (stat.is(Code.NONODE)) {
-                continue; // a bucket is made with its first name
+                continue; // a bucket is created with its first name
             }
             SoftReference<Names> reference = kept.get(bucket);
             Names names = reference == null ? null : reference.get();
@@ -101,13 +101,13 @@ final class NameListing {
 
     private record Asked(int bucket, CompletableFuture<Answer<ZooKeeperSession.Children>> children) {}
 
-    /** A place in the sorted names of one bucket. */
+    /** A position in the sorted names of one bucket. */
     private static final class Cursor {
         private final String[] sorted;
         private final String prefix;
         private int at;
 
-        /** At the first name that begins with the prefix and comes after the other text. */
+        /** Starts at the first name that has the prefix and comes after the given text. */
         Cursor(String[] sorted, String prefix, String after) {
             this.sorted = sorted;
             this.prefix = prefix;

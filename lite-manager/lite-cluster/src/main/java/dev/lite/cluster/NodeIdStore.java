@@ -10,7 +10,7 @@ import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException.Code;
 import org.apache.zookeeper.OpResult;
 
-/** The numbers of the nodes. Name → id and id → name are written in one transaction, so neither is ever there alone. */
+/** The ids of the nodes. Name → id and id → name are written in one transaction, so that both always exist together. */
 final class NodeIdStore {
     private final ZooKeeperSession session;
     private final ZooKeeperPaths paths;
@@ -20,7 +20,7 @@ final class NodeIdStore {
         this.paths = paths;
     }
 
-    /** The id of this node: the one that it has, or else the one that it holds, or else the lowest that is free. */
+    /** Returns the node's id: the one already given, else the id held by its arena, else the lowest free one. */
     int claim(String name, int heldId, Deadline deadline) {
         String what = "claim an id for the node " + name;
         while (true) {
@@ -52,7 +52,7 @@ final class NodeIdStore {
                 throw claimed.unexpected();
             }
             refuseIfHeldByAnother(name, heldId, deadline, what);
-            // Somebody was faster; look again.
+            // Another process was faster: read again.
         }
     }
 

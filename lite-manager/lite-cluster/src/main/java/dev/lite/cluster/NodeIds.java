@@ -5,7 +5,7 @@ import dev.lite.api.NodeUnreachableException;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
-/** The rules of names and numbers of nodes, and the words in which a node is refused: the same in every directory. */
+/** The rules for names and ids of nodes, and their error messages, shared by all directory implementations. */
 final class NodeIds {
     private NodeIds() {}
 
@@ -44,7 +44,7 @@ final class NodeIds {
     }
 
     static LimitExceededException exhausted(String name) {
-        return new LimitExceededException("no id is left for the node \"%s\": all %d are given to other names"
+        return new LimitExceededException("no id is left for the node \"%s\": all %d are in use by other names"
                 .formatted(name, ClusterDirectory.NODE_ID_MAX + 1));
     }
 

@@ -6,10 +6,10 @@ import java.util.Map;
  * A registered node.
  *
  * @param name its stable name
- * @param id its number: 0 up to {@link ClusterDirectory#NODE_ID_MAX}, kept for the name for ever
+ * @param id its id: 0 to {@link ClusterDirectory#NODE_ID_MAX}, reserved for the name forever
  * @param incarnation grows each time a node of this name registers
  * @param host see {@link NodeAdvert#host}
- * @param arenaBytes the size of the memory it contributes
+ * @param arenaBytes the size of its arena in bytes
  * @param fabrics driver name → address
  * @param process see {@link NodeAdvert#process}
  */
@@ -21,12 +21,12 @@ public record NodeRecord(
         long arenaBytes,
         Map<String, String> fabrics,
         long process) {
-    /** Copies. */
+    /** Makes defensive copies. */
     public NodeRecord {
         fabrics = Map.copyOf(fabrics);
     }
 
-    /** Of a node that does not say which process it is. */
+    /** Leaves {@code process} unknown. */
     public NodeRecord(
             String name, int id, long incarnation, String host, long arenaBytes, Map<String, String> fabrics) {
         this(name, id, incarnation, host, arenaBytes, fabrics, NodeAdvert.NO_PROCESS);

@@ -3,21 +3,21 @@ package dev.lite.cluster;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an operator, or a node that stops, wants of the cluster, and how far it is. Times are milliseconds since 1970 by the
- * clock of whoever wrote them: for people only.
+ * A task for the cluster, submitted by an operator or by a node that shuts down, and its progress. Times are milliseconds
+ * since 1970 on the writer's clock: for display only.
  *
- * @param id grows from order to order, beginning with 1
- * @param kind what is wanted
+ * @param id consecutive, from 1
+ * @param kind the task
  * @param subject the node of DRAIN, UNDRAIN and FREE_ORPHANS; the name of the LMR of MOVE, or "" when it has none
  * @param lmrId of MOVE: the id of an LMR without a name, else 0
- * @param target of MOVE: the node to go to; else ""
+ * @param target of MOVE: the target node; else ""
  * @param leave of DRAIN: whether the node's process ends when it is empty
- * @param state how far it is
- * @param executor the node that carries it out; null while nobody does
+ * @param state the state
+ * @param executor the node that executes it; null while none does
  * @param incarnation of that node, else 0
- * @param done how much is done, in the unit that {@code note} names
- * @param total of how much; 0 when that is not known
- * @param note in words: what is being done, or why it failed; at most {@value #NOTE_CHARS_MAX} characters
+ * @param done the amount done, in the unit that {@code note} names
+ * @param total the total amount; 0 when unknown
+ * @param note a description of the current work, or why it failed; at most {@value #NOTE_CHARS_MAX} characters
  * @param submittedMs when it was submitted
  * @param changedMs when it was changed last
  */
@@ -37,41 +37,41 @@ public record Order(
         long submittedMs,
         long changedMs) {
 
-    /** The longest note; longer ones are cut. */
+    /** The maximum length of a note; longer notes are truncated. */
     public static final int NOTE_CHARS_MAX = 400;
 
-    /** What may be ordered. */
+    /** The kinds of orders. */
     public enum Kind {
-        /** Move everything away from a node, and let nothing new come to it. The node itself carries it out. */
+        /** Move everything away from a node and place nothing new there. The node itself executes it. */
         DRAIN,
-        /** Let a node be used again. Done with its submission; a drain of that node that is under way ends as FAILED. */
+        /** Use a node again. Done on submission; a running drain of that node becomes FAILED. */
         UNDRAIN,
         /** Move an LMR to a node. */
         MOVE,
-        /** Free the memory at a node whose LMR nobody knows any more, without waiting for its grace time. */
+        /** Free a node's orphans (memory whose LMR no longer exists) without waiting for their grace time. */
         FREE_ORPHANS,
         /** Move LMRs from fuller to emptier nodes. */
         REBALANCE
     }
 
-    /** The life of an order. */
+    /** The states of an order. */
     public enum State {
-        /** Submitted; nobody carries it out yet. */
+        /** Submitted; no node executes it yet. */
         WANTED,
-        /** A node carries it out. */
+        /** A node executes it. */
         RUNNING,
         /** It is done. */
         DONE,
-        /** It ended otherwise; the note says why. */
+        /** It failed or was cancelled; the note says why. */
         FAILED;
 
-        /** Whether it will not change any more. */
+        /** Whether this state is final. */
         public boolean isFinal() {
             return this == DONE || this == FAILED;
         }
     }
 
-    /** Checks, and cuts the note. */
+    /** Validates, and truncates the note. */
     public Order {
         if (note.length() > NOTE_CHARS_MAX) {
             note = note.substring(0, NOTE_CHARS_MAX - 1) + "…";
@@ -81,7 +81,7 @@ public record Order(
         }
     }
 
-    /** Whether the other order wants the same. */
+    /** Whether the other order requests the same task. */
     boolean wantsTheSame(Order other) {
         return kind == other.kind
                 && subject.equals(other.subject)
@@ -90,7 +90,7 @@ public record Order(
                 && leave == other.leave;
     }
 
-    /** The same under another number. */
+    /** The same order with another id. */
     Order numbered(long newId) {
         return new Order(
                 newId,
@@ -109,7 +109,7 @@ public record Order(
                 changedMs);
     }
 
-    /** The same, carried out by a node. */
+    /** The same order, executed by a node. */
     Order claimedBy(String node, long nodeIncarnation) {
         return new Order(
                 id,
@@ -128,7 +128,7 @@ public record Order(
                 System.currentTimeMillis());
     }
 
-    /** The same with another state and progress. */
+    /** The same order with another state and progress. */
     Order with(State newState, long newDone, long newTotal, String newNote) {
         return new Order(
                 id,

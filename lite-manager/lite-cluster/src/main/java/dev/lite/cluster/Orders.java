@@ -20,19 +20,19 @@ import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Orders to a cluster, kept in its directory: whoever submits one, or carries it out, may die, and another one goes on from
- * the record. Every change is a compare-and-set, so of two that claim an order one gets it.
+ * The cluster's orders, kept in its directory: submitter and executor may die, and another process continues from the
+ * record. Every change is a compare-and-set, so only one of two claims succeeds.
  *
- * <p><b>Life.</b> {@link #submit} → WANTED → {@link #claim} → RUNNING → {@link #progress} → {@link #finish} → DONE or FAILED.
- * An order that runs is claimed again when its executor is gone; whether it is gone the claimer has to know. <b>Bounds.</b>
- * {@value #OPEN_MAX} open orders, and the last {@value #ENDED_KEPT} ended ones. The record of them all is then at most 128 ×
- * (512 B name, escaped twice as long, + 1200 B note + 800 B other) = 390 KB, which {@link ClusterDirectory#RECORD_BYTES_MAX}
+ * <p><b>Life.</b> {@link #submit} → WANTED → {@link #claim} → RUNNING → {@link #progress} → {@link #finish} → DONE or
+ * FAILED. A running order may be claimed again when its executor has died, which the claimer must know. <b>Bounds.</b>
+ * {@value #OPEN_MAX} open orders, and the last {@value #ENDED_KEPT} ended ones. The record is then at most 128 × (512 B
+ * name, escaped twice as long, + 1200 B note + 800 B other) = 390 KB, which {@link ClusterDirectory#RECORD_BYTES_MAX}
  * allows.
  *
- * <p><b>Threads.</b> Any; every method blocks up to its deadline, and must not be called from a {@link DirectoryListener} or a
- * {@link #watch} callback. <b>Errors.</b> {@link ClusterUnavailableException} as with the directory. Repeating a submission
- * is safe: while an order that wants the same is open, that one is answered. After any other method {@link #find} tells what
- * came of it.
+ * <p><b>Threads.</b> Any; every method blocks up to its deadline, and must not be called from a {@link DirectoryListener}
+ * or a {@link #watch} callback. <b>Errors.</b> {@link ClusterUnavailableException} as in the directory. Repeating a
+ * submission is safe: it returns the open order for the same task. After an error in any other method, {@link #find}
+ * returns the outcome.
  */
 public final class Orders {
     /** How many orders may be open at a time. */
@@ -43,33 +43,33 @@ public final class Orders {
 
     private static final String RECORD = ClusterDirectory.INTERNAL_PREFIX + "orders/book";
     private static final JsonMapper JSON = JsonMapper.builder()
-            .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES) // a newer process may add fields
+            .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES) // newer versions may add fields
             .build();
 
     private final ClusterDirectory directory;
 
-    /** @param directory stays the caller's */
+    /** @param directory still owned by the caller */
     public Orders(ClusterDirectory directory) {
         this.directory = directory;
     }
 
-    /** All orders and marks as they are now. */
+    /** Reads all orders and the names of the nodes being drained. */
     public OrderBook read(Duration deadline) {
         return directory.read(RECORD, deadline).map(Orders::decode).orElse(OrderBook.EMPTY);
     }
 
-    /** All orders that are kept, in the order of their ids. */
+    /** Reads all kept orders, in the order of their ids. */
     public List<Order> list(Duration deadline) {
         return read(deadline).orders();
     }
 
-    /** The order of this number; empty when there was none, or it ended long ago. */
+    /** Reads the order with this id; empty when it never existed or ended long ago. */
     public Optional<Order> find(long id, Duration deadline) {
         return read(deadline).find(id);
     }
 
     /**
-     * Calls {@code changed} soon and then whenever orders or marks may have changed; see {@link ClusterDirectory#watch}.
+     * Calls {@code changed} soon, and then whenever the order book may have changed; see {@link ClusterDirectory#watch}.
      *
      * @param changed must not block
      */
@@ -78,10 +78,10 @@ public final class Orders {
     }
 
     /**
-     * Orders a node to be drained, and marks it at once, so that nothing new comes to it.
+     * Orders a drain of a node, and marks the node immediately, so that nothing new is placed there.
      *
      * @param leave whether its process ends when it is empty
-     * @throws NodeUnreachableException when no live node has the name
+     * @throws NodeUnreachableException when no live node has this name
      * @throws LimitExceededException when {@value #OPEN_MAX} orders are open
      */
     public Order drain(String node, boolean leave, Duration deadline) {
@@ -90,7 +90,7 @@ public final class Orders {
         return submit(order, deadline, marks -> marks.add(node));
     }
 
-    /** Ends a drain, done or not: the node is used again from now on. The order that is answered is done. */
+    /** Ends a drain, finished or not: the node is used again. The returned order is done. */
     public Order undrain(String node, Duration deadline) {
         NodeAdvert.checkName(node);
         Order order = wanted(Kind.UNDRAIN, node, 0, "", false).with(State.DONE, 0, 0, "");
@@ -111,9 +111,9 @@ public final class Orders {
     }
 
     /**
-     * Orders a named LMR to be moved to a node.
+     * Orders a move of a named LMR to a node.
      *
-     * @throws NodeUnreachableException when no live node has the name
+     * @throws NodeUnreachableException when no live node has this name
      * @throws LimitExceededException when {@value #OPEN_MAX} orders are open
      */
     public Order move(String lmr, String node, Duration deadline) {
@@ -122,7 +122,7 @@ public final class Orders {
         return submit(wanted(Kind.MOVE, lmr, 0, node, false), deadline, marks -> {});
     }
 
-    /** {@link #move(String, String, Duration)} of an LMR without a name. */
+    /** Like {@link #move(String, String, Duration)}, for an LMR without a name. */
     public Order move(long lmrId, String node, Duration deadline) {
         requireLive(node, deadline);
         if (lmrId == 0) {
@@ -131,13 +131,13 @@ public final class Orders {
         return submit(wanted(Kind.MOVE, "", lmrId, node, false), deadline, marks -> {});
     }
 
-    /** Orders a node to free the memory that belongs to no LMR any more. */
+    /** Orders a node to free its orphans: memory whose LMR no longer exists. */
     public Order freeOrphans(String node, Duration deadline) {
         requireLive(node, deadline);
         return submit(wanted(Kind.FREE_ORPHANS, node, 0, "", false), deadline, marks -> {});
     }
 
-    /** Orders LMRs to be moved from fuller to emptier nodes. */
+    /** Orders moves of LMRs from fuller to emptier nodes. */
     public Order rebalance(Duration deadline) {
         return submit(wanted(Kind.REBALANCE, "", 0, "", false), deadline, marks -> {});
     }
@@ -151,7 +151,7 @@ public final class Orders {
         NodeAdvert.checkName(node);
         List<NodeRecord> live = directory.nodesNow(deadline);
         if (live.stream().noneMatch(record -> record.name().equals(node))) {
-            throw new NodeUnreachableException("node \"%s\" is no live node; live are %s"
+            throw new NodeUnreachableException("node \"%s\" is not live; the live nodes are %s"
                     .formatted(node, live.stream().map(NodeRecord::name).toList()));
         }
     }
@@ -171,7 +171,7 @@ public final class Orders {
             int open = book.open().size();
             if (open >= OPEN_MAX) {
                 throw new LimitExceededException(
-                        "%d orders are open; the limit is %d: wait until one is done".formatted(open, OPEN_MAX));
+                        "%d orders are open; the limit is %d: wait until one has ended".formatted(open, OPEN_MAX));
             }
             orders.add(order.numbered(book.nextId()));
             return new OrderBook(book.nextId() + 1, orders, marks);
@@ -183,10 +183,10 @@ public final class Orders {
     }
 
     /**
-     * Takes an order over, if it still is as it was seen.
+     * Claims an order if it has not changed since {@code seen}.
      *
-     * @param seen one that is WANTED, or RUNNING by a node that is gone or is this one
-     * @return the order as it is then; empty when it has changed
+     * @param seen an order that is WANTED, or RUNNING on a dead node or on this one
+     * @return the claimed order; empty when it has changed
      */
     public Optional<Order> claim(Order seen, String node, long incarnation, Duration deadline) {
         if (seen.state().isFinal()) {
@@ -196,30 +196,30 @@ public final class Orders {
     }
 
     /**
-     * Says how far an order is, if it still is as it was seen.
+     * Records the progress of an order if it has not changed since {@code seen}.
      *
-     * @return the order as it is then; empty when somebody else changed it, so that whoever carries it out should stop
+     * @return the updated order; empty when another process changed it, so that the executor should stop
      */
     public Optional<Order> progress(Order seen, long done, long total, String note, Duration deadline) {
         return replace(seen, seen.with(seen.state(), done, total, note), null, deadline);
     }
 
     /**
-     * Ends an order, if it still is as it was seen.
+     * Ends an order if it has not changed since {@code seen}.
      *
      * @param failure why it failed; null when it is done
-     * @return the order as it is then; empty when somebody else changed it
+     * @return the ended order; empty when another process changed it
      */
     public Optional<Order> finish(Order seen, @Nullable String failure, Duration deadline) {
         Order ended = failure == null
                 ? seen.with(State.DONE, seen.done(), seen.total(), seen.note())
                 : seen.with(State.FAILED, seen.done(), seen.total(), failure);
-        // A drain that failed leaves a node that is used on.
+        // After a failed drain the node is used again.
         boolean unmarks = failure != null && seen.kind() == Kind.DRAIN;
         return replace(seen, ended, unmarks ? seen.subject() : null, deadline);
     }
 
-    /** Takes a node's mark away; for a node that starts: it is there to be used. */
+    /** Removes the drain mark of a node; called by a starting node. */
     public void unmark(String node, Duration deadline) {
         if (read(deadline).draining().contains(node)) {
             change(deadline, book -> {
@@ -249,7 +249,7 @@ public final class Orders {
 
     private record Changed(OrderBook before, OrderBook after) {}
 
-    /** Repeats a change until nobody else was faster. */
+    /** Retries a change until no other process was faster. */
     private Changed change(Duration duration, UnaryOperator<OrderBook> change) {
         Deadline deadline = Deadline.in(duration);
         while (true) {
@@ -269,7 +269,7 @@ public final class Orders {
                 return new Changed(before, after);
             }
             if (deadline.remainingNs() == 0) {
-                throw new ClusterUnavailableException("the orders change all the time; tried for %d ms"
+                throw new ClusterUnavailableException("the orders are changing too fast; retried for %d ms"
                         .formatted(deadline.duration().toMillis()));
             }
         }
@@ -279,7 +279,7 @@ public final class Orders {
         return Duration.ofNanos(deadline.remainingNs());
     }
 
-    /** Forgets the oldest of the ended orders. */
+    /** Drops the oldest ended orders. */
     private static OrderBook prune(OrderBook book) {
         int surplus = book.orders().size() - book.open().size() - ENDED_KEPT;
         if (surplus <= 0) {

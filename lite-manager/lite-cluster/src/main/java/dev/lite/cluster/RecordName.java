@@ -9,11 +9,11 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.zip.CRC32;
 
-/** The names of records: what is allowed, and how they are written into a path. */
+/** The names of records: validation, and encoding as a path element. */
 final class RecordName {
     /**
-     * Names are dealt to this many parents. A listing of 100,000 names of 512 bytes then needs at most 100,000 / 256 × (3
-     * × 512) bytes = 0.6 MB an answer, which ZooKeeper's limit of 1 MiB allows.
+     * The number of parent znodes over which names are spread. A listing of 100,000 names of 512 bytes then needs at most
+     * 100,000 / 256 × (3 × 512) bytes = 0.6 MB per answer, below ZooKeeper's limit of 1 MiB.
      */
     static final int BUCKETS = 256;
 
@@ -22,7 +22,8 @@ final class RecordName {
     /**
      * Checks a name.
      *
-     * @throws IllegalArgumentException see {@link LmrSpec#checkName}; also for half a surrogate pair, which has no UTF-8
+     * @throws IllegalArgumentException see {@link LmrSpec#checkName}; also for an unpaired surrogate, which UTF-8 cannot
+     *     encode
      */
     static void check(String name) {
         boolean internal = name.startsWith(ClusterDirectory.INTERNAL_PREFIX);
@@ -46,19 +47,19 @@ final class RecordName {
         }
     }
 
-    /** 0 up to {@link #BUCKETS}; the same for ever, since it is a part of the stored layout. */
+    /** 0 (inclusive) to {@link #BUCKETS} (exclusive). Must never change, because it is part of the stored layout. */
     static int bucket(String name) {
         CRC32 crc = new CRC32();
         crc.update(utf8(name));
         return (int) (crc.getValue() & (BUCKETS - 1));
     }
 
-    /** As one element of a path: no slash, and never "." or "..", which ZooKeeper refuses. */
+    /** Encodes a name as one path element: without a slash, and never "." or "..", which ZooKeeper rejects. */
     static String encode(String name) {
         return URLEncoder.encode(name, StandardCharsets.UTF_8).replace(".", "%2E");
     }
 
-    /** The name that {@link #encode} was given. */
+    /** The inverse of {@link #encode}. */
     static String decode(String element) {
         return URLDecoder.decode(element, StandardCharsets.UTF_8);
     }
@@ -67,7 +68,7 @@ final class RecordName {
         try {
             return StandardCharsets.UTF_8.newEncoder().encode(java.nio.CharBuffer.wrap(name));
         } catch (CharacterCodingException e) {
-            throw new IllegalArgumentException("the name has half a surrogate pair, which is not a character", e);
+            throw new IllegalArgumentException("the name has an unpaired surrogate", e);
         }
     }
 }

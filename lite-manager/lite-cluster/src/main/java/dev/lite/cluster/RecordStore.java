@@ -16,15 +16,15 @@ import org.apache.zookeeper.data.Stat;
 /**
  * Records by name.
  *
- * <p><b>Versions.</b> ZooKeeper counts the versions of a znode from 0, also of one that was deleted and made again: a
- * compare-and-set that was meant for the old record could hit the new one. So a record begins with a random number, its
- * version is that number plus the znode's, and a change is made only if nothing was deleted from the bucket since the
- * record was looked at: every deletion raises the version of the bucket's own znode.
+ * <p><b>Versions.</b> ZooKeeper counts the versions of a znode from 0, also after it was deleted and created again, so a
+ * compare-and-set meant for the old record could change the new one. Therefore a record begins with a random number, and
+ * its version is that number plus the znode's version. A change also requires that nothing was deleted from the bucket
+ * since the record was read: every deletion raises the version of the bucket's znode.
  *
- * <p><b>Reads</b> follow a {@code sync}, so they see every change that was finished before.
+ * <p><b>Reads</b> follow a {@code sync}, so they see every change completed before.
  */
 final class RecordStore {
-    /** Leaves room for two to the 30 changes before a version could overflow. */
+    /** Leaves room for 2^30 changes before a version overflows. */
     private static final int FIRST_VERSION_BOUND = 1 << 30;
 
     private static final byte[] EMPTY = {};
@@ -39,7 +39,7 @@ final class RecordStore {
         this.listing = new NameListing(session, paths);
     }
 
-    /** What a znode of a record holds. */
+    /** The content of a record's znode. */
     private record Stored(int firstVersion, byte[] record, int znodeVersion) {
         static Stored of(Answer<ZooKeeperSession.Data> answer) {
             byte[] bytes = answer.get().bytes();
@@ -80,7 +80,7 @@ final class RecordStore {
                     if (existing.isOk()) {
                         return Arrays.equals(Stored.of(existing).record(), record);
                     }
-                    // Deleted in between: try again.
+                    // Deleted meanwhile: try again.
                 }
                 default -> throw created.unexpected();
             }
@@ -161,7 +161,7 @@ final class RecordStore {
             if (deleted.isOk()) {
                 return true;
             }
-            requireConflict(deleted); // the next look tells which: gone, another version, or only the bucket
+            requireConflict(deleted); // the next read tells whether the record or only the bucket changed
         }
     }
 
@@ -171,14 +171,14 @@ final class RecordStore {
         }
     }
 
-    /** The bucket first: a record that is deleted and made again after the look then always fails the bucket's check. */
+    /** Reads the bucket first: if the record is deleted and created again afterwards, the check of the bucket always fails. */
     private RecordInBucket readWithBucket(String name, Deadline deadline) {
         CompletableFuture<?> synced = session.sync(paths.record(name));
         CompletableFuture<Answer<Stat>> bucket = session.exists(paths.bucketOf(name), null);
         CompletableFuture<Answer<ZooKeeperSession.Data>> record = session.getData(paths.record(name));
-        session.await(synced, deadline, "look at " + name);
-        Answer<Stat> bucketStat = session.await(bucket, deadline, "look at " + name);
-        Answer<ZooKeeperSession.Data> data = session.await(record, deadline, "look at " + name);
+        session.await(synced, deadline, "read " + name);
+        Answer<Stat> bucketStat = session.await(bucket, deadline, "read " + name);
+        Answer<ZooKeeperSession.Data> data = session.await(record, deadline, "read " + name);
         if (!data.isOk() && !data.is(Code.NONODE)) {
             throw data.unexpected();
         }
@@ -191,7 +191,7 @@ final class RecordStore {
         }
     }
 
-    /** Whether it was the operation on the bucket, the first, that was refused. */
+    /** Whether the first operation, on the bucket, was the one that failed. */
     private static boolean isBucketChanged(Answer<List<OpResult>> refused) {
         List<OpResult> results = refused.value();
         return results != null

@@ -5,7 +5,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.curator.framework.recipes.cache.CuratorCache;
 import org.apache.curator.framework.recipes.cache.CuratorCacheListener;
 
-/** Records that somebody wants to hear of. Any thread; the callbacks run on the thread of the listeners. */
+/** Watches on records. Any thread; the callbacks run on the listener thread. */
 final class RecordWatches implements AutoCloseable {
     private final ZooKeeperSession session;
     private final ListenerThread listeners;
@@ -17,7 +17,7 @@ final class RecordWatches implements AutoCloseable {
     }
 
     void add(String path, Runnable changed) {
-        // The cache looks again by itself when the connection comes back.
+        // The cache refreshes itself after a reconnect.
         CuratorCache cache =
                 session.cache(path, CuratorCache.Options.SINGLE_NODE_CACHE, CuratorCache.Options.DO_NOT_CLEAR_ON_CLOSE);
         cache.listenable()

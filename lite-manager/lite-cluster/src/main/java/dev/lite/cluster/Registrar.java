@@ -26,17 +26,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * This process's registration: makes it, and makes it again when its session expired.
+ * Makes this process's registration, and makes it again when its session has expired.
  *
- * <p>The incarnation is the version of the node's id znode. Raising it and putting the registration there is one
- * transaction that names the version it starts from, so of two processes of one name never both succeed, and a
- * registration's incarnation is always larger than that of every registration before it.
+ * <p>The incarnation is the version of the node's id znode. Raising it and creating the registration is one transaction
+ * that checks the previous version. So two processes with one name never both succeed, and a registration's incarnation is
+ * larger than that of every earlier registration.
  */
 final class Registrar implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(Registrar.class);
     private static final Duration RETRY = Duration.ofSeconds(1);
 
-    /** The server ends sessions in ticks, so up to one later than the time-out says. */
+    /** The server expires sessions at ticks, so up to one tick after the timeout. */
     private static final double SESSION_TIMEOUT_SLACK = 1.5;
 
     private final ZooKeeperSession session;
@@ -45,7 +45,7 @@ final class Registrar implements AutoCloseable {
     private final ListenerThread listeners;
     private final ScheduledExecutorService thread;
 
-    /** Stays over sessions: a registration with this owner and another session is one of our own, left over. */
+    /** Constant across sessions: a registration with this owner and another session is a leftover of this process. */
     private final String owner = UUID.randomUUID().toString();
 
     /** Held while a registration is made; guards what follows. */
@@ -102,9 +102,9 @@ final class Registrar implements AutoCloseable {
                     continue;
                 }
                 if (live.get().stat().getEphemeralOwner() == session.sessionId()) {
-                    return there.get().node(); // of an earlier attempt whose answer was lost
+                    return there.get().node(); // made by an earlier attempt whose answer was lost
                 }
-                // Left by an older session of this process, which would take it along when it times out.
+                // Left by an older session of this process, and would be removed when that session times out.
                 operations.add(Op.delete(live.path(), live.get().stat().getVersion()));
             }
             int before = idData.stat().getVersion();
@@ -123,7 +123,7 @@ final class Registrar implements AutoCloseable {
         }
     }
 
-    /** Whether a registration stands, and with this session. */
+    /** Whether the registration exists and belongs to this session. */
     private boolean isThere(NodeRecord record, Deadline deadline) {
         String what = "verify the registration of the node " + record.name();
         CompletableFuture<?> synced = session.sync(paths.live(record.name()));
@@ -138,7 +138,7 @@ final class Registrar implements AutoCloseable {
                         .isPresent();
     }
 
-    /** Whether this is the present registration; waits while one is made. */
+    /** Whether this is the current registration; waits while one is being made. */
     boolean isRegistered(NodeRecord record) {
         lock.lock();
         try {
@@ -148,12 +148,12 @@ final class Registrar implements AutoCloseable {
         }
     }
 
-    /** A process that died is registered until its session times out; one that lives stays. */
+    /** The registration of a dead process disappears when its session times out; that of a live process stays. */
     private void awaitLeave(String path, Optional<NodeRecord> other, Deadline deadline, String what) {
         long leaveMs = (long) (session.sessionTimeoutMs() * SESSION_TIMEOUT_SLACK);
         Deadline leave = deadline.atMost(Duration.ofMillis(leaveMs));
         long startNs = System.nanoTime();
-        log.info("{} is there already; waiting up to {} ms for it to leave", path, leave.remainingNs() / 1_000_000);
+        log.info("{} exists already; waiting up to {} ms for it to disappear", path, leave.remainingNs() / 1_000_000);
         CompletableFuture<Void> changed = new CompletableFuture<>();
         Answer<?> there = session.await(session.exists(path, event -> changed.complete(null)), deadline, what);
         if (!there.isOk()) {
@@ -165,7 +165,7 @@ final class Registrar implements AutoCloseable {
             Duration waited = Duration.ofNanos(System.nanoTime() - startNs);
             throw other.map(node -> NodeIds.nameTaken(node, waited))
                     .orElseThrow(() -> new ClusterUnavailableException(
-                            "%s is not a registration that this version understands".formatted(path), e));
+                            "%s is not a registration that this version can read".formatted(path), e));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new ClusterUnavailableException("interrupted while waiting for %s to leave".formatted(path), e);
@@ -174,7 +174,7 @@ final class Registrar implements AutoCloseable {
         }
     }
 
-    /** Looks, on the registrar's own thread, whether the registration is still there, and makes it again if not. */
+    /** Checks on the registrar's own thread that the registration still exists, and makes it again if not. */
     void verifySoon() {
         schedule(Duration.ZERO);
     }
@@ -193,11 +193,11 @@ final class Registrar implements AutoCloseable {
             NodeAdvert mine = advert;
             NodeRecord before = registered;
             if (mine == null || before == null || !session.isUp()) {
-                return; // the next connection verifies
+                return; // the next connection triggers it
             }
             Deadline deadline = Deadline.in(Duration.ofMillis(2 * session.sessionTimeoutMs()));
             if (!isThere(before, deadline) && !listeners.notifyAndWait(DirectoryListener::registrationLost, deadline)) {
-                log.warn("The node {} is not registered anew yet: it has not given up what it had", mine.name());
+                log.warn("The node {} is not registered again yet: it has not released what it had", mine.name());
                 schedule(RETRY);
                 return;
             }
@@ -228,10 +228,10 @@ final class Registrar implements AutoCloseable {
         }
     }
 
-    /** Whether these registrations lack this process's own, which then has to be verified. */
+    /** Whether these registrations lack this process's own, which must then be verified. */
     boolean isMissingIn(List<NodeRecord> nodes) {
         if (!lock.tryLock()) {
-            return false; // one is being made now
+            return false; // one is being made
         }
         try {
             NodeRecord mine = registered;

@@ -36,7 +36,7 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
     private final CuratorCache cache;
     private volatile Epoch cached = Epoch.NONE;
 
-    /** @param begin begins a request: waits for the connection, up to the deadline that it makes */
+    /** @param begin starts a request: makes its deadline and waits for the connection */
     ZooKeeperEpochs(
             ZooKeeperSession session,
             ZooKeeperPaths paths,
@@ -68,12 +68,12 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
             try {
                 update(decode(bytes));
             } catch (ClusterUnavailableException e) {
-                log.error("The epoch is not understood; this node stays at {}", cached, e);
+                log.error("The epoch cannot be read; this process keeps {}", cached, e);
             }
         });
     }
 
-    /** On the thread of the listeners. A watch may be late: what was heard is never replaced by what was before. */
+    /** Runs on the listener thread. A watch may be late: a newer epoch is never replaced by an older one. */
     private void update(Epoch epoch) {
         if (isNewer(epoch, cached)) {
             cached = epoch;
@@ -81,7 +81,7 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
         }
     }
 
-    /** An epoch changes within its number only by removals that are fenced. */
+    /** With the same number, an epoch changes only when removals become fenced. */
     static boolean isNewer(Epoch one, Epoch other) {
         if (one.number() != other.number()) {
             return one.number() > other.number();
@@ -100,8 +100,8 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
     @Override
     public Snapshot snapshot(Duration duration) {
         Deadline deadline = begin.apply(duration);
-        String what = "look at the cluster's epoch";
-        // One after the other: see Snapshot for why.
+        String what = "read the cluster's epoch";
+        // One after the other; Snapshot explains why.
         CompletableFuture<?> synced = session.sync(paths.epoch);
         CompletableFuture<Answer<ZooKeeperSession.Data>> reading = session.getData(paths.epoch);
         CompletableFuture<Answer<List<String>>> names = session.children(paths.ids);
@@ -181,7 +181,8 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
                 if (ofThisSession && before.incarnation() == mine.incarnation() && before.epoch() > epoch) {
                     return true;
                 }
-                operations.add(Op.delete(path, there.get().stat().getVersion())); // it would end with its own session
+                operations.add(
+                        Op.delete(path, there.get().stat().getVersion())); // it would disappear with its own session
             }
             operations.add(session.createOp(path, JSON.writeValueAsBytes(mine), CreateMode.EPHEMERAL));
             Answer<List<OpResult>> written = session.await(session.multi(path, operations), deadline, what);
@@ -201,12 +202,12 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
                 return epoch;
             }
         } catch (JacksonException e) {
-            throw new ClusterUnavailableException("the epoch is not understood: " + e.getOriginalMessage(), e);
+            throw new ClusterUnavailableException("the epoch cannot be read: " + e.getOriginalMessage(), e);
         }
-        throw new ClusterUnavailableException("the epoch is not understood: it is null");
+        throw new ClusterUnavailableException("the epoch cannot be read: it is null");
     }
 
-    /** Empty, and logged, when somebody else wrote there: then it does not count. */
+    /** Returns empty and logs when the content is invalid; it is then ignored. */
     private static Optional<Ack> parseAck(Answer<ZooKeeperSession.Data> answer) {
         try {
             return Optional.ofNullable(JSON.readValue(answer.get().bytes(), Ack.class));

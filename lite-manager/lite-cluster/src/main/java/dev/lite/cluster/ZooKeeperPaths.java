@@ -3,11 +3,11 @@ package dev.lite.cluster;
 import java.util.List;
 
 /**
- * Where everything lies in ZooKeeper.
+ * The layout in ZooKeeper.
  *
  * <pre>
  * /lite/CLUSTER/ids/NODE        the node's id, in decimal; its znode version is the last incarnation given
- *              /by-id/ID        the name of the node that the id was given to, for ever
+ *              /by-id/ID        the name of the node that owns the id forever
  *              /live/NODE       ephemeral: the registration, as JSON
  *              /names/XX/NAME   a record (see {@link RecordStore}); XX is the bucket, NAME is URL-encoded
  *              /epoch           the epoch, as JSON

@@ -37,10 +37,9 @@ import org.slf4j.LoggerFactory;
 /**
  * The connection to ZooKeeper, and its requests as futures.
  *
- * <p>Curator keeps the connection and replaces expired sessions. The requests go to the ZooKeeper client that Curator
- * holds, because Curator's own are repeated for as long as a retry policy says, while ours end with the caller's
- * deadline: each request here is sent once, and a lost connection fails it at once. Requests that are sent one after the
- * other by one thread are carried out and answered in that order.
+ * <p>Curator maintains the connection and replaces expired sessions. Requests go directly to Curator's ZooKeeper client:
+ * Curator retries its own requests by a retry policy, while these end with the caller's deadline. Each request is sent
+ * once, and a lost connection fails it immediately. Requests of one thread are executed and answered in order.
  *
  * <p>Any thread.
  */
@@ -48,15 +47,15 @@ final class ZooKeeperSession implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(ZooKeeperSession.class);
     private static final int CLOSE_WAIT_MS = 2000;
 
-    /** A record's bytes or a node's, and what ZooKeeper knows of them. */
+    /** A znode's content and its metadata. */
     record Data(byte[] bytes, Stat stat) {}
 
     private enum State {
         /** Not connected yet: callers wait up to their deadline. */
         CONNECTING,
         UP,
-        /** Was connected, is not: callers are told at once. */
-        AWAY,
+        /** Was connected, but is not now: calls fail immediately. */
+        DISCONNECTED,
         CLOSED
     }
 
@@ -78,9 +77,9 @@ final class ZooKeeperSession implements AutoCloseable {
                 .connectString(connectString)
                 .sessionTimeoutMs(Integer.MAX_VALUE) // see ResumingZooKeeper
                 .connectionTimeoutMs((int) config.connectionTimeout().toMillis())
-                // For the cache and the latch only: both start over when the connection comes back.
+                // Only for the cache and the latch, which both start over after a reconnect.
                 .retryPolicy(new BoundedExponentialBackoffRetry(50, 1000, 10))
-                // The servers that were configured, not the addresses that they have for each other.
+                // Use the configured servers, not the addresses that the servers publish.
                 .ensembleTracker(false)
                 .zookeeperFactory((servers, timeoutMs, watcher, readOnly) ->
                         nextHandle(servers, (int) config.sessionTimeout().toMillis(), watcher))
@@ -97,18 +96,18 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     /**
-     * Only ZooKeeper says that a session is over. Its client and Curator guess: after a silence somewhat longer than the time-out
-     * they begin a new session. Then everybody would come back to a ZooKeeper that was away with a new registration, for nothing:
-     * ZooKeeper keeps the sessions over its restarts, and grants them their whole time-out again. So Curator is told that there is
-     * no such time-out, here and where it is configured, and the next handle asks for the session of the last one, until ZooKeeper
-     * refuses it: a handle that ended sooner than the client guesses, and was never connected, was refused.
+     * Resumes the previous session until ZooKeeper rejects it. ZooKeeper's client and Curator only guess that a session has
+     * expired: after a silence somewhat longer than the timeout they start a new one. After a restart of ZooKeeper every
+     * process would then register again for no reason, because ZooKeeper keeps sessions across restarts and grants them a
+     * full timeout. So Curator is configured without a session timeout, and each new handle requests the session of the
+     * last one. A handle that ended sooner than the client guesses, without ever connecting, was rejected.
      */
     @SuppressWarnings("try") // it is closed by Curator; its close() is declared to be interrupted
     private static final class ResumingZooKeeper extends ZooKeeper {
         private final Connected connected;
         private final long madeNs = System.nanoTime();
 
-        /** Whether the session is known to be one. */
+        /** Records whether the session was ever connected. */
         private static final class Connected implements Watcher {
             private final Watcher next;
             private volatile boolean once;
@@ -147,13 +146,13 @@ final class ZooKeeperSession implements AutoCloseable {
             return !connected.once && System.nanoTime() - madeNs < TimeUnit.MILLISECONDS.toNanos(timeoutMs);
         }
 
-        /** For Curator, which is the only one to ask. */
+        /** Only Curator calls this. */
         @Override
         public int getSessionTimeout() {
             return Integer.MAX_VALUE;
         }
 
-        /** What the server granted. */
+        /** The timeout that the server granted. */
         int grantedMs() {
             return super.getSessionTimeout();
         }
@@ -165,7 +164,7 @@ final class ZooKeeperSession implements AutoCloseable {
         return made;
     }
 
-    /** For what Curator's own recipes make. */
+    /** The ACL for znodes that Curator's recipes create. */
     private record OneAcl(List<ACL> acl) implements ACLProvider {
         @Override
         public List<ACL> getDefaultAcl() {
@@ -179,10 +178,10 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     /**
-     * Starts to connect; does not wait for it. Called once.
+     * Starts to connect and returns immediately. Called once.
      *
-     * @param availability told {@code true} and {@code false} in turn, beginning with the first connection, on a thread of
-     *     Curator
+     * @param availability receives {@code true} and {@code false} alternately, starting with the first connection, on a
+     *     thread of Curator
      */
     void start(Consumer<Boolean> availability) {
         client.getConnectionStateListenable().addListener((source, newState) -> stateChanged(newState, availability));
@@ -190,11 +189,11 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     private void stateChanged(ConnectionState newState, Consumer<Boolean> availability) {
-        // A read-only server would answer reads from before a partition.
+        // A read-only server could return outdated data after a partition.
         boolean up = newState == ConnectionState.CONNECTED || newState == ConnectionState.RECONNECTED;
         lock.lock();
         try {
-            State next = up ? State.UP : State.AWAY;
+            State next = up ? State.UP : State.DISCONNECTED;
             if (state == State.CLOSED || state == next) {
                 return;
             }
@@ -203,7 +202,7 @@ final class ZooKeeperSession implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        log.info("ZooKeeper at {} is {}", connectString, up ? "connected" : "away (" + newState + ")");
+        log.info("ZooKeeper at {} is {}", connectString, up ? "connected" : "unreachable (" + newState + ")");
         availability.accept(up);
     }
 
@@ -215,29 +214,29 @@ final class ZooKeeperSession implements AutoCloseable {
         return client;
     }
 
-    /** What is at or below a path, kept up to date while the connection lasts; not started yet, and the caller's. */
+    /** A cache of a path and its subtree, updated while connected. The caller starts and closes it. */
     CuratorCache cache(String path, CuratorCache.Options... options) {
         return CuratorCache.builder(client, path)
                 .withOptions(options)
-                // One line: a connection that is lost was told already, and a refusal is told by whoever asks next.
+                // One line is enough: a lost connection was logged already, and the next request reports a rejection.
                 .withExceptionHandler(e ->
                         log.warn("ZooKeeper at {}: {} cannot be watched now: {}", connectString, path, e.getMessage()))
                 .build();
     }
 
-    /** The number of the session that requests go to now. */
+    /** The id of the current session. */
     long sessionId() {
         return zooKeeper().getSessionId();
     }
 
-    /** What the server granted, in milliseconds. */
+    /** The session timeout that the server granted, in milliseconds. */
     long sessionTimeoutMs() {
         return zooKeeper() instanceof ResumingZooKeeper granted
                 ? granted.grantedMs()
                 : zooKeeper().getSessionTimeout();
     }
 
-    /** Returns when connected; see {@link State} for when it waits and when it throws. */
+    /** Waits until connected; {@link State} says when it waits and when it throws. */
     void requireUp(Deadline deadline) {
         if (state == State.UP) {
             return;
@@ -254,7 +253,7 @@ final class ZooKeeperSession implements AutoCloseable {
                 log.trace("woken with {} ns left", leftNs);
             }
             switch (state) {
-                case AWAY ->
+                case DISCONNECTED ->
                     throw new ClusterUnavailableException(
                             "the connection to ZooKeeper at %s is lost".formatted(connectString));
                 case CLOSED -> throw new ClusterUnavailableException("the directory is closed");
@@ -270,7 +269,7 @@ final class ZooKeeperSession implements AutoCloseable {
     /**
      * Waits for an answer.
      *
-     * @param what in words, for messages
+     * @param what a description of the request, for messages
      * @throws ClusterUnavailableException when the connection was lost, or the deadline passed
      */
     <T> T await(CompletableFuture<T> answer, Deadline deadline, String what) {
@@ -297,7 +296,7 @@ final class ZooKeeperSession implements AutoCloseable {
                 "interrupted while waiting for ZooKeeper at %s (%s)".formatted(connectString, what), e);
     }
 
-    /** Everything that was finished in the cluster before this call is seen by the requests that are sent after it. */
+    /** Requests sent after this call see every change that was completed in the cluster before it. */
     CompletableFuture<Answer<String>> sync(String path) {
         CompletableFuture<Answer<String>> answer = new CompletableFuture<>();
         zooKeeper().sync(path, (rc, p, ctx) -> complete(answer, rc, path, path), null);
@@ -316,7 +315,7 @@ final class ZooKeeperSession implements AutoCloseable {
         return answer;
     }
 
-    /** @param watcher told once of the next change, or of a lost connection */
+    /** @param watcher notified once, of the next change or of a lost connection */
     CompletableFuture<Answer<Stat>> exists(String path, @Nullable Watcher watcher) {
         CompletableFuture<Answer<Stat>> answer = new CompletableFuture<>();
         zooKeeper().exists(path, watcher, (rc, p, ctx, stat) -> complete(answer, rc, path, stat), null);
@@ -329,7 +328,7 @@ final class ZooKeeperSession implements AutoCloseable {
         return answer;
     }
 
-    /** A znode's children, and what ZooKeeper knows of the znode at the same moment. */
+    /** A znode's children and its metadata, read at the same moment. */
     record Children(List<String> names, Stat stat) {}
 
     CompletableFuture<Answer<Children>> childrenAndStat(String path) {
@@ -349,8 +348,8 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     /**
-     * Makes what clusters of different users share: it belongs to the user who made it, and everybody may look at it and make
-     * something in it.
+     * Creates a znode that clusters of different users share: it belongs to its creator, and everyone may read it and
+     * create children.
      */
     CompletableFuture<Answer<Stat>> createShared(String path) {
         List<ACL> shared = new ArrayList<>(acl);
@@ -372,7 +371,7 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     /**
-     * All or nothing. The answer's value is there also when it was refused: one result for each operation.
+     * Executes all operations or none. The answer has a value also on failure: one result for each operation.
      *
      * @param path for messages
      */
@@ -392,7 +391,7 @@ final class ZooKeeperSession implements AutoCloseable {
         return answer;
     }
 
-    /** Who this is for ZooKeeper; null for nobody in particular. */
+    /** The ZooKeeper user; null without credentials. */
     @Nullable
     String user() {
         return user;
@@ -422,16 +421,16 @@ final class ZooKeeperSession implements AutoCloseable {
     private ZooKeeper zooKeeper() {
         try {
             return client.getZookeeperClient().getZooKeeper();
-        } catch (Exception e) { // declared by Curator; in truth connection losses that it noticed by itself
+        } catch (Exception e) { // declared by Curator; in fact only lost connections
             throw new ClusterUnavailableException(
                     "the connection to ZooKeeper at %s is lost".formatted(connectString), e);
         }
     }
 
     /**
-     * Ends the session: its registration goes at once if ZooKeeper can be reached, else with the session time-out. Waits
-     * for that at most {@value #CLOSE_WAIT_MS} ms: to a server that does not answer, ZooKeeper's client would say good-bye
-     * for a whole session time-out.
+     * Ends the session. Its registration disappears immediately if ZooKeeper is reachable, else after the session timeout.
+     * Waits at most {@value #CLOSE_WAIT_MS} ms: for a server that does not answer, ZooKeeper's client would wait a whole
+     * session timeout.
      */
     @Override
     public void close() {
@@ -446,7 +445,7 @@ final class ZooKeeperSession implements AutoCloseable {
                 Thread.ofPlatform().name("lite-zookeeper-close").daemon().start(client::close);
         try {
             if (!closer.join(Duration.ofMillis(CLOSE_WAIT_MS))) {
-                log.info("ZooKeeper at {} did not answer the end of the session", connectString);
+                log.info("ZooKeeper at {} did not confirm the end of the session", connectString);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

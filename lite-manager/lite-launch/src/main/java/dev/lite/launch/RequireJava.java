@@ -6,8 +6,8 @@ import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Starts the application that the resource {@value #APPLICATION} names, if this Java can run it. An older one would only
- * print that a class file has the wrong version.
+ * Starts the application named in the resource {@value #APPLICATION} if this Java version can run it. Without this check an
+ * older Java would only report a wrong class file version.
  */
 public final class RequireJava {
     private static final String APPLICATION = "META-INF/lite/application";
@@ -15,7 +15,7 @@ public final class RequireJava {
 
     private RequireJava() {}
 
-    /** Passes the arguments on. Exit status 1 when this Java is too old. */
+    /** Passes the arguments to the application. Exit status 1 when this Java is too old. */
     public static void main(String[] arguments) throws IOException, ReflectiveOperationException {
         if (Runtime.version().feature() < FEATURE_MIN) {
             System.err.printf(

@@ -1,4 +1,4 @@
-/** The first class of every executable jar, compiled for Java 17. */
+/** The main class of every executable jar, compiled for Java 17. */
 @NullMarked
 package dev.lite.launch;
 

@@ -13,7 +13,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
 import org.jspecify.annotations.Nullable;
 
-/** Making and removing the directories of a cluster. */
+/** Creates and removes the directories of a cluster. */
 final class Directories {
 
     private Directories() {}
@@ -22,40 +22,40 @@ final class Directories {
         try {
             return Files.createDirectories(directory);
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot make the directory " + directory, e);
+            throw new UncheckedIOException("cannot create the directory " + directory, e);
         }
     }
 
-    /** For this user only. Fails when it is there already: what is removed at the end must be our own. */
+    /** Creates a directory for this user only. Fails when it exists, because the cluster later removes only what it created. */
     static void createNew(Path directory) {
         try {
             Files.createDirectory(
                     directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         } catch (FileAlreadyExistsException e) {
             throw new IllegalArgumentException(
-                    "%s is there already: another cluster of this name runs, or one was left behind; choose another name or remove it"
+                    "%s exists: another cluster with this name is running or was left behind; choose another name or remove it"
                             .formatted(directory),
                     e);
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot make the directory " + directory, e);
+            throw new UncheckedIOException("cannot create the directory " + directory, e);
         }
     }
 
-    /** A new directory that only this user may enter. Short, since a socket's path has at most 106 bytes. */
+    /** Creates a directory that only this user may enter. Its path is short, because a socket's path has at most 106 bytes. */
     static Path createTemporary() {
         try {
             return Files.createTempDirectory(Path.of("/tmp"), "lite-");
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot make a directory in /tmp", e);
+            throw new UncheckedIOException("cannot create a directory in /tmp", e);
         }
     }
 
-    /** Removes everything below and the directory itself. Links are not followed; what is gone already is fine. */
+    /** Removes the directory recursively. Does not follow links, and ignores missing files. */
     static void delete(Path directory) {
         try {
             Files.walkFileTree(directory, new Deleting());
         } catch (NoSuchFileException e) {
-            // Gone already.
+            // Does not exist.
         } catch (IOException e) {
             throw new UncheckedIOException("cannot remove " + directory, e);
         }
@@ -65,7 +65,7 @@ final class Directories {
         try {
             Files.deleteIfExists(directory);
         } catch (DirectoryNotEmptyException e) {
-            // Somebody else's cluster is in it.
+            // Another cluster uses it.
         } catch (IOException e) {
             throw new UncheckedIOException("cannot remove " + directory, e);
         }

@@ -13,11 +13,11 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A manager, nodes and applications as real processes of this machine. Nothing is started by building it.
+ * A manager, nodes and applications as real processes on this machine. Building a cluster starts nothing.
  *
  * <p><b>Ownership.</b> The cluster owns its processes, its work directory below {@code /tmp} (logs, sockets, ready files,
- * ZooKeeper's data) and its directory in shared memory. {@link #close} stops the first and removes the others, in bounded
- * time; it also runs when this JVM ends, by Ctrl-C too. {@link #detach} gives the ownership away.
+ * ZooKeeper's data) and its directory in shared memory. {@link #close} stops the processes and removes the directories, in
+ * bounded time; a shutdown hook calls it when this JVM ends, also on Ctrl-C. {@link #detach} gives up the ownership.
  *
  * <p><b>Threads.</b> Every method may be called by any thread. Nodes are numbered from 1.
  */
@@ -60,15 +60,15 @@ public final class LocalCluster implements AutoCloseable {
         return cluster;
     }
 
-    /** A builder without jars. */
+    /** Creates a builder; the jars must be set. */
     public static Builder builder() {
         return new Builder();
     }
 
     /**
-     * Starts the manager and every node that does not run, and waits until all are ready.
+     * Starts the manager and every node that is not running, and waits until all are ready.
      *
-     * @param progress told each step in words, on this thread
+     * @param progress receives a line for each step, on this thread
      * @throws ProcessFailedException when a process ends before it is ready, or is not ready in time
      */
     public void up(Consumer<String> progress) {
@@ -83,17 +83,17 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
-     * Starts the manager and waits until it is ready. After a {@link #killManager} it comes back with its port and data.
+     * Starts the manager and waits until it is ready. After {@link #killManager} it restarts with the same port and data.
      *
-     * @throws ProcessFailedException when it ends before it is ready, or is not ready in time
+     * @throws ProcessFailedException when the process ends before it is ready, or is not ready in time
      */
     public LocalProcess startManager() {
         return startManager(1);
     }
 
     /**
-     * {@link #startManager()}, of one of several: the first has the embedded ZooKeeper when none was given, the others use
-     * it. One of them leads.
+     * Like {@link #startManager()}, for one of several managers. The first one embeds ZooKeeper unless one was configured;
+     * the others use it. One of them leads.
      *
      * @param number from 1
      */
@@ -111,14 +111,14 @@ public final class LocalCluster implements AutoCloseable {
         }
         started.awaitReady(config.startDeadline());
         String at = started.property("zookeeper")
-                .orElseThrow(() -> new ProcessFailedException("the manager's ready file does not name its ZooKeeper"));
+                .orElseThrow(() -> new ProcessFailedException("the manager's ready file has no ZooKeeper address"));
         synchronized (lock) {
             zookeeper = at;
         }
         return started;
     }
 
-    /** Starts every node that does not run, all at once, and waits until all are ready. */
+    /** Starts all nodes that are not running, in parallel, and waits until all are ready. */
     public List<LocalProcess> startNodes() {
         List<LocalProcess> started = new ArrayList<>();
         for (int number = 1; number <= config.nodes(); number++) {
@@ -134,7 +134,7 @@ public final class LocalCluster implements AutoCloseable {
      * Starts one node and waits until it is ready.
      *
      * @param number 1 to the number of nodes
-     * @throws ProcessFailedException when it ends before it is ready, or is not ready in time
+     * @throws ProcessFailedException when the process ends before it is ready, or is not ready in time
      */
     public LocalProcess startNode(int number) {
         LocalProcess started = launchNode(number);
@@ -143,7 +143,7 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
-     * Starts an application from an executable jar and does not wait for it.
+     * Starts an application from an executable jar without waiting for it.
      *
      * @param name its name, for its log and messages
      * @param output gets each line that it prints, on a thread of its own
@@ -158,32 +158,32 @@ public final class LocalCluster implements AutoCloseable {
         }
     }
 
-    /** SIGKILL to a node, as in a crash; its arena stays. */
+    /** Sends SIGKILL to a node, like a crash; its arena is kept. */
     public void kill(int number) {
         node(number).kill();
     }
 
-    /** SIGTERM to a node, and SIGKILL when it has not ended within the stop deadline. */
+    /** Sends SIGTERM to a node, and SIGKILL if it has not ended within the stop deadline. */
     public boolean stop(int number) {
         return node(number).stop(config.stopDeadline());
     }
 
-    /** SIGKILL to the manager and its ZooKeeper. */
+    /** Sends SIGKILL to the manager, which includes its ZooKeeper. */
     public void killManager() {
         killManager(1);
     }
 
-    /** SIGKILL to one of several managers. */
+    /** Sends SIGKILL to one of several managers. */
     public void killManager(int number) {
         manager(number).kill();
     }
 
-    /** The manager as it was started last. */
+    /** The most recently started process of the manager. */
     public LocalProcess manager() {
         return manager(1);
     }
 
-    /** One of several managers as it was started last. */
+    /** The most recently started process of one of several managers. */
     public LocalProcess manager(int number) {
         synchronized (lock) {
             LocalProcess manager = managers.get(number);
@@ -195,7 +195,7 @@ public final class LocalCluster implements AutoCloseable {
         }
     }
 
-    /** A node as it was started last. */
+    /** The most recently started process of a node. */
     public LocalProcess node(int number) {
         synchronized (lock) {
             LocalProcess node = nodes.get(number);
@@ -207,7 +207,7 @@ public final class LocalCluster implements AutoCloseable {
         }
     }
 
-    /** The socket by which applications attach to a node that was started. */
+    /** The socket through which applications attach to a started node. */
     public Path socket(int number) {
         return node(number)
                 .property("socket")
@@ -245,7 +245,7 @@ public final class LocalCluster implements AutoCloseable {
         return config.arenaDirectory();
     }
 
-    /** Manager, nodes and applications, as far as they were started. */
+    /** All started processes: managers, nodes and applications. */
     public List<LocalProcess> processes() {
         synchronized (lock) {
             List<LocalProcess> all = new ArrayList<>();
@@ -257,7 +257,8 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
-     * Leaves everything as it is, now and when this JVM ends. Only for a cluster that is not tied to this process.
+     * Leaves all processes and directories in place when this JVM ends. Only for a cluster that is not tied to this
+     * process.
      *
      * @return a shell script that stops the processes and removes the directories
      */
@@ -280,8 +281,8 @@ public final class LocalCluster implements AutoCloseable {
     }
 
     /**
-     * Stops the applications, then the nodes, then the manager, each with the stop deadline and then by SIGKILL, and removes
-     * the work directory and the arenas. A second call does nothing; one that comes while the first runs waits for it.
+     * Stops the applications, then the nodes, then the manager, each with SIGTERM and, after the stop deadline, SIGKILL.
+     * Then removes the work directory and the arenas. Idempotent; a concurrent call waits for the first.
      */
     @Override
     public void close() {
@@ -297,7 +298,7 @@ public final class LocalCluster implements AutoCloseable {
             try {
                 stopAll(applications);
                 stopAll(nodes.values());
-                // The first one's ZooKeeper is the others', too.
+                // Stop the first manager last: its ZooKeeper serves the others.
                 managers.descendingMap().values().forEach(manager -> stopAll(List.of(manager)));
             } finally {
                 removeDirectories();
@@ -314,7 +315,7 @@ public final class LocalCluster implements AutoCloseable {
         }
     }
 
-    /** All get the signal first, so that the deadlines run side by side. */
+    /** Signals all processes first, so that their deadlines run in parallel. */
     private void stopAll(Iterable<LocalProcess> processes) {
         processes.forEach(LocalProcess::terminate);
         long endNs = System.nanoTime() + config.stopDeadline().toNanos();
@@ -327,7 +328,7 @@ public final class LocalCluster implements AutoCloseable {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
-            // The JVM is ending: the hook runs, or has run.
+            // The JVM is shutting down: the hook is running or has run.
         }
     }
 
@@ -374,11 +375,11 @@ public final class LocalCluster implements AutoCloseable {
 
     private static void requireDown(@Nullable LocalProcess process, String name) {
         if (process != null && process.isAlive()) {
-            throw new IllegalStateException("%s runs already, as process %d".formatted(name, process.pid()));
+            throw new IllegalStateException("%s is already running as process %d".formatted(name, process.pid()));
         }
     }
 
-    /** Says what the cluster shall be; the jars are needed, everything else has a default. */
+    /** Configures a cluster. The jars are required; everything else has a default. */
     public static final class Builder {
         private String name = "local-" + ProcessHandle.current().pid();
         private @Nullable Path managerJar;
@@ -421,7 +422,7 @@ public final class LocalCluster implements AutoCloseable {
             return this;
         }
 
-        /** How many nodes; default 3. */
+        /** The number of nodes; default 3. */
         public Builder nodes(int count) {
             nodes = count;
             return this;
@@ -433,7 +434,7 @@ public final class LocalCluster implements AutoCloseable {
             return this;
         }
 
-        /** Whether a node that is stopped (not killed) leaves its arena for its next start; default: no. */
+        /** Whether a stopped (not killed) node keeps its arena for its next start; default: no. */
         public Builder retainArenas(boolean retain) {
             retainArenas = retain;
             return this;
@@ -445,76 +446,76 @@ public final class LocalCluster implements AutoCloseable {
             return this;
         }
 
-        /** Where the logs go and stay; default: into the work directory, removed with it. */
+        /** The directory for logs, which are kept; default: the work directory, removed by {@link #close}. */
         public Builder logDirectory(Path directory) {
             logDirectory = directory;
             return this;
         }
 
-        /** Whether every process ends by itself when this one is gone, however it went; default: yes. */
+        /** Whether every process ends automatically when this one ends, for any reason; default: yes. */
         public Builder tied(boolean newTied) {
             tied = newTied;
             return this;
         }
 
-        /** How long a process may take until it is ready; default 60 s. */
+        /** How long a process may take to become ready; default 60 s. */
         public Builder startDeadline(Duration deadline) {
             startDeadline = deadline;
             return this;
         }
 
-        /** How long a process may take to end by itself; default 10 s. */
+        /** How long a process may take to stop before SIGKILL; default 10 s. */
         public Builder stopDeadline(Duration deadline) {
             stopDeadline = deadline;
             return this;
         }
 
-        /** What carries data between the nodes, the preferred one first; default: {@code shm}. */
+        /** The fabrics between the nodes, in order of preference; default: {@code shm}. */
         public Builder fabrics(String... names) {
             fabrics = List.of(names);
             return this;
         }
 
-        /** An application that every node knows by this token. */
+        /** Adds an application that authenticates to every node with this token. */
         public Builder principal(String principal, String token) {
             principals.put(principal, token);
             return this;
         }
 
-        /** One more option for the JVM of every manager. */
+        /** Adds a JVM option for every manager. */
         public Builder managerJavaOption(String option) {
             managerJavaOptions.add(option);
             return this;
         }
 
-        /** One more option for the JVM of every node. */
+        /** Adds a JVM option for every node. */
         public Builder nodeJavaOption(String option) {
             nodeJavaOptions.add(option);
             return this;
         }
 
-        /** One more property for every node. */
+        /** Adds a property for every node. */
         public Builder nodeProperty(String key, String value) {
             nodeProperties.put(key, value);
             return this;
         }
 
-        /** One more property for every manager and node. */
+        /** Adds a property for every manager and node. */
         public Builder property(String key, String value) {
             properties.put(key, value);
             return this;
         }
 
-        /** A ZooKeeper that is there, as {@code host:port[,host:port…]}; default: one in the manager. */
+        /** An existing ZooKeeper, as {@code host:port[,host:port…]}; default: one embedded in the manager. */
         public Builder zookeeper(String connectString) {
             zookeeper = connectString;
             return this;
         }
 
         /**
-         * Checks everything and makes the directories; starts nothing.
+         * Validates the configuration and creates the directories; starts nothing.
          *
-         * @throws IllegalArgumentException when a value is out of its limits or a jar is not there
+         * @throws IllegalArgumentException when a value is out of its limits or a jar does not exist
          */
         public LocalCluster build() {
             if (managerJar == null || nodeJar == null) {

@@ -11,28 +11,28 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a {@link LocalCluster} shall be. Made by {@link LocalCluster.Builder}; everything is checked here, before anything
- * is started.
+ * The configuration of a {@link LocalCluster}, made by {@link LocalCluster.Builder} and validated before anything is
+ * started.
  *
  * @param name the cluster's name, also of its directory in shared memory
  * @param managerJar the executable jar of the manager
  * @param nodeJar the executable jar of the node
  * @param java the java executable that runs them
- * @param nodes how many nodes
+ * @param nodes the number of nodes
  * @param arenaBytes the size of each node's arena
- * @param retainArenas whether a node that is stopped leaves its arena behind for its next start
- * @param sharedMemory the directory that gets the cluster's arenas, in a directory of the cluster's name
- * @param logDirectory where the logs go; they are kept then. Null: in the work directory, and removed with it
- * @param tied whether every process ends by itself when this one is gone
- * @param startDeadline how long a process may take until it is ready
- * @param stopDeadline how long a process may take to end by itself before it is killed
- * @param fabrics what carries data between the nodes, the preferred one first
- * @param principals names and tokens of applications that are told apart by token
+ * @param retainArenas whether a stopped node keeps its arena for its next start
+ * @param sharedMemory the parent directory of the cluster's directory of arenas
+ * @param logDirectory the directory for logs, which are kept. Null: the work directory, removed with the cluster
+ * @param tied whether every process ends automatically when this one ends
+ * @param startDeadline how long a process may take to become ready
+ * @param stopDeadline how long a process may take to stop before SIGKILL
+ * @param fabrics the fabrics between the nodes, in order of preference
+ * @param principals names and tokens of applications that authenticate by token
  * @param managerJavaOptions more options for every manager's JVM
  * @param nodeJavaOptions more options for every node's JVM
  * @param nodeProperties more properties for every node
  * @param properties more properties for every manager and node
- * @param zookeeper the ZooKeeper to use, {@code host:port[,host:port…]}. Null: the manager has one in it
+ * @param zookeeper the ZooKeeper to use, {@code host:port[,host:port…]}. Null: the manager embeds one
  */
 record LocalClusterConfig(
         String name,
@@ -61,12 +61,12 @@ record LocalClusterConfig(
     LocalClusterConfig {
         if (!NAME.matcher(name).matches()) {
             throw new IllegalArgumentException(
-                    "the cluster's name is \"%s\"; it must be at most 40 small letters, digits and hyphens"
+                    "the cluster's name is \"%s\"; it must be at most 40 lowercase letters, digits and hyphens"
                             .formatted(name));
         }
         if (nodes < 1 || nodes > NODES_MAX) {
             throw new IllegalArgumentException(
-                    "%d nodes are asked for; it must be 1 to %d".formatted(nodes, NODES_MAX));
+                    "the number of nodes is %d; it must be 1 to %d".formatted(nodes, NODES_MAX));
         }
         if (arenaBytes <= 0) {
             throw new IllegalArgumentException("the arena size is %d bytes; it must be positive".formatted(arenaBytes));
@@ -76,7 +76,7 @@ record LocalClusterConfig(
         requireFile(java, "the java executable");
         fabrics = List.copyOf(fabrics);
         if (fabrics.isEmpty()) {
-            throw new IllegalArgumentException("no fabric is named; the nodes need at least one");
+            throw new IllegalArgumentException("no fabric is configured; the nodes need at least one");
         }
         principals = Map.copyOf(new LinkedHashMap<>(principals));
         managerJavaOptions = List.copyOf(managerJavaOptions);
@@ -87,12 +87,13 @@ record LocalClusterConfig(
 
     private static void requireFile(Path file, String what) {
         if (!Files.isRegularFile(file)) {
-            throw new IllegalArgumentException("%s is not there: %s; build it by: mvn package".formatted(what, file));
+            throw new IllegalArgumentException(
+                    "%s does not exist: %s; build it with: mvn package".formatted(what, file));
         }
     }
 
     private List<String> managerCommand(Path readyFile) {
-        // It is no part of the data path, and starts faster with the first compiler only.
+        // The manager is not on the data path, and starts faster with only the first compiler.
         List<String> command = jvm("64m", "256m");
         command.add("-XX:TieredStopAtLevel=1");
         command.addAll(managerJavaOptions);
@@ -101,7 +102,7 @@ record LocalClusterConfig(
         return command;
     }
 
-    /** The command that starts a manager that uses a ZooKeeper. */
+    /** The command that starts a manager with an existing ZooKeeper. */
     List<String> managerCommand(Path readyFile, String managerName, String zookeeperOfCluster) {
         List<String> command = managerCommand(readyFile);
         command.add("--lite.cluster.zookeeper=" + zookeeperOfCluster);
@@ -109,7 +110,10 @@ record LocalClusterConfig(
         return command;
     }
 
-    /** The command that starts the manager with a ZooKeeper in it. {@code zookeeperPort} is 0 for the first start: any free one. */
+    /**
+     * The command that starts the manager with an embedded ZooKeeper. {@code zookeeperPort} is 0 at the first start, for
+     * any free port.
+     */
     List<String> managerCommand(Path work, Path readyFile, int zookeeperPort) {
         List<String> command = managerCommand(readyFile);
         command.add("--lite.manager.zookeeper.embedded=true");
@@ -129,7 +133,7 @@ record LocalClusterConfig(
         command.add("--lite.node.arena.size=" + arenaBytes + "B");
         command.add("--lite.node.arena.directory=" + sharedMemory);
         command.add("--lite.node.arena.retain=" + retainArenas);
-        // A host has one node normally, whose sockets have fixed names: here each gets a directory of its own.
+        // Normally a host has one node, whose sockets have fixed names; here each node gets its own directory.
         command.add("--lite.node.run-directory=" + work.resolve("run").resolve(nodeName));
         command.add("--lite.node.fabrics=" + String.join(",", fabrics));
         int index = 0;
@@ -142,7 +146,7 @@ record LocalClusterConfig(
         return command;
     }
 
-    /** The command that starts an application; it has its compilers and heap for itself. */
+    /** The command that starts an application, without limits on compilers or heap. */
     List<String> applicationCommand(Path jar, List<String> arguments) {
         requireFile(jar, "the application's executable jar");
         List<String> command = jvm("64m", "512m");

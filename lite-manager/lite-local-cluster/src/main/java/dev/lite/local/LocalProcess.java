@@ -20,8 +20,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One process of a {@link LocalCluster}. Its output goes to its log file; when it is ready it has written its ready file
- * (Java properties, among them its {@code pid}). Every method may be called by any thread.
+ * One process of a {@link LocalCluster}. Its output goes to its log file. When it is ready, it writes its ready file (Java
+ * properties, including its {@code pid}). Any thread may call any method.
  */
 public final class LocalProcess {
 
@@ -47,8 +47,8 @@ public final class LocalProcess {
     }
 
     /**
-     * Starts a process. Its output is appended to {@code log}; with {@code lines} each line of it also goes there, on a
-     * thread of its own.
+     * Starts a process. Its output is appended to {@code log}; {@code lines} also receives each line, on a thread of its
+     * own.
      */
     static LocalProcess start(
             String name, List<String> command, Path log, @Nullable Path readyFile, @Nullable Consumer<String> lines) {
@@ -66,11 +66,11 @@ public final class LocalProcess {
             return new LocalProcess(name, log, readyFile, builder.start(), lines);
         } catch (IOException e) {
             throw new ProcessFailedException(
-                    "%s could not be started by %s: %s".formatted(name, command.getFirst(), e.getMessage()), e);
+                    "%s could not be started with %s: %s".formatted(name, command.getFirst(), e.getMessage()), e);
         }
     }
 
-    /** The process's name in the cluster, for instance {@code node-1}. */
+    /** The process's name in the cluster, for example {@code node-1}. */
     public String name() {
         return name;
     }
@@ -80,12 +80,12 @@ public final class LocalProcess {
         return process.pid();
     }
 
-    /** Whether it runs. */
+    /** Whether it is running. */
     public boolean isAlive() {
         return process.isAlive();
     }
 
-    /** The file that has its output. */
+    /** The file with its output. */
     public Path log() {
         return log;
     }
@@ -95,15 +95,15 @@ public final class LocalProcess {
         return Optional.ofNullable(ready.getProperty(key));
     }
 
-    /** Where its health can be asked for, when it said so. */
+    /** The URL of its health endpoint, if its ready file has one. */
     public Optional<String> health() {
         return property("health");
     }
 
     /**
-     * Waits for its end.
+     * Waits until the process ends.
      *
-     * @return its exit status, or empty when it still runs after {@code deadline}
+     * @return its exit status, or empty when it is still running after {@code deadline}
      */
     public OptionalInt awaitExit(Duration deadline) {
         if (!awaitEnd(deadline.toNanos())) {
@@ -132,9 +132,9 @@ public final class LocalProcess {
     }
 
     /**
-     * Waits until the ready file of this very process is there.
+     * Waits for the ready file of this process.
      *
-     * @throws ProcessFailedException when it ends first or is not ready in time; it is killed then
+     * @throws ProcessFailedException when the process ends first or is not ready in time; it is then killed
      */
     void awaitReady(Duration deadline) {
         long endNs = System.nanoTime() + deadline.toNanos();
@@ -150,23 +150,23 @@ public final class LocalProcess {
                 throw new ProcessFailedException("%s was not ready within %s and was killed; the last lines of %s:%n%s"
                         .formatted(name, deadline, log, lastLines()));
             }
-            // Waits for the end of the process, so that a death is seen at once, and looks for the file in between.
+            // Wait for the end of the process, to notice a failure immediately, and check for the file in between.
             awaitEnd(Math.min(POLL_NS, leftNs));
         }
     }
 
-    /** SIGKILL, and waits until the process is gone. */
+    /** Sends SIGKILL and waits until the process has ended. */
     void kill() {
         process.toHandle().destroyForcibly();
         awaitEnd(TimeUnit.SECONDS.toNanos(10));
     }
 
-    /** SIGSTOP: it stands still, as a process does whose host has no time for it, until {@link #resume}. */
+    /** Sends SIGSTOP: the process is paused until {@link #resume}. */
     public void pause() {
         signal("STOP");
     }
 
-    /** SIGCONT. */
+    /** Sends SIGCONT, which resumes a paused process. */
     public void resume() {
         signal("CONT");
     }
@@ -176,28 +176,29 @@ public final class LocalProcess {
             Process kill = new ProcessBuilder("kill", "-" + signal, Long.toString(pid()))
                     .redirectErrorStream(true)
                     .start();
-            String said = new String(kill.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+            String output = new String(kill.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
             if (kill.waitFor() != 0) {
-                throw new ProcessFailedException("%s did not get SIG%s: %s".formatted(name, signal, said));
+                throw new ProcessFailedException("cannot send SIG%2$s to %1$s: %3$s".formatted(name, signal, output));
             }
         } catch (IOException e) {
-            throw new ProcessFailedException("%s did not get SIG%s: %s".formatted(name, signal, e.getMessage()), e);
+            throw new ProcessFailedException(
+                    "cannot send SIG%2$s to %1$s: %3$s".formatted(name, signal, e.getMessage()), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new ProcessFailedException("interrupted while sending SIG%s to %s".formatted(signal, name), e);
         }
     }
 
-    /** SIGTERM, without waiting. */
+    /** Sends SIGTERM without waiting. */
     void terminate() {
-        // Not Process.destroy(), which also closes the pipe that the process's last words come through.
+        // Not Process.destroy(), which also closes the pipe and would lose the process's last output.
         process.toHandle().destroy();
     }
 
     /**
-     * SIGTERM, and SIGKILL when it has not ended by the deadline.
+     * Sends SIGTERM, and SIGKILL if the process has not ended by the deadline.
      *
-     * @return whether it ended by itself
+     * @return whether it ended before SIGKILL
      */
     boolean stop(Duration deadline) {
         terminate();

@@ -7,14 +7,14 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** A shell script that stops a cluster whose launcher is gone. */
+/** A shell script that stops a cluster after its launcher has ended. */
 final class StopScript {
 
     private static final String TEXT = """
             #!/bin/sh
-            # Stops the LITE cluster %1$s and removes what it left.
+            # Stops the LITE cluster %1$s and removes its directories.
             running() {
-              # A process id may belong to somebody else by now.
+              # The process id may have been reused.
               tr '\\0' '\\n' 2>/dev/null < "/proc/$1/cmdline" | grep -qx -e '--lite.cluster.name=%1$s'
             }
             for pid in %2$s; do
@@ -33,7 +33,7 @@ final class StopScript {
 
     private StopScript() {}
 
-    /** Writes the script; the processes get the signal in the order given. */
+    /** Writes the script; it signals the processes in the given order. */
     static Path write(Path script, String cluster, List<Long> pids, List<Path> directories) {
         String text = TEXT.formatted(
                 cluster,

@@ -1,7 +1,6 @@
 /**
- * A cluster of real processes on this machine: one manager with its embedded ZooKeeper, any number of nodes over the
- * shared-memory fabric, and applications beside them. Used by the demo and by the system tests. Start with
- * {@link dev.lite.local.LocalCluster#builder}.
+ * A cluster of real processes on this machine: managers, one with an embedded ZooKeeper, nodes, and applications. Used by
+ * the demo, the command line and the system tests. Start with {@link dev.lite.local.LocalCluster#builder}.
  */
 @NullMarked
 package dev.lite.local;

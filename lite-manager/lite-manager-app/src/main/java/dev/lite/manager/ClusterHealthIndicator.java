@@ -8,7 +8,7 @@ import org.springframework.boot.health.contributor.AbstractHealthIndicator;
 import org.springframework.boot.health.contributor.Health;
 import org.springframework.stereotype.Component;
 
-/** Says whether this manager leads, and what it knows of the cluster. Out of service while ZooKeeper is away. */
+/** Reports whether this manager leads, and its view of the cluster. Out of service while ZooKeeper is unreachable. */
 @Component
 class ClusterHealthIndicator extends AbstractHealthIndicator {
     private final ClusterDirectory directory;
@@ -18,7 +18,7 @@ class ClusterHealthIndicator extends AbstractHealthIndicator {
 
     ClusterHealthIndicator(
             ClusterDirectory directory, Leadership leadership, OrderWatch orders, ClusterProperties cluster) {
-        super("the cluster's health could not be read");
+        super("cannot read the cluster's health");
         this.directory = directory;
         this.leadership = leadership;
         this.orders = orders;
@@ -30,7 +30,7 @@ class ClusterHealthIndicator extends AbstractHealthIndicator {
         boolean available = directory.isAvailable();
         (available ? builder.up() : builder.outOfService())
                 .withDetail("cluster", cluster.name())
-                .withDetail("directory", available ? "available" : "away")
+                .withDetail("directory", available ? "available" : "unreachable")
                 .withDetail("leader", leadership.isLeader())
                 .withDetail("epoch", directory.epoch().number())
                 .withDetail("removalsPending", directory.epoch().pending().size())

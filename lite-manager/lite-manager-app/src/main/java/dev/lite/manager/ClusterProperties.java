@@ -10,13 +10,13 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * The cluster and its directory.
  *
- * @param name Name of the cluster; clusters of different names on one ZooKeeper do not see each other.
- * @param zookeeper ZooKeeper that holds the cluster's directory, as host:port[,host:port...]. Not given when the manager's
- *     embedded one is enabled.
- * @param sessionTimeout How long a process may be silent until the cluster takes it for gone.
- * @param connectionTimeout How long one attempt to connect to ZooKeeper may take.
- * @param auth Who this process is for ZooKeeper. What it makes there belongs to that user alone; all processes of a cluster
- *     are the same user.
+ * @param name Name of the cluster; clusters with different names on one ZooKeeper are isolated from each other.
+ * @param zookeeper ZooKeeper connect string, as host:port[,host:port...]. Leave unset when the embedded ZooKeeper is
+ *     enabled.
+ * @param sessionTimeout How long a process may be silent before the cluster removes it.
+ * @param connectionTimeout Timeout of one attempt to connect to ZooKeeper.
+ * @param auth ZooKeeper user of this process. Only this user may access what the process creates; all processes of a
+ *     cluster need the same user.
  */
 @ConfigurationProperties("lite.cluster")
 record ClusterProperties(
@@ -32,8 +32,9 @@ record ClusterProperties(
      * A user of ZooKeeper's scheme "digest".
      *
      * @param user Name of the user, without a colon.
-     * @param password Password of the user. Default: nobody is asked for one, and what is made is everybody's.
-     * @param passwordFile File that holds the password, instead of the property; line ends after it do not count.
+     * @param password Password of the user. By default no authentication is used, and every client of ZooKeeper may access
+     *     the data.
+     * @param passwordFile File with the password, instead of the property; trailing line breaks are ignored.
      */
     record Auth(
             @DefaultValue("lite") String user,

@@ -4,12 +4,12 @@ import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 
-/** The manager process. Exit status 1 when it cannot start; the last words on the log say why. */
+/** The manager process. Exit status 1 when it cannot start; the end of the log says why. */
 @SpringBootApplication
 @EnableConfigurationProperties({ClusterProperties.class, ManagerProperties.class, ProcessProperties.class})
 public class LiteManagerApplication {
 
-    /** Starts it. */
+    /** Starts the manager. */
     public static void main(String[] arguments) {
         SpringApplication.run(LiteManagerApplication.class, arguments);
     }

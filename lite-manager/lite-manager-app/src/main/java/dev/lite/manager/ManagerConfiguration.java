@@ -15,7 +15,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProp
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/** The manager's parts. Spring closes them in the reverse order: the keeping of epochs, the election, the directory, the ZooKeeper. */
+/** The manager's beans. Spring closes them in reverse order: the epoch thread, the election, the directory, ZooKeeper. */
 @Configuration(proxyBeanMethods = false)
 class ManagerConfiguration {
 
@@ -26,15 +26,15 @@ class ManagerConfiguration {
         Path dataDirectory = properties.dataDirectory();
         if (dataDirectory == null) {
             throw new StartException(
-                    "lite.manager.zookeeper.embedded is true, but no data directory is given",
+                    "lite.manager.zookeeper.embedded is true, but no data directory is set",
                     "Set lite.manager.zookeeper.data-directory.",
                     null);
         }
         if (cluster.zookeeper() != null) {
             throw new StartException(
-                    "lite.manager.zookeeper.embedded is true, and lite.cluster.zookeeper is \"%s\": there can be only one"
+                    "lite.manager.zookeeper.embedded is true, and lite.cluster.zookeeper is \"%s\": only one may be set"
                             .formatted(cluster.zookeeper()),
-                    "Take one of the two out.",
+                    "Remove one of the two.",
                     null);
         }
         return EmbeddedZooKeeper.start(new EmbeddedZooKeeperConfig(

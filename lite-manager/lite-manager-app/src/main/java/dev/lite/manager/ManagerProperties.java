@@ -9,8 +9,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * The manager.
  *
- * @param name What it is called in the election of the leader. Default: the host's name and the process's number.
- * @param startDeadline How long it waits at start for ZooKeeper.
+ * @param name Name of this manager in the leader election. Default: the host name and the process id.
+ * @param startDeadline How long to wait for ZooKeeper at start.
  * @param zookeeper Embedded ZooKeeper, for a cluster on one machine.
  */
 @ConfigurationProperties("lite.manager")
@@ -22,10 +22,10 @@ record ManagerProperties(
     /**
      * The embedded ZooKeeper.
      *
-     * @param embedded Whether the manager runs a ZooKeeper itself.
-     * @param address Address it listens on; anything but loopback opens the cluster's directory to the network.
-     * @param port Port it listens on; 0 takes any free one, which the log and the ready file name.
-     * @param dataDirectory Where its log and snapshots are kept; needed when it is enabled.
+     * @param embedded Whether the manager runs a ZooKeeper server in its own process.
+     * @param address Address to listen on; any address but loopback opens the cluster's directory to the network.
+     * @param port Port to listen on; 0 selects a free port, which the log and the ready file show.
+     * @param dataDirectory Directory for its log and snapshots; required when enabled.
      * @param startTimeout How long it may take to start.
      */
     record ZooKeeper(

@@ -9,7 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.stereotype.Component;
 
-/** One line in the log for every change of the membership and of the leadership. */
+/** Logs one line for every change of the membership or the leadership. */
 @Component
 class MembershipLog implements DirectoryListener {
     private static final Logger log = LoggerFactory.getLogger(MembershipLog.class);
@@ -32,7 +32,7 @@ class MembershipLog implements DirectoryListener {
                 without(old, nodes));
     }
 
-    /** A node that came back with a new incarnation both left and joined. */
+    /** A node that registered again with a new incarnation has both left and joined. */
     private static List<String> without(List<NodeRecord> nodes, List<NodeRecord> others) {
         return nodes.stream()
                 .filter(node -> !others.contains(node))

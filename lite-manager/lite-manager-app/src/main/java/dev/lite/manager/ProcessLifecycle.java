@@ -1,6 +1,7 @@
 package dev.lite.manager;
 
 import dev.lite.cluster.process.ProcessEnd;
+import dev.lite.cluster.process.ProcessUrls;
 import dev.lite.cluster.process.ReadyFile;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import java.util.LinkedHashMap;
@@ -15,7 +16,7 @@ import org.springframework.context.event.EventListener;
 import org.springframework.core.env.Environment;
 import org.springframework.stereotype.Component;
 
-/** Tells where the process can be reached once it is ready, and ends it with the process that it belongs to. */
+/** Publishes the process's addresses when it is ready, and ends it together with the process that it is tied to. */
 @Component
 class ProcessLifecycle implements DisposableBean {
     private static final Logger log = LoggerFactory.getLogger(ProcessLifecycle.class);
@@ -41,7 +42,7 @@ class ProcessLifecycle implements DisposableBean {
         Long pid = process.exitWithPid();
         if (pid != null) {
             ProcessEnd.whenEnded(pid, () -> {
-                log.info("stopping because the process {} ended", pid);
+                log.info("stopping because process {} has ended", pid);
                 System.exit(0);
             });
         }
@@ -49,18 +50,19 @@ class ProcessLifecycle implements DisposableBean {
 
     @EventListener(ApplicationReadyEvent.class)
     void ready() {
-        String health = HealthUrl.of(environment);
+        ProcessUrls urls = new ProcessUrls(environment::getProperty);
+        String health = urls.health();
         log.info(
                 "manager started cluster={} zookeeper={} embedded={} url={} health={}",
                 cluster.name(),
                 zookeeper,
                 embedded,
-                HealthUrl.base(environment),
+                urls.base(),
                 health);
         if (process.readyFile() != null) {
             Map<String, String> values = new LinkedHashMap<>();
             values.put("zookeeper", zookeeper);
-            values.put("url", HealthUrl.base(environment));
+            values.put("url", urls.base());
             values.put("health", health);
             readyFile = ReadyFile.write(process.readyFile(), values);
         }

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.diagnostics.FailureAnalyzer;
 
-/** Says in words why the manager cannot start. */
+/** Explains why the manager cannot start. */
 final class StartFailureAnalyzer implements FailureAnalyzer {
 
     @Override
@@ -19,11 +19,11 @@ final class StartFailureAnalyzer implements FailureAnalyzer {
             if (cause instanceof ClusterUnavailableException) {
                 return new FailureAnalysis(
                         cause.getMessage(),
-                        "Start ZooKeeper, or correct lite.cluster.zookeeper (lite.cluster.auth.* when it refuses); lite.manager.start-deadline says how long the manager waits for it.",
+                        "Start ZooKeeper, or correct lite.cluster.zookeeper (or lite.cluster.auth.* if access is refused). The manager waits for lite.manager.start-deadline.",
                         failure);
             }
             if (cause instanceof UncheckedIOException && isOurs(cause)) {
-                return new FailureAnalysis(cause.getMessage(), "Look at the file that the message names.", failure);
+                return new FailureAnalysis(cause.getMessage(), "Check the file named in the message.", failure);
             }
             if (cause instanceof IllegalArgumentException && isOurs(cause)) {
                 return new FailureAnalysis(cause.getMessage(), "Correct the configuration (lite.*).", failure);
@@ -32,7 +32,7 @@ final class StartFailureAnalyzer implements FailureAnalyzer {
         return null;
     }
 
-    /** Whether one of our own checks refused a value; anything else keeps its stack trace. */
+    /** Whether one of LITE's own checks rejected a value; other errors keep their stack trace. */
     private static boolean isOurs(Throwable cause) {
         StackTraceElement[] stack = cause.getStackTrace();
         return stack.length > 0 && stack[0].getClassName().startsWith("dev.lite.");

@@ -1,4 +1,4 @@
-/** The manager process: it takes part in the election of the cluster's leader, watches the membership, and answers people. */
+/** The manager process: it joins the leader election, watches the membership, and serves the REST interface. */
 @NullMarked
 package dev.lite.manager;
 

@@ -59,7 +59,7 @@ class LiteManagerProcessTest {
                 assertThat(first.awaitExit(ManagerProcess.scaled(Duration.ofSeconds(10))))
                         .isEqualTo(SIGTERM_STATUS);
                 assertThat(first.hasReadyFile()).isFalse();
-                ManagerProcess.awaitHealth(secondHealth, "\"directory\":\"away\"");
+                ManagerProcess.awaitHealth(secondHealth, "\"directory\":\"unreachable\"");
                 assertThat(ManagerProcess.get(secondHealth + "/readiness").statusCode())
                         .isEqualTo(503);
                 assertThat(ManagerProcess.get(secondHealth + "/liveness").statusCode())
@@ -138,10 +138,7 @@ class LiteManagerProcessTest {
                     embedded("zookeeper-port", "--lite.manager.zookeeper.port=" + port));
         }
         Path file = Files.createFile(directory.resolve("file"));
-        assertRefused(
-                "directory",
-                "data directory " + file + " of the embedded ZooKeeper cannot be written",
-                embedded("file"));
+        assertRefused("directory", "data directory " + file + " of the embedded ZooKeeper", embedded("file"));
     }
 
     @Test
@@ -159,12 +156,12 @@ class LiteManagerProcessTest {
             throws IOException, InterruptedException {
         assertRefused(
                 "open",
-                "server.address is 0.0.0.0, which is no loopback address, and no token is configured",
+                "server.address is 0.0.0.0, which is not a loopback address, and no token is configured",
                 embedded("open", "--server.address=0.0.0.0"));
         assertThat(directory.resolve("open")).doesNotExist();
         assertRefused(
                 "open-management",
-                "management.server.port is set, and management.server.address is no loopback address",
+                "management.server.port is set, but management.server.address is not a loopback address",
                 embedded("open-management", "--management.server.port=0", "--management.server.address=0.0.0.0"));
         assertRefused("name", "the cluster name \"a/b\" is not 1 to 63", embedded("name", "--lite.cluster.name=a/b"));
     }

@@ -12,9 +12,9 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * malloc, map and free by the LMR's size (paper Fig. 8), an embedded caller, against what an application does without LITE:
- * mapping as much shared memory and touching each of its pages, and unmapping it. Everything is timed alone, with clean memory
- * waiting; between two the cleaner may do its work.
+ * malloc, map and free by LMR size (paper Fig. 8) with an embedded caller, compared with mapping the same amount of shared
+ * memory, touching each page, and unmapping it. Each operation is timed alone, with clean memory available; the cleaner may
+ * run between two operations.
  */
 final class AllocationBench implements BenchMain.Benchmark {
     private static final long ARENA_BYTES = 1L << 30;

@@ -13,7 +13,10 @@ import java.nio.file.Path;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/** A driver without the tier: posts one operation and polls until it is done. One thread, which holds the poll role. */
+/**
+ * Uses a fabric driver without the tier: posts one operation and polls until it completes. Used by one thread, which holds
+ * the poll role.
+ */
 final class BarePosts implements AutoCloseable, FabricHandler {
     private static final long BYTES = 1 << 20;
     private static final long AWAIT_NS = 100_000_000;
@@ -23,7 +26,7 @@ final class BarePosts implements AutoCloseable, FabricHandler {
     private final SharedMemory memory = SharedMemory.createMemfd("bench", BYTES);
     private final Fabric fabric;
     private long completions;
-    private String trouble = "";
+    private String failure = "";
     private boolean connected;
     private @Nullable FabricEndpoint endpoint;
 
@@ -32,7 +35,7 @@ final class BarePosts implements AutoCloseable, FabricHandler {
         fabric.register(new FabricMemory(memory.segment(), memory.descriptor()));
     }
 
-    /** One that others connect to, with a thread of its own. */
+    /** Starts a server for another process, with a thread of its own. */
     static BarePosts serve(FabricProvider provider) {
         BarePosts bare = new BarePosts(provider);
         Thread.ofPlatform().daemon().name("bench-bare").start(() -> {
@@ -45,15 +48,15 @@ final class BarePosts implements AutoCloseable, FabricHandler {
         return bare;
     }
 
-    /** One that is connected to another process's. */
+    /** Connects to the server of another process. */
     static BarePosts connect(FabricProvider provider, String address) {
         BarePosts bare = new BarePosts(provider);
         bare.endpoint = bare.fabric.connect(address);
         long endNs = System.nanoTime() + DEADLINE_NS;
         while (!bare.connected) {
             bare.fabric.poll(64);
-            if (!bare.trouble.isEmpty() || System.nanoTime() - endNs > 0) {
-                String why = bare.trouble;
+            if (!bare.failure.isEmpty() || System.nanoTime() - endNs > 0) {
+                String why = bare.failure;
                 bare.close();
                 throw new IllegalStateException("the bare driver is not connected to %s: %s".formatted(address, why));
             }
@@ -66,7 +69,7 @@ final class BarePosts implements AutoCloseable, FabricHandler {
         return fabric.localAddress();
     }
 
-    /** Writes so many times, each one after the other has ended. */
+    /** Writes {@code n} times, one at a time. */
     void write(int bytes, int n) {
         FabricEndpoint to = connected();
         for (int i = 0; i < n; i++) {
@@ -74,7 +77,7 @@ final class BarePosts implements AutoCloseable, FabricHandler {
         }
     }
 
-    /** Reads so many times, each one after the other has ended. */
+    /** Reads {@code n} times, one at a time. */
     void read(int bytes, int n) {
         FabricEndpoint from = connected();
         for (int i = 0; i < n; i++) {
@@ -85,7 +88,7 @@ final class BarePosts implements AutoCloseable, FabricHandler {
     private FabricEndpoint connected() {
         FabricEndpoint connection = endpoint;
         if (connection == null) {
-            throw new IllegalStateException("serves only");
+            throw new IllegalStateException("this is a server without a connection");
         }
         return connection;
     }
@@ -95,7 +98,8 @@ final class BarePosts implements AutoCloseable, FabricHandler {
             return;
         }
         if (post != Post.ACCEPTED) {
-            throw new IllegalStateException("a post of the only one under way answers %s; %s".formatted(post, trouble));
+            throw new IllegalStateException(
+                    "posting the only outstanding operation returned %s; %s".formatted(post, failure));
         }
         long before = completions;
         while (completions == before) {
@@ -103,8 +107,8 @@ final class BarePosts implements AutoCloseable, FabricHandler {
                 Thread.onSpinWait();
             }
         }
-        if (!trouble.isEmpty()) {
-            throw new IllegalStateException(trouble);
+        if (!failure.isEmpty()) {
+            throw new IllegalStateException(failure);
         }
     }
 
@@ -116,12 +120,12 @@ final class BarePosts implements AutoCloseable, FabricHandler {
     @Override
     public void failed(FabricEndpoint at, long context, FabricError error) {
         completions++;
-        trouble = "an operation failed: " + error;
+        failure = "an operation failed: " + error;
     }
 
     @Override
     public void immediate(FabricEndpoint at, int immediate) {
-        // nobody sends one
+        // never sent here
     }
 
     @Override
@@ -131,7 +135,7 @@ final class BarePosts implements AutoCloseable, FabricHandler {
 
     @Override
     public void disconnected(FabricEndpoint at, String reason) {
-        trouble = "disconnected: " + reason;
+        failure = "disconnected: " + reason;
     }
 
     @Override

@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Runs the benchmark that is named: {@code mvn -Pbench -Dlite.bench=one-sided}. */
+/** Runs one benchmark by name: {@code mvn -Pbench -Dlite.bench=one-sided}. */
 public final class BenchMain {
     private static final Map<String, Benchmark> BENCHMARKS = new TreeMap<>(Map.ofEntries(
             Map.entry("allocation", new AllocationBench()),
@@ -30,8 +30,7 @@ public final class BenchMain {
         String name = arguments.length == 2 ? arguments[0] : "";
         Benchmark benchmark = BENCHMARKS.get(name);
         if (benchmark == null) {
-            System.err.printf(
-                    "There is no benchmark \"%s\"; -Dlite.bench=NAME takes one of %s%n", name, BENCHMARKS.keySet());
+            System.err.printf("Unknown benchmark \"%s\"; -Dlite.bench must be one of %s%n", name, BENCHMARKS.keySet());
             System.exit(2);
             return;
         }
@@ -40,7 +39,7 @@ public final class BenchMain {
         report.finish(Path.of(arguments[1]));
     }
 
-    /** A benchmark adds its rows to a report. */
+    /** A benchmark, which adds its rows to a report. */
     interface Benchmark {
         void run(BenchReport report);
     }

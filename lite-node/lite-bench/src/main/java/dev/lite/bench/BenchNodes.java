@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 
-/** Nodes {@code node-0}, {@code node-1}, … in this JVM that share memory, for one benchmark. One thread. */
+/** Nodes {@code node-0}, {@code node-1}, … in this JVM, connected by shared memory, for one benchmark. Used by one thread. */
 final class BenchNodes implements AutoCloseable {
     private static final long PAUSE_NS = 1_000_000;
 
@@ -25,16 +25,14 @@ final class BenchNodes implements AutoCloseable {
     private final Path sockets = makeTemporary(Path.of(System.getProperty("java.io.tmpdir")));
     private final List<LiteNode> nodes = new ArrayList<>();
 
-    /**
-     * @param arenaBytes of each node
-     */
+    /** @param arenaBytes the arena size of each node */
     BenchNodes(int count, long arenaBytes) {
         this(inMemory(count), arenaBytes);
     }
 
     /**
-     * @param directories one for each node; they stay the caller's
-     * @param arenaBytes of each node
+     * @param directories one for each node; still owned by the caller
+     * @param arenaBytes the arena size of each node
      */
     BenchNodes(List<? extends ClusterDirectory> directories, long arenaBytes) {
         for (int index = 0; index < directories.size(); index++) {
@@ -80,13 +78,13 @@ final class BenchNodes implements AutoCloseable {
         try {
             return Files.createTempDirectory(parent, "lite-bench");
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot make a directory in " + parent, e);
+            throw new UncheckedIOException("cannot create a directory in " + parent, e);
         }
     }
 
     static void delete(Path directory) {
         if (!Files.exists(directory)) {
-            return; // the nodes took it away with their arenas
+            return; // the nodes removed it with their arenas
         }
         try (Stream<Path> paths = Files.walk(directory)) {
             for (Path path : paths.sorted(Comparator.reverseOrder()).toList()) {

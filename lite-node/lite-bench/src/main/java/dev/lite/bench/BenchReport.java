@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The rows of one benchmark: printed as they come, and written as CSV with the columns
- * {@code benchmark,case,bytes,unit,ours,raw,ratio}, all of them medians.
+ * The rows of one benchmark: printed immediately, and written as CSV with the columns {@code
+ * benchmark,case,bytes,unit,ours,raw,ratio}, all of them medians.
  */
 final class BenchReport {
     private static final String LINE = "%-30s %10s %8s %12s %12s %7s%n";
@@ -25,7 +25,7 @@ final class BenchReport {
         System.out.printf(LINE, "case", "bytes", "unit", "ours", "raw", "ratio");
     }
 
-    /** A sentence that a reader of the table needs. */
+    /** Prints a note for the reader of the table. */
     void note(String text) {
         System.out.println("  " + text);
     }

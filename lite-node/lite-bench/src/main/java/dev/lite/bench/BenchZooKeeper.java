@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A ZooKeeper server in a process of its own, with its log on the disk of the temporary directory. One thread. */
+/** A ZooKeeper server in its own process, with its log in the temporary directory. Used by one thread. */
 final class BenchZooKeeper implements AutoCloseable {
     private static final int END_SECONDS = 10;
 
@@ -44,7 +44,7 @@ final class BenchZooKeeper implements AutoCloseable {
                     .start();
         } catch (IOException e) {
             BenchNodes.delete(directory);
-            throw new UncheckedIOException("ZooKeeper cannot be started", e);
+            throw new UncheckedIOException("cannot start ZooKeeper", e);
         }
         hook = Thread.ofPlatform().name("zookeeper stop").unstarted(process::destroyForcibly);
         Runtime.getRuntime().addShutdownHook(hook);
@@ -60,7 +60,7 @@ final class BenchZooKeeper implements AutoCloseable {
         return "127.0.0.1:" + port;
     }
 
-    /** What of its memory is in the machine's, in bytes. */
+    /** The resident memory of the server in bytes. */
     long residentBytes() {
         Path status = Path.of("/proc", Long.toString(process.pid()), "status");
         try {
@@ -78,7 +78,7 @@ final class BenchZooKeeper implements AutoCloseable {
         process.destroyForcibly();
         try {
             if (!process.waitFor(END_SECONDS, TimeUnit.SECONDS)) {
-                System.err.printf("ZooKeeper, process %d, does not end%n", process.pid());
+                System.err.printf("ZooKeeper, process %d, did not end%n", process.pid());
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

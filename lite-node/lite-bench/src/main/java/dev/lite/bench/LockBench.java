@@ -22,24 +22,29 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Locks of embedded callers (paper §7.2).
+ * Locks with embedded callers (paper §7.2):
  *
- * <p>{@code uncontended}: acquire and release of a lock whose word lies on another node of this host, against one fetch-add
- * on such a word through a handle; {@code uncontended-vs-two-atomics}: the same against the addition and the compare-and-set
- * that it makes. {@code acquire} and {@code release}: each of the two alone, at {@value #LOCKS} locks in turn, against one
- * fetch-add on each of as many words. {@code contended-N}: N threads at three nodes that always want the lock, nanoseconds for
- * a hand-over, against as many threads at a fair {@link ReentrantLock} of one JVM, which crosses no node.
+ * <ul>
+ *   <li>{@code uncontended}: acquire and release of a lock whose word is on another node of this host, compared with one
+ *       fetch-add on such a word through a handle;
+ *   <li>{@code uncontended-vs-two-atomics}: the same, compared with the fetch-add and the compare-and-set that it consists
+ *       of;
+ *   <li>{@code acquire} and {@code release}: each alone, on {@value #LOCKS} locks in turn, compared with one fetch-add on
+ *       each of as many words;
+ *   <li>{@code contended-N}: N threads on three nodes that always want the lock, in nanoseconds per hand-over, compared
+ *       with as many threads on a fair {@link ReentrantLock} in one JVM, which crosses no node.
+ * </ul>
  */
 final class LockBench implements BenchMain.Benchmark {
     private static final int NODES = 3;
     private static final long ARENA_BYTES = 64L << 20;
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
     private static final int ROUNDS = 5;
     private static final Duration ROUND = Duration.ofMillis(400);
     private static final int LOCKS = 256;
     private static final int PASSES = 20_000;
 
-    /** A lock as the contended cases use it. */
+    /** The critical section of the contended cases. */
     private interface Critical {
         void run(Runnable inside);
     }
@@ -74,12 +79,12 @@ final class LockBench implements BenchMain.Benchmark {
         try (Lite home = nodes.get(1).attach("bench");
                 Lite lite = nodes.get(0).attach("bench");
                 LmrHandle word = lite.memory().malloc(LmrSpec.of(Long.BYTES).withPlacement(Placement.on("node-1")))) {
-            home.sync().lock("uncontended").acquire(PATIENCE).close();
+            home.sync().lock("uncontended").acquire(TIMEOUT).close();
             LtLock lock = lite.sync().lock("uncontended");
-            Duel.Result atomics = Duel.fight(
+            Comparison.Result atomics = Comparison.measure(
                     n -> {
                         for (int i = 0; i < n; i++) {
-                            lock.acquire(PATIENCE).close();
+                            lock.acquire(TIMEOUT).close();
                         }
                     },
                     n -> {
@@ -89,10 +94,10 @@ final class LockBench implements BenchMain.Benchmark {
                         }
                     });
             report.add("uncontended-vs-two-atomics", Long.BYTES, "ns", atomics.oursNs(), atomics.rawNs());
-            Duel.Result result = Duel.fight(
+            Comparison.Result result = Comparison.measure(
                     n -> {
                         for (int i = 0; i < n; i++) {
-                            lock.acquire(PATIENCE).close();
+                            lock.acquire(TIMEOUT).close();
                         }
                     },
                     n -> {
@@ -111,7 +116,7 @@ final class LockBench implements BenchMain.Benchmark {
             LmrHandle[] words = new LmrHandle[LOCKS];
             for (int index = 0; index < LOCKS; index++) {
                 String name = "uncontended-" + index;
-                home.sync().lock(name).acquire(PATIENCE).close();
+                home.sync().lock(name).acquire(TIMEOUT).close();
                 locks[index] = lite.sync().lock(name);
                 words[index] = lite.memory().malloc(LmrSpec.of(Long.BYTES).withPlacement(Placement.on("node-1")));
             }
@@ -147,7 +152,7 @@ final class LockBench implements BenchMain.Benchmark {
 
     private static void acquireAll(LtLock[] locks, HeldLock[] held) {
         for (int index = 0; index < LOCKS; index++) {
-            held[index] = locks[index].acquire(PATIENCE);
+            held[index] = locks[index].acquire(TIMEOUT);
         }
     }
 
@@ -157,7 +162,7 @@ final class LockBench implements BenchMain.Benchmark {
         }
     }
 
-    /** Of the second half. */
+    /** The median of the second half. */
     private static double medianOfWarm(double[] values) {
         double[] warm = Arrays.copyOfRange(values, values.length / 2, values.length);
         Arrays.sort(warm);
@@ -176,7 +181,7 @@ final class LockBench implements BenchMain.Benchmark {
                 sessions.add(lite);
                 LtLock lock = lite.sync().lock(name);
                 ours.add(inside -> {
-                    try (HeldLock held = lock.acquire(PATIENCE)) {
+                    try (HeldLock held = lock.acquire(TIMEOUT)) {
                         requireHeld(held);
                         inside.run();
                     }
@@ -191,7 +196,7 @@ final class LockBench implements BenchMain.Benchmark {
                 });
             }
             handOverNs(ours);
-            handOverNs(raw); // both warm
+            handOverNs(raw); // warm up
             SyncStats before = stats(nodes);
             double[] oursNs = new double[ROUNDS];
             double[] rawNs = new double[ROUNDS];
@@ -205,7 +210,7 @@ final class LockBench implements BenchMain.Benchmark {
             report.add(name, Long.BYTES, "ns", oursNs[ROUNDS / 2], rawNs[ROUNDS / 2]);
             long handOvers = after.waits() - before.waits();
             report.note(
-                    "%s: %d hand-overs, %.4f wake-ups for each, %.4f messages to the next node for each, %d passed over"
+                    "%s: %d hand-overs, %.4f wake-ups and %.4f messages to the next node per hand-over, %d passed over"
                             .formatted(
                                     name,
                                     handOvers,
@@ -233,12 +238,12 @@ final class LockBench implements BenchMain.Benchmark {
     }
 
     /**
-     * Lets all threads at the lock for a while; returns nanoseconds for each time that it went from one thread to another. Who
-     * gets it again because no other had asked in the meantime is not counted.
+     * Lets all threads compete for the lock for a while. Returns nanoseconds per hand-over from one thread to another;
+     * repeated acquisitions by the same thread do not count.
      */
     private static double handOverNs(List<Critical> threads) {
         CountDownLatch go = new CountDownLatch(1);
-        long[] handOvers = new long[1]; // both guarded by the lock that is measured
+        long[] handOvers = new long[1]; // guarded by the measured lock
         int[] last = {-1};
         AtomicBoolean stop = new AtomicBoolean();
         List<Thread> running = new ArrayList<>();

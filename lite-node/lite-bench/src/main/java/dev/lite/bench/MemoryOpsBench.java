@@ -9,9 +9,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Memory operations by size (paper Fig. 17), an embedded caller at one of three nodes that share memory. {@code memset} is
- * beside writing as many bytes; {@code memcpy} within one other node and from one to another is beside a read and a write by
- * the caller; {@code memmove} by one byte is beside the JDK's copy of overlapping memory.
+ * Memory operations by size (paper Fig. 17), with an embedded caller on one of three nodes connected by shared memory.
+ * {@code memset} is compared with a write of as many bytes; {@code memcpy} within another node and between two other nodes,
+ * with a read and a write by the caller; {@code memmove} by one byte, with the JDK's copy of overlapping memory.
  */
 final class MemoryOpsBench implements BenchMain.Benchmark {
     private static final long ARENA_BYTES = 64L << 20;
@@ -50,8 +50,9 @@ final class MemoryOpsBench implements BenchMain.Benchmark {
         }
     }
 
-    private static void report(BenchReport report, String name, int bytes, Duel.Batch ours, Duel.Batch raw) {
-        Duel.Result result = Duel.fight(ours, raw);
+    private static void report(
+            BenchReport report, String name, int bytes, Comparison.Batch ours, Comparison.Batch raw) {
+        Comparison.Result result = Comparison.measure(ours, raw);
         report.add(name, bytes, "ns", result.oursNs(), result.rawNs());
     }
 

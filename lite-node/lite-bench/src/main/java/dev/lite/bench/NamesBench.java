@@ -19,9 +19,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
 
 /**
- * Named LMRs, {@value #NAMES} of them, made at one node and mapped at another, through a real ZooKeeper that is a process of
- * its own: the time of one with one caller and with {@value #CALLERS}, and what they take of the heap. Against the bare
- * directory: the creation of a record of the same size, and its reading.
+ * Creates {@value #NAMES} named LMRs on one node and maps them on another, with a real ZooKeeper in its own process: the
+ * time per LMR with one caller and with {@value #CALLERS}, and the heap per handle. Compared with creating and reading a
+ * directory record of the same size.
  */
 final class NamesBench implements BenchMain.Benchmark {
     private static final int NAMES = 100_000;
@@ -36,7 +36,7 @@ final class NamesBench implements BenchMain.Benchmark {
 
     @Override
     public void run(BenchReport report) {
-        report.note("raw: the bare directory, which creates or reads a record of %d bytes".formatted(RECORD_BYTES));
+        report.note("raw: creating or reading a directory record of %d bytes".formatted(RECORD_BYTES));
         try (BenchZooKeeper zooKeeper = new BenchZooKeeper();
                 CuratorDirectory raw = open(zooKeeper, "raw");
                 CuratorDirectory first = open(zooKeeper, "bench");
@@ -99,7 +99,7 @@ final class NamesBench implements BenchMain.Benchmark {
         return "shop/orders/%06d".formatted(i);
     }
 
-    /** All names in pages, and one page; against one listing of all. */
+    /** Lists one page and all pages of names, compared with one listing of all names. */
     private static void list(BenchReport report, ClusterDirectory directory, int handles) {
         int pages = NAMES / PAGE;
         long begin = System.nanoTime();
@@ -122,7 +122,10 @@ final class NamesBench implements BenchMain.Benchmark {
         report.add("names, all in %d pages".formatted(pages), 0, "us", (System.nanoTime() - begin) / 1e3, whole);
     }
 
-    /** Runs the task for each number, by so many callers at once. Microseconds for one, of the time of all. */
+    /**
+     * Runs the task for each number with concurrent callers. Returns the total time divided by the number of tasks, in
+     * microseconds.
+     */
     private static double each(int from, int to, int callers, IntConsumer task) {
         AtomicInteger next = new AtomicInteger(from);
         long begin = System.nanoTime();

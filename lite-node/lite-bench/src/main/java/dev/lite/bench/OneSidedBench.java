@@ -19,12 +19,13 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Reads and writes through a handle against the raw copy of the same bytes (paper Fig. 4–6, without the network): an
- * embedded caller at one of four nodes that share memory; the LMRs lie on another node, whose arena is mapped here.
+ * Reads and writes through a handle against the raw copy of the same bytes (paper Fig. 4–6, without the network): with an
+ * embedded caller on one of four nodes connected by shared memory; the LMRs are on another node, whose arena is mapped
+ * here.
  *
  * <p>The raw counterpart is one {@link MemorySegment#copy} between a native segment and a second mapping of the same arena
- * file, without any liveness check (global scope) and with the JDK's own bounds check. Of many LMRs it knows nothing but a table
- * of their offsets; {@code -vs-segments}: a segment for each of them, which is an object to look up, as the handle is.
+ * file, without a liveness check (global scope) and with the JDK's bounds check. For many LMRs it has only a table of their
+ * offsets; {@code -vs-segments} instead has one segment object for each LMR, like a handle.
  */
 final class OneSidedBench implements BenchMain.Benchmark {
     private static final long SEED = 20171028;
@@ -72,10 +73,10 @@ final class OneSidedBench implements BenchMain.Benchmark {
             for (int bytes : new int[] {8, 64, 512, 4096, 64 << 10, 1 << 20}) {
                 MemorySegment local = scope.allocate(bytes, 64).reinterpret(bytes);
                 long[] offsets = offsets(bytes, WINDOW_BYTES);
-                Duel.Result read = Duel.fight(
+                Comparison.Result read = Comparison.measure(
                         n -> read(handle, offsets, local, n), n -> rawRead(raw, base, offsets, local, bytes, n));
                 report.add("read", bytes, "ns", read.oursNs(), read.rawNs());
-                Duel.Result write = Duel.fight(
+                Comparison.Result write = Comparison.measure(
                         n -> write(handle, offsets, local, n), n -> rawWrite(raw, base, offsets, local, bytes, n));
                 report.add("write", bytes, "ns", write.oursNs(), write.rawNs());
             }
@@ -91,13 +92,14 @@ final class OneSidedBench implements BenchMain.Benchmark {
                 LmrHandle four = lite.memory().malloc(LmrSpec.of(bytes).withPlacement(Placement.spread()))) {
             MemorySegment local = scope.allocate(bytes, 64);
             long base = rawOffset(one);
-            Duel.Result read =
-                    Duel.fight(n -> read(four, offsets, local, n), n -> rawRead(raw, base, offsets, local, bytes, n));
+            Comparison.Result read = Comparison.measure(
+                    n -> read(four, offsets, local, n), n -> rawRead(raw, base, offsets, local, bytes, n));
             report.add("read-%d-extents".formatted(four.extents().size()), bytes, "ns", read.oursNs(), read.rawNs());
-            Duel.Result write =
-                    Duel.fight(n -> write(four, offsets, local, n), n -> rawWrite(raw, base, offsets, local, bytes, n));
+            Comparison.Result write = Comparison.measure(
+                    n -> write(four, offsets, local, n), n -> rawWrite(raw, base, offsets, local, bytes, n));
             report.add("write-%d-extents".formatted(four.extents().size()), bytes, "ns", write.oursNs(), write.rawNs());
-            Duel.Result against = Duel.fight(n -> read(four, offsets, local, n), n -> read(one, offsets, local, n));
+            Comparison.Result against =
+                    Comparison.measure(n -> read(four, offsets, local, n), n -> read(one, offsets, local, n));
             report.add("read-extents-vs-one-extent", bytes, "ns", against.oursNs(), against.rawNs());
         }
     }
@@ -115,13 +117,13 @@ final class OneSidedBench implements BenchMain.Benchmark {
         MemorySegment raw = unchecked(arena);
         try (Arena scope = Arena.ofConfined()) {
             MemorySegment local = scope.allocate(bytes, 64);
-            Duel.Result write = Duel.fight(
+            Comparison.Result write = Comparison.measure(
                     n -> writeMany(handles, order, local, n), n -> rawWriteMany(raw, bases, order, local, n));
             report.add("write-random-of-%d-lmrs".formatted(count), bytes, "ns", write.oursNs(), write.rawNs());
             MemorySegment[] segments = Arrays.stream(bases)
                     .mapToObj(base -> raw.asSlice(base, 4096))
                     .toArray(MemorySegment[]::new);
-            Duel.Result checked = Duel.fight(
+            Comparison.Result checked = Comparison.measure(
                     n -> writeMany(handles, order, local, n), n -> segmentWriteMany(segments, order, local, n));
             report.add(
                     "write-random-of-%d-lmrs-vs-segments".formatted(count),
@@ -174,7 +176,7 @@ final class OneSidedBench implements BenchMain.Benchmark {
         }
     }
 
-    /** What a program has that keeps a segment for each of very many pieces of memory: an object for each, and checked bounds. */
+    /** The counterpart with a segment object and a bounds check for each LMR. */
     private static void segmentWriteMany(MemorySegment[] segments, int[] order, MemorySegment local, int n) {
         long bytes = local.byteSize();
         for (int i = 0; i < n; i++) {
@@ -182,10 +184,10 @@ final class OneSidedBench implements BenchMain.Benchmark {
         }
     }
 
-    /** A power of two of random offsets, multiples of the size. */
+    /** Random offsets, multiples of the size; their number is a power of two. */
     private static long[] offsets(int bytes, long window) {
         Random random = new Random(SEED);
-        // A window that fits the level-2 cache for what is small: it is the path that is measured, not the memory.
+        // For small sizes the window fits the L2 cache, to measure the code path rather than the memory.
         long places = Math.max(1, Math.min(window, Math.max(128 << 10, bytes)) / bytes);
         return random.longs(1024, 0, places).map(place -> place * bytes).toArray();
     }

@@ -15,8 +15,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The native programs of the Debian package {@code perftest} between two processes on this machine's RDMA device, when they are
- * installed. One thread.
+ * The native programs of the Debian package {@code perftest} between two processes on this machine's RDMA device, if they
+ * are installed. Used by one thread.
  */
 final class Perftest {
     private static final int PORT = 18_515;
@@ -29,16 +29,16 @@ final class Perftest {
 
     private static final Pattern REGIONS = Pattern.compile("\\bmr (\\d+)");
 
-    private static String trouble = "";
+    private static String failure = "";
 
     private Perftest() {}
 
-    /** Why the last one gave no figure. */
-    static String trouble() {
-        return trouble;
+    /** Why the last program returned no figure. */
+    static String failure() {
+        return failure;
     }
 
-    /** A write at a time, from the post to its completion: ib_write_bw whose queue holds one. In nanoseconds. */
+    /** The time of one write from post to completion in nanoseconds: ib_write_bw with a queue of one. */
     static OptionalDouble writeNs(int bytes, int iterations) {
         OptionalDouble millions = column(MILLIONS_PER_S, bytes, "ib_write_bw", "-t", "1", "-n", "" + iterations);
         return millions.isPresent() ? OptionalDouble.of(1e3 / millions.getAsDouble()) : millions;
@@ -50,7 +50,7 @@ final class Perftest {
         return us.isPresent() ? OptionalDouble.of(us.getAsDouble() * 1e3) : us;
     }
 
-    /** With its 128 writes under way. */
+    /** The write bandwidth with 128 outstanding writes. */
     static OptionalDouble writeMegabytesPerSecond(int bytes, int iterations) {
         OptionalDouble mib = column(AVERAGE_MIB_PER_S, bytes, "ib_write_bw", "-n", "" + iterations);
         return mib.isPresent() ? OptionalDouble.of(mib.getAsDouble() * MIB_TO_MB) : mib;
@@ -58,7 +58,7 @@ final class Perftest {
 
     private static OptionalDouble column(int column, int bytes, String... program) {
         List<String> command = new ArrayList<>(Arrays.asList(program));
-        // -x 1: the address kind of RoCE v2 with IPv4; -F: no word about the processor's frequency
+        // -x 1: the GID index of RoCE v2 with IPv4; -F: no warning about the processor's frequency
         command.addAll(List.of("-F", "-x", "1", "-p", "" + PORT, "-s", "" + bytes));
         Process server = null;
         try {
@@ -66,18 +66,18 @@ final class Perftest {
             awaitListening(server);
             List<String> client = new ArrayList<>(command);
             client.add("127.0.0.1");
-            String said = output(start(client));
-            for (String line : said.lines().map(String::strip).toList()) {
+            String text = output(start(client));
+            for (String line : text.lines().map(String::strip).toList()) {
                 if (line.startsWith(bytes + " ")) {
                     return OptionalDouble.of(Double.parseDouble(line.split("\\s+", -1)[column]));
                 }
             }
-            trouble = "%s printed no row: %s".formatted(program[0], said);
+            failure = "%s printed no row: %s".formatted(program[0], text);
         } catch (IOException e) {
-            trouble = "%s (Debian package perftest): %s".formatted(program[0], e.getMessage());
+            failure = "%s (Debian package perftest): %s".formatted(program[0], e.getMessage());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            trouble = "interrupted";
+            failure = "interrupted";
         } finally {
             if (server != null) {
                 server.destroyForcibly();
@@ -90,7 +90,7 @@ final class Perftest {
         return new ProcessBuilder(command).redirectErrorStream(true).start();
     }
 
-    /** What a program prints, which fits into a pipe, until its end. */
+    /** The complete output of a program, which fits into a pipe. */
     private static String output(Process process) throws IOException, InterruptedException {
         if (!process.waitFor(DEADLINE)) {
             process.destroyForcibly();
@@ -99,13 +99,13 @@ final class Perftest {
         return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     }
 
-    /** A connection would be taken for the client's: so the kernel is asked. */
+    /** Reads the state from the kernel, because the server would take a probe connection for its client. */
     private static void awaitListening(Process server) throws IOException {
         String socket = ":%04X ".formatted(PORT);
         long endNs = System.nanoTime() + DEADLINE.toNanos();
         while (System.nanoTime() - endNs < 0) {
             for (String table : List.of("/proc/net/tcp", "/proc/net/tcp6")) {
-                // State 0A: listening
+                // state 0A: listening
                 if (Files.readAllLines(Path.of(table)).stream()
                         .anyMatch(line -> line.contains(socket) && line.contains(" 0A "))) {
                     return;
@@ -117,14 +117,14 @@ final class Perftest {
             }
             LockSupport.parkNanos(PAUSE_NS);
         }
-        throw new IOException("the server does not listen at port " + PORT);
+        throw new IOException("the server does not listen on port " + PORT);
     }
 
-    /** How many memory regions {@code rdma resource show} (Debian package iproute2) counts on all devices of this machine. */
+    /** The number of memory regions on all devices of this machine, from {@code rdma resource show} (Debian package iproute2). */
     static OptionalInt memoryRegions() {
         try {
-            String said = output(start(List.of("rdma", "resource", "show")));
-            Matcher counts = REGIONS.matcher(said);
+            String text = output(start(List.of("rdma", "resource", "show")));
+            Matcher counts = REGIONS.matcher(text);
             int regions = 0;
             boolean found = false;
             while (counts.find()) {
@@ -134,12 +134,12 @@ final class Perftest {
             if (found) {
                 return OptionalInt.of(regions);
             }
-            trouble = "rdma resource show printed no count: " + said;
+            failure = "rdma resource show printed no count: " + text;
         } catch (IOException e) {
-            trouble = "rdma (Debian package iproute2): " + e.getMessage();
+            failure = "rdma (Debian package iproute2): " + e.getMessage();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            trouble = "interrupted";
+            failure = "interrupted";
         }
         return OptionalInt.empty();
     }

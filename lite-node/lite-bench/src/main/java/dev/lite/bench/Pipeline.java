@@ -8,7 +8,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Writes with {@value #UNDER_WAY} of them under way at a time, which is what ib_write_bw does. */
+/** Keeps {@value #UNDER_WAY} asynchronous writes outstanding, as ib_write_bw does. */
 final class Pipeline {
     static final int UNDER_WAY = 32;
 
@@ -16,7 +16,7 @@ final class Pipeline {
 
     private Pipeline() {}
 
-    /** Writes so often, and waits for all of them. */
+    /** Writes {@code n} times and waits for all writes. */
     static void write(LmrHandle handle, MemorySegment local, int n) {
         ArrayDeque<Future<?>> underWay = new ArrayDeque<>();
         for (int i = 0; i < n; i++) {

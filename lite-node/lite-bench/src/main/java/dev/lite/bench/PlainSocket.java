@@ -12,8 +12,8 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 
 /**
- * A plain Java socket as a user of two hosts would write it by hand: no event loop, the calling thread itself looks a number
- * of times and then sleeps in a selector. What the TCP fabric is measured against. One thread.
+ * A plain Java socket without an event loop, as a developer would write it: the calling thread polls a number of times and
+ * then blocks in a selector. The counterpart of the TCP fabric. Used by one thread.
  */
 final class PlainSocket implements AutoCloseable {
     private final SocketChannel channel;
@@ -38,7 +38,10 @@ final class PlainSocket implements AutoCloseable {
         }
     }
 
-    /** Listens on loopback, and answers each request of so many bytes by so many bytes, in a daemon thread; the port. */
+    /**
+     * Listens on loopback and answers requests of fixed size with replies of fixed size, in a daemon thread. Returns the
+     * port.
+     */
     static int serve(int requestBytes, int answerBytes, int spins) {
         try {
             var server = ServerSocketChannel.open().bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
@@ -52,7 +55,7 @@ final class PlainSocket implements AutoCloseable {
                         socket.send(answer);
                     }
                 } catch (IOException | UncheckedIOException e) {
-                    // The other side is through.
+                    // The client has finished.
                 }
             });
             return server.socket().getLocalPort();
@@ -83,7 +86,7 @@ final class PlainSocket implements AutoCloseable {
             while (buffer.hasRemaining()) {
                 int got = channel.read(buffer);
                 if (got < 0) {
-                    throw new EOFException("the other side closed the connection");
+                    throw new EOFException("the peer closed the connection");
                 }
                 if (got > 0) {
                     idle = 0;

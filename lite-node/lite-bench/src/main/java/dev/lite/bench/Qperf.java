@@ -12,7 +12,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The native program {@code qperf} over loopback, when it is installed (Debian package {@code qperf}). */
+/** The native program {@code qperf} over loopback, if it is installed (Debian package {@code qperf}). */
 final class Qperf {
     private static final Pattern BANDWIDTH = Pattern.compile("bw\\s*=\\s*([0-9.]+) ([KMGT]?)B/sec");
     private static final Duration START = Duration.ofSeconds(5);
@@ -21,7 +21,7 @@ final class Qperf {
 
     private Qperf() {}
 
-    /** {@code tcp_bw} in megabytes per second; empty when there is no qperf, or it failed. */
+    /** {@code tcp_bw} in megabytes per second; empty when qperf is not installed or failed. */
     static OptionalDouble tcpBandwidth() {
         Process server = null;
         try {
@@ -29,8 +29,8 @@ final class Qperf {
             server = start("qperf", "-lp", Integer.toString(port));
             awaitListening(port, server);
             Process client = start("qperf", "-lp", Integer.toString(port), "-t", "3", "127.0.0.1", "tcp_bw");
-            String said = new String(client.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            Matcher matcher = BANDWIDTH.matcher(said);
+            String output = new String(client.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            Matcher matcher = BANDWIDTH.matcher(output);
             if (!matcher.find()) {
                 return OptionalDouble.empty();
             }
@@ -65,6 +65,6 @@ final class Qperf {
                 LockSupport.parkNanos(PAUSE_NS);
             }
         }
-        throw new IOException("qperf does not listen at port " + port);
+        throw new IOException("qperf does not listen on port " + port);
     }
 }

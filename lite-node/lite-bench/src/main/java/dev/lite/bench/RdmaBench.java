@@ -27,13 +27,13 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Two node processes on one machine whose RDMA device is between them (paper Fig. 4, 6, 7 and 10); an embedded caller at one, the LMRs at the
- * other. The raw counterparts are the driver's bare post and poll, without the tier; perftest on the same device; and the
- * tier over TCP between the same two processes.
+ * Two node processes on one machine, connected through its RDMA device (paper Fig. 4, 6, 7 and 10): an embedded caller on
+ * one node, the LMRs on the other. The raw counterparts are the driver's post and poll without the tier, perftest on the
+ * same device, and the tier over TCP between the same two processes.
  *
- * <p>{@code -Dlite.bench.rdma.parts=} names some of {@value #LATENCY}, {@value #THROUGHPUT}, {@value #RPC}, {@value #LMRS},
- * {@value #MANY}; all when it is not set. {@code -Dlite.bench.rdma.bytes=} names the sizes of the first, {@code -Dlite.bench.rdma.lmrs=} and
- * {@code -Dlite.bench.rdma.operations=} make the last two smaller.
+ * <p>{@code -Dlite.bench.rdma.parts=} selects some of {@value #LATENCY}, {@value #THROUGHPUT}, {@value #RPC}, {@value
+ * #LMRS}, {@value #MANY}; default: all. {@code -Dlite.bench.rdma.bytes=} sets the sizes of the first; {@code
+ * -Dlite.bench.rdma.lmrs=} and {@code -Dlite.bench.rdma.operations=} reduce the last two.
  */
 final class RdmaBench implements BenchMain.Benchmark {
     private static final String LATENCY = "latency";
@@ -50,7 +50,7 @@ final class RdmaBench implements BenchMain.Benchmark {
             .mapToInt(Integer::parseInt)
             .toArray();
     private static final int BYTES_MAX = Arrays.stream(BYTES).max().orElseThrow();
-    /** Measured one after the other, the ratio to the bare driver was 3, then 1.6, and 1.0 after some fifteen seconds. */
+    /** In consecutive measurements the ratio to the bare driver was 3, then 1.6, and 1.0 after about fifteen seconds. */
     private static final int WARM_UPS = 8;
 
     private static final int[] CALL_BYTES = {8, 64, 512, 4096};
@@ -69,10 +69,10 @@ final class RdmaBench implements BenchMain.Benchmark {
         FabricProvider provider = RdmaPeer.provider("rdma");
         Optional<String> unavailable = provider.unavailable();
         if (unavailable.isPresent()) {
-            report.note("no rows: the RDMA fabric cannot be used here: " + unavailable.get());
+            report.note("no rows: the RDMA fabric is not available here: " + unavailable.get());
             return;
         }
-        report.note("clock: %s (where it is not tsc, to read the clock is a system call or worse)".formatted(clock()));
+        report.note("clock: %s (unless it is tsc, reading the clock is a system call or worse)".formatted(clock()));
         try (RdmaPeer peer = RdmaPeer.start()) {
             try (Lite rdma = peer.node("rdma").attach("bench");
                     Lite tcp = peer.node("tcp").attach("bench");
@@ -114,7 +114,7 @@ final class RdmaBench implements BenchMain.Benchmark {
         report.note(
                 "-bare: the driver's post and poll; -perftest: ib_write_bw with one write at a time, ib_read_lat; -tcp: the tier");
         report.note(
-                "ib_write_lat waits for a write of the other side, and reports the half: beside a whole write it is no like for like");
+                "ib_write_lat waits for a write of the other side and reports half of the time, so it is not comparable with a whole write");
         try (Arena scope = Arena.ofConfined();
                 LmrHandle handle = window(rdma);
                 LmrHandle overTcp = window(tcp)) {
@@ -123,14 +123,13 @@ final class RdmaBench implements BenchMain.Benchmark {
             warmUp(n -> read(handle, local.asSlice(0, 8), n), n -> bare.read(8, n));
             double[] writeNs = new double[BYTES.length];
             double[] readNs = new double[BYTES.length];
-            // One after the other, since all of it shares one processor, and what ran before is still being compiled,
-            // or ends.
+            // One after the other: all share one processor, and earlier code may still be compiling or ending.
             for (int i = 0; i < BYTES.length; i++) {
                 int bytes = BYTES[i];
                 MemorySegment data = local.asSlice(0, bytes);
-                Duel.Result write = Duel.fight(n -> write(handle, data, n), n -> bare.write(bytes, n));
+                Comparison.Result write = Comparison.measure(n -> write(handle, data, n), n -> bare.write(bytes, n));
                 report.add("write-bare", bytes, "ns", write.oursNs(), write.rawNs());
-                Duel.Result read = Duel.fight(n -> read(handle, data, n), n -> bare.read(bytes, n));
+                Comparison.Result read = Comparison.measure(n -> read(handle, data, n), n -> bare.read(bytes, n));
                 report.add("read-bare", bytes, "ns", read.oursNs(), read.rawNs());
                 writeNs[i] = write.oursNs();
                 readNs[i] = read.oursNs();
@@ -148,18 +147,18 @@ final class RdmaBench implements BenchMain.Benchmark {
             warmUp(n -> write(overTcp, local.asSlice(0, 8), n), n -> read(overTcp, local.asSlice(0, 8), n));
             for (int bytes : BYTES) {
                 MemorySegment data = local.asSlice(0, bytes);
-                Duel.Result write = Duel.fight(n -> write(handle, data, n), n -> write(overTcp, data, n));
+                Comparison.Result write = Comparison.measure(n -> write(handle, data, n), n -> write(overTcp, data, n));
                 report.add("write-tcp", bytes, "ns", write.oursNs(), write.rawNs());
-                Duel.Result read = Duel.fight(n -> read(handle, data, n), n -> read(overTcp, data, n));
+                Comparison.Result read = Comparison.measure(n -> read(handle, data, n), n -> read(overTcp, data, n));
                 report.add("read-tcp", bytes, "ns", read.oursNs(), read.rawNs());
             }
         }
     }
 
-    /** An emulated processor takes long until the compiler is done. */
-    private static void warmUp(Duel.Batch one, Duel.Batch other) {
+    /** On an emulated processor the compiler takes long. */
+    private static void warmUp(Comparison.Batch one, Comparison.Batch other) {
         for (int round = 0; round < WARM_UPS; round++) {
-            Duel.Result unused = Duel.fight(one, other);
+            Comparison.Result unused = Comparison.measure(one, other);
         }
     }
 
@@ -167,7 +166,7 @@ final class RdmaBench implements BenchMain.Benchmark {
         if (rawNs.isPresent()) {
             report.add(name, bytes, "ns", oursNs, rawNs.getAsDouble());
         } else {
-            report.note("no row \"%s\" of %d bytes: %s".formatted(name, bytes, Perftest.trouble()));
+            report.note("no row \"%s\" of %d bytes: %s".formatted(name, bytes, Perftest.failure()));
         }
     }
 
@@ -183,28 +182,28 @@ final class RdmaBench implements BenchMain.Benchmark {
         }
     }
 
-    /** Writes with some of them under way at a time, which is what ib_write_bw does. */
+    /** Writes with several outstanding at a time, as ib_write_bw does. */
     private static void throughput(BenchReport report, Lite rdma, Lite tcp) {
         try (Arena scope = Arena.ofShared();
                 LmrHandle handle = window(rdma);
                 LmrHandle overTcp = window(tcp)) {
             for (int bytes : new int[] {4096, 64 << 10}) {
                 MemorySegment local = scope.allocate(bytes, 64);
-                Duel.Result result =
-                        Duel.fightLong(n -> Pipeline.write(handle, local, n), n -> Pipeline.write(overTcp, local, n));
+                Comparison.Result result = Comparison.measureLong(
+                        n -> Pipeline.write(handle, local, n), n -> Pipeline.write(overTcp, local, n));
                 double ours = bytes * NS_TO_MB_PER_S / result.oursNs();
                 OptionalDouble perftest = Perftest.writeMegabytesPerSecond(bytes, PERFTEST_ITERATIONS);
                 if (perftest.isPresent()) {
                     report.add("write-throughput-perftest", bytes, "MB/s", ours, perftest.getAsDouble());
                 } else {
-                    report.note("no row \"write-throughput-perftest\": " + Perftest.trouble());
+                    report.note("no row \"write-throughput-perftest\": " + Perftest.failure());
                 }
                 report.add("write-throughput-tcp", bytes, "MB/s", ours, bytes * NS_TO_MB_PER_S / result.rawNs());
             }
         }
     }
 
-    /** By the reply's size, beside two writes of as many bytes, and beside the same over TCP (paper Fig. 10). */
+    /** Calls by reply size, compared with two writes of as many bytes, and with calls over TCP (paper Fig. 10). */
     private static void rpc(BenchReport report, Lite rdma, Lite tcp) {
         RpcClient client = rdma.rpc().bind(RdmaPeer.NAME, RdmaPeer.FUNCTION);
         RpcClient overTcp = tcp.rpc().bind(RdmaPeer.NAME, RdmaPeer.FUNCTION);
@@ -214,10 +213,11 @@ final class RdmaBench implements BenchMain.Benchmark {
                 MemorySegment request = scope.allocate(8, 8);
                 request.set(ValueLayout.JAVA_INT, 0, bytes);
                 MemorySegment reply = scope.allocate(bytes, 64);
-                Duel.Result writes = Duel.fight(n -> call(client, request, reply, n), n -> write(handle, reply, 2 * n));
+                Comparison.Result writes =
+                        Comparison.measure(n -> call(client, request, reply, n), n -> write(handle, reply, 2 * n));
                 report.add("rpc-two-writes", bytes, "ns", writes.oursNs(), writes.rawNs());
-                Duel.Result calls =
-                        Duel.fight(n -> call(client, request, reply, n), n -> call(overTcp, request, reply, n));
+                Comparison.Result calls =
+                        Comparison.measure(n -> call(client, request, reply, n), n -> call(overTcp, request, reply, n));
                 report.add("rpc-tcp", bytes, "ns", calls.oursNs(), calls.rawNs());
             }
         }
@@ -229,7 +229,7 @@ final class RdmaBench implements BenchMain.Benchmark {
         }
     }
 
-    /** Writes to random ones of many LMRs beside writes to one; the device's memory regions before and after. */
+    /** Writes to random LMRs of many, compared with writes to one; the device's memory regions before and after. */
     private static void manyLmrs(BenchReport report, Lite rdma) {
         LmrSpec spec = LmrSpec.of(LMR_BYTES).withPlacement(Placement.on(RdmaPeer.NAME));
         LmrHandle[] handles = new LmrHandle[LMR_COUNT];
@@ -239,39 +239,39 @@ final class RdmaBench implements BenchMain.Benchmark {
         for (int index = 1; index < LMR_COUNT; index++) {
             handles[index] = rdma.memory().malloc(spec);
         }
-        report.note("%d LMRs made in %d ms".formatted(LMR_COUNT, (System.nanoTime() - beginNs) / 1_000_000));
+        report.note("%d LMRs created in %d ms".formatted(LMR_COUNT, (System.nanoTime() - beginNs) / 1_000_000));
         OptionalInt regions = Perftest.memoryRegions();
         if (regionsBefore.isPresent() && regions.isPresent()) {
             report.note("memory regions as \"rdma resource show\" counts them; raw: with 1 LMR");
             report.add("memory-regions", LMR_COUNT, "regions", regions.getAsInt(), regionsBefore.getAsInt());
         } else {
-            report.note("no row \"memory-regions\": " + Perftest.trouble());
+            report.note("no row \"memory-regions\": " + Perftest.failure());
         }
         int[] order = new Random(1).ints(1 << 16, 0, LMR_COUNT).toArray();
         LmrSpec wholeSpec = LmrSpec.of((long) LMR_COUNT * LMR_BYTES).withPlacement(Placement.on(RdmaPeer.NAME));
         try (Arena scope = Arena.ofConfined();
                 LmrHandle whole = rdma.memory().malloc(wholeSpec)) {
             MemorySegment local = scope.allocate(64, 64);
-            Duel.Batch toMany = n -> {
+            Comparison.Batch toMany = n -> {
                 for (int i = 0; i < n; i++) {
                     handles[order[i & 0xffff]].write(0, local);
                 }
             };
-            Duel.Batch toOne = n -> {
+            Comparison.Batch toOne = n -> {
                 for (int i = 0; i < n; i++) {
                     whole.write((long) order[i & 0xffff] * LMR_BYTES, local);
                 }
             };
-            report.note("raw: one LMR as large as all of them, at the same places; then one, at one place");
-            Duel.Result result = Duel.fight(toMany, toOne);
+            report.note("raw: one LMR as large as all of them, at the same offsets; then one LMR, at one offset");
+            Comparison.Result result = Comparison.measure(toMany, toOne);
             report.add("write-%d-lmrs-one-large".formatted(LMR_COUNT), 64, "ns", result.oursNs(), result.rawNs());
-            result = Duel.fight(toMany, n -> write(handles[0], local, n));
+            result = Comparison.measure(toMany, n -> write(handles[0], local, n));
             report.add("write-%d-lmrs-one-small".formatted(LMR_COUNT), 64, "ns", result.oursNs(), result.rawNs());
         }
-        // The session's end frees them.
+        // Freed at the end of the session.
     }
 
-    /** What many operations leave behind, all of them after a warm-up of a tenth: resident memory, and garbage. */
+    /** The resident memory and the heap garbage after many operations, after a warm-up of a tenth of them. */
     private static void manyOperations(BenchReport report, Lite rdma) {
         try (Arena scope = Arena.ofConfined();
                 LmrHandle handle = window(rdma)) {
@@ -287,12 +287,12 @@ final class RdmaBench implements BenchMain.Benchmark {
             report.note("raw: the resident size before, ours: after %d operations of 64 bytes, reads and writes in turn"
                     .formatted(done));
             report.add("resident-size", done, "KiB", residentKib(), residentBefore);
-            report.note("heap-per-operation: of %d bytes in all; raw: what is asked for".formatted(allocated));
+            report.note("heap-per-operation: %d bytes in total; raw: the target".formatted(allocated));
             report.add("heap-per-operation", done, "B", (double) allocated / done, 0);
         }
     }
 
-    /** As many as were asked for, or as there is time for. */
+    /** Runs the requested number of operations, or as many as the time allows. */
     private static int readAndWrite(LmrHandle handle, MemorySegment local, int operations) {
         long endNs = System.nanoTime() + OPERATIONS_NS_MAX;
         int done = 0;

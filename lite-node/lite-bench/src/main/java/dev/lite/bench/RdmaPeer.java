@@ -24,14 +24,15 @@ import java.util.ServiceLoader;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Two processes on this machine with two nodes each: one pair has RDMA between them, the other TCP. The other process serves calls
- * and bare posts, too. Each node has a directory of its own in which the other one is entered by hand, so that no ZooKeeper is needed.
+ * Two processes on this machine with two nodes each: one pair of nodes is connected by RDMA, the other by TCP. The other
+ * process also serves calls and bare posts. Each node has its own in-memory directory, in which the other node is
+ * registered explicitly, so no ZooKeeper is needed.
  */
 final class RdmaPeer implements AutoCloseable {
     /** The nodes of the other process. */
     static final String NAME = "node-1";
 
-    /** What they serve: the request's first four bytes say how long the reply is, at most {@value #REPLY_BYTES_MAX}. */
+    /** The served function: the request's first four bytes give the length of the reply, at most {@value #REPLY_BYTES_MAX}. */
     static final String FUNCTION = "bench/reply";
 
     private static final String ADDRESSES = "addresses ";
@@ -44,11 +45,11 @@ final class RdmaPeer implements AutoCloseable {
     private static final long ARENA_BYTES = Long.getLong(ARENA_MB, 448) << 20;
 
     private static final Duration DEADLINE = Duration.ofSeconds(60);
-    private static final Duration FOR_EVER = Duration.ofDays(365);
+    private static final Duration NO_TIMEOUT = Duration.ofDays(365);
     private static final String SPINS = "lite.bench.rdma.spins";
     /**
-     * Over RDMA; also on one processor, where nodes do not look at all before they sleep unless they are told to: the bare driver
-     * and perftest look all the time, too.
+     * The spin iterations over RDMA, also on one processor, where nodes block without spinning by default: the bare driver
+     * and perftest poll all the time, too.
      */
     private static final int POLL_SPINS = Integer.getInteger(SPINS, 200);
 
@@ -74,7 +75,7 @@ final class RdmaPeer implements AutoCloseable {
                 .start();
     }
 
-    /** Starts the own nodes, and the other process with its nodes, and waits until both pairs are connected. */
+    /** Starts the local nodes and the other process with its nodes, and waits until both pairs are connected. */
     static RdmaPeer start() {
         RdmaPeer peer;
         try {
@@ -87,7 +88,7 @@ final class RdmaPeer implements AutoCloseable {
             return peer;
         } catch (IOException e) {
             peer.close();
-            throw new UncheckedIOException("cannot hear the other process", e);
+            throw new UncheckedIOException("cannot read from the other process", e);
         } catch (RuntimeException e) {
             peer.close();
             throw e;
@@ -117,18 +118,18 @@ final class RdmaPeer implements AutoCloseable {
     private String address(String fabric) {
         String address = node(fabric).self().fabrics().get(fabric);
         if (address == null) {
-            throw new IllegalStateException("the own node has no address over " + fabric);
+            throw new IllegalStateException("the local node has no address over " + fabric);
         }
         return address;
     }
 
     private void connect() throws IOException {
-        // A library may have said something of its own before.
+        // A library may have printed something before.
         String line = process.inputReader(StandardCharsets.UTF_8)
                 .lines()
-                .filter(said -> said.startsWith(ADDRESSES))
+                .filter(text -> text.startsWith(ADDRESSES))
                 .findFirst()
-                .orElseThrow(() -> new IOException("it ended before it was ready"));
+                .orElseThrow(() -> new IOException("the other process ended before it was ready"));
         String[] words = line.substring(ADDRESSES.length()).split(" ", -1);
         bareAddress = words[2];
         for (int index = 0; index < FABRICS.size(); index++) {
@@ -149,7 +150,7 @@ final class RdmaPeer implements AutoCloseable {
         }
     }
 
-    /** The own node over this fabric. */
+    /** The local node of this fabric. */
     LiteNode node(String fabric) {
         LiteNode node = nodes.get(fabric);
         if (node == null) {
@@ -158,7 +159,7 @@ final class RdmaPeer implements AutoCloseable {
         return node;
     }
 
-    /** Where the other process takes bare posts. */
+    /** The address for bare posts at the other process. */
     String bareAddress() {
         return bareAddress;
     }
@@ -183,7 +184,7 @@ final class RdmaPeer implements AutoCloseable {
         return LiteNode.start(config.build(), store.open(), List.of(provider(fabric)));
     }
 
-    /** RDMA has no loopback address: it wants a secret. */
+    /** RDMA requires a secret, because it has no loopback address. */
     static Map<String, String> options() {
         return Map.of("secret", "the benchmark's secret");
     }
@@ -196,9 +197,10 @@ final class RdmaPeer implements AutoCloseable {
     }
 
     /**
-     * The other process. Lives until its standard input ends.
+     * The other process. Runs until its standard input ends.
      *
-     * @param arguments the directory of arenas, that of sockets, the addresses of the first nodes over RDMA and TCP
+     * @param arguments the directory of arenas, the directory of sockets, the addresses of the first nodes over RDMA and
+     *     TCP
      */
     public static void main(String[] arguments) throws IOException {
         Path arenas = Path.of(arguments[0]);
@@ -225,17 +227,17 @@ final class RdmaPeer implements AutoCloseable {
     private static void answer(RpcServer server) {
         MemorySegment replies = MemorySegment.ofArray(new byte[REPLY_BYTES_MAX]);
         try {
-            RpcCall call = server.receive(FOR_EVER);
+            RpcCall call = server.receive(NO_TIMEOUT);
             while (true) {
                 int bytes = call.request().get(ValueLayout.JAVA_INT_UNALIGNED, 0);
-                call = server.replyAndReceive(call, replies.asSlice(0, bytes), FOR_EVER);
+                call = server.replyAndReceive(call, replies.asSlice(0, bytes), NO_TIMEOUT);
             }
         } catch (SessionLostException e) {
             return; // the process ends
         }
     }
 
-    /** Ends the other process in good order, by the end of its input, and then the own nodes. */
+    /** Shuts the other process down by closing its input, then the local nodes. */
     @Override
     public void close() {
         try {

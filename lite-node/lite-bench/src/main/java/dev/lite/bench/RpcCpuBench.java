@@ -8,8 +8,8 @@ import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * CPU time of both processes: for each call at 1,000 calls a second (paper §5.3), against its time with nothing to do, and in
- * percent of a core with nothing to do, against the target.
+ * CPU time of both processes: per call at 1,000 calls per second (paper §5.3), compared with the call's time when idle; and
+ * as a percentage of a core when idle, compared with the target.
  */
 final class RpcCpuBench implements BenchMain.Benchmark {
     private static final int CALLS = 3_000;

@@ -5,7 +5,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** A call of 8 bytes and its reply (paper Fig. 10), against the bare ping-pong of two rings between the same two JVMs. */
+/**
+ * A call of 8 bytes and its reply (paper Fig. 10), compared with a bare ping-pong through two rings between the same two
+ * JVMs.
+ */
 final class RpcLatencyBench implements BenchMain.Benchmark {
     @Override
     public void run(BenchReport report) {
@@ -16,7 +19,8 @@ final class RpcLatencyBench implements BenchMain.Benchmark {
             for (int bytes : new int[] {8, 64, 512, 4096}) {
                 MemorySegment reply = scope.allocate(bytes);
                 request.set(ValueLayout.JAVA_INT_UNALIGNED, 0, bytes);
-                Duel.Result result = Duel.fightServed(n -> call(client, request, reply, n), pair::pingPong);
+                Comparison.Result result =
+                        Comparison.measureServed(n -> call(client, request, reply, n), pair::pingPong);
                 report.add("rpc-reply", bytes, "ns", result.oursNs(), result.rawNs());
             }
         }

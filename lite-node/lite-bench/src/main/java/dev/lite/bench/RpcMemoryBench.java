@@ -10,9 +10,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * The arena memory that calls take, under key-value sizes like those of Facebook's (paper Fig. 12): most values are short and a
- * few are long. The counterpart is a receive buffer of the largest size for each call that may be under way, as send and
- * receive verbs need it.
+ * The arena memory used by calls with key-value sizes like Facebook's (paper Fig. 12): most values are short and a few are
+ * long. The counterpart is a receive buffer of the maximum size for each outstanding call, as send and receive verbs
+ * require.
  */
 final class RpcMemoryBench implements BenchMain.Benchmark {
     private static final long SEED = 20171028;
@@ -43,7 +43,7 @@ final class RpcMemoryBench implements BenchMain.Benchmark {
             List<CompletableFuture<Long>> underWay = new ArrayList<>();
             for (int i = 0; i < CALLS; i++) {
                 byte[] request = new byte[valueBytes(random)];
-                request[0] = Long.BYTES; // how long the reply is to be
+                request[0] = Long.BYTES; // the length of the reply
                 bytes += request.length;
                 underWay.add(CompletableFuture.supplyAsync(() -> call.with(client, request), callers));
                 if (underWay.size() == UNDER_WAY) {
@@ -57,7 +57,7 @@ final class RpcMemoryBench implements BenchMain.Benchmark {
         }
     }
 
-    /** A generalized Pareto distribution of values (scale 214.5 bytes, shape 0.348), now and then a very long one. */
+    /** A generalized Pareto distribution (scale 214.5 bytes, shape 0.348), with occasional very long values. */
     private static int valueBytes(Random random) {
         if (random.nextInt(LONG_EVERY) == 0) {
             return LARGEST;

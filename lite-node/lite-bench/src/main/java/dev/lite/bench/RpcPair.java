@@ -29,12 +29,12 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Two nodes in two JVMs over shared memory: this one calls, the other one, started here, serves. The other one also answers
- * the bare counterpart: a ping-pong through two rings in shared memory, both sides spinning. A ring has {@value #ENTRIES}
- * entries of a cache line each, a sequence number and a word of payload; nothing tells the sender what was consumed, since in
- * a ping-pong one message is under way at most.
+ * Two nodes in two JVMs over shared memory: this one calls; the other one, started here, serves. The other one also answers
+ * the bare counterpart: a ping-pong through two rings in shared memory, with both sides spinning. A ring has {@value
+ * #ENTRIES} entries of one cache line each, with a sequence number and a payload word. It needs no flow control, because a
+ * ping-pong has at most one outstanding message.
  *
- * <p>Each JVM has a directory of its own that lists both nodes, since a directory of several processes would be ZooKeeper.
+ * <p>Each JVM has its own in-memory directory with both nodes, so no ZooKeeper is needed.
  */
 final class RpcPair implements AutoCloseable {
     static final Duration DEADLINE = Duration.ofSeconds(20);
@@ -46,7 +46,7 @@ final class RpcPair implements AutoCloseable {
     private static final int ENTRY_BYTES = 64;
     private static final long RING_BYTES = (long) ENTRIES * ENTRY_BYTES;
     private static final long MODE = 0;
-    /** How many pings there were when the ping-pong last paused. */
+    /** The number of pings when the ping-pong last paused. */
     private static final long PLAYED = 64;
 
     private static final long PINGS = 4096;
@@ -77,7 +77,7 @@ final class RpcPair implements AutoCloseable {
         try {
             root = Files.createTempDirectory(Path.of("/dev/shm"), "lite-bench");
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot make a directory in /dev/shm", e);
+            throw new UncheckedIOException("cannot create a directory in /dev/shm", e);
         }
         SharedMemory page = SharedMemory.createFile(root.resolve("rings"), PAGES);
         Process server;
@@ -130,7 +130,7 @@ final class RpcPair implements AutoCloseable {
                 .build();
     }
 
-    /** The bare ping-pong, so many times. */
+    /** Runs the bare ping-pong {@code n} times. */
     void pingPong(int n) {
         long base = page.address();
         setMode(base, MODE_PING_PONG);
@@ -142,7 +142,7 @@ final class RpcPair implements AutoCloseable {
                 Thread.onSpinWait();
             }
             if (RawMemory.getLong(pong + Long.BYTES) != i) {
-                throw new IllegalStateException("another pong than its ping " + i);
+                throw new IllegalStateException("the pong does not match ping " + i);
             }
         }
         RawMemory.putLongVolatile(base + PLAYED, first + n);
@@ -196,9 +196,9 @@ final class RpcPair implements AutoCloseable {
     }
 
     /**
-     * The serving JVM: replies of as many bytes as the first four of the request say.
+     * The serving JVM. The request's first four bytes give the length of the reply.
      *
-     * @param arguments the directory of both
+     * @param arguments the directory shared by both JVMs
      */
     public static void main(String[] arguments) {
         Path root = Path.of(arguments[0]);
@@ -251,7 +251,7 @@ final class RpcPair implements AutoCloseable {
                 call = server.replyAndReceive(call, replies[bytes], Duration.ofHours(1));
             }
         } catch (SessionLostException e) {
-            // the bench is over
+            // the benchmark has ended
         }
     }
 }

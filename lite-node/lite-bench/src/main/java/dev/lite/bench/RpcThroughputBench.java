@@ -8,8 +8,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Calls of 8 bytes by one and by sixteen threads at once (paper Fig. 11), in nanoseconds for each call of all together,
- * against the bare ping-pong of one thread.
+ * Calls of 8 bytes by one and by sixteen concurrent threads (paper Fig. 11), in nanoseconds per call over all threads,
+ * compared with the bare ping-pong of one thread.
  */
 final class RpcThroughputBench implements BenchMain.Benchmark {
     @Override
@@ -18,7 +18,8 @@ final class RpcThroughputBench implements BenchMain.Benchmark {
             RpcClient client = pair.lite.rpc().bind(RpcPair.SERVER, "echo");
             for (int bytes : new int[] {8, 1024}) {
                 for (int callers : new int[] {1, 16}) {
-                    Duel.Result result = Duel.fightServed(n -> call(client, callers, bytes, n), pair::pingPong);
+                    Comparison.Result result =
+                            Comparison.measureServed(n -> call(client, callers, bytes, n), pair::pingPong);
                     report.add("rpc-%d-callers".formatted(callers), bytes, "ns", result.oursNs(), result.rawNs());
                 }
             }

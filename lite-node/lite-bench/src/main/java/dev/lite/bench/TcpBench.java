@@ -20,15 +20,19 @@ import java.util.List;
 import java.util.OptionalDouble;
 
 /**
- * Two node processes that have TCP over loopback between them; an embedded caller at one, the LMR at the other.
+ * Two node processes connected by TCP over loopback: an embedded caller on one node, the LMR on the other.
  *
- * <p>The same waiting: each side of a plain Java socket reads as often in vain before it sleeps in a selector as a LITE thread polls in
- * vain before it sleeps in epoll, {@link TcpPeer#looks} times, about 100 µs. LITE's side makes it less when it was in vain, the plain one
- * does not. Meanwhile the other node has a thread in {@code receive}, which serves reads and calls.
+ * <p>Both sides wait alike: a plain Java socket polls as often before it blocks in a selector as a LITE thread before it
+ * blocks in epoll, {@link TcpPeer#spins} times, about 100 µs. LITE reduces its spins after unsuccessful ones; the plain
+ * socket does not. The other node has a thread in {@code receive}, which serves reads and calls.
  *
- * <p>{@code read}: 64 bytes, against a plain Java socket that asks with 64 bytes and is answered by 64; {@code rpc}: a call with 64 bytes there and back, against the same. {@code write}: 1 MiB at a time, in megabytes per second, against qperf's tcp_bw;
- * {@code write-plain-socket}: the same against a plain Java socket that sends 1 MiB and awaits one byte. {@code write-async}: {@link Pipeline#UNDER_WAY}
- * writes under way at a time, against one at a time.
+ * <ul>
+ *   <li>{@code read}: 64 bytes, compared with a plain socket that sends 64 bytes and receives 64;
+ *   <li>{@code rpc}: a call with 64 bytes each way, compared with the same;
+ *   <li>{@code write}: 1 MiB at a time, in megabytes per second, compared with qperf's tcp_bw;
+ *   <li>{@code write-plain-socket}: the same, compared with a plain socket that sends 1 MiB and waits for one byte;
+ *   <li>{@code write-async}: {@link Pipeline#UNDER_WAY} outstanding writes, compared with one at a time.
+ * </ul>
  */
 final class TcpBench implements BenchMain.Benchmark {
     private static final double NS_TO_MB_PER_S = 1_000;
@@ -41,15 +45,15 @@ final class TcpBench implements BenchMain.Benchmark {
         LiteNodeConfig config = TcpPeer.config("node-0", arenas, sockets);
         try (LiteNode self = LiteNode.start(config, store.open(), List.of(new TcpFabricProvider()));
                 TcpPeer peer = TcpPeer.start(self, arenas, sockets)) {
-            TcpPeer.enter(store, "node-1", self.self().host(), peer.said().address());
+            TcpPeer.enter(store, "node-1", self.self().host(), peer.addresses().address());
             try (Lite lite = self.attach("bench");
                     LmrHandle handle = lite.memory()
                             .malloc(LmrSpec.of(TcpPeer.LARGE_BYTES).withPlacement(Placement.on("node-1")))) {
-                try (PlainSocket plain = PlainSocket.connect(peer.said().echoPort(), TcpPeer.looks(config))) {
+                try (PlainSocket plain = PlainSocket.connect(peer.addresses().echoPort(), TcpPeer.spins(config))) {
                     read(report, handle, plain);
                     rpc(report, lite.rpc().bind("node-1", TcpPeer.FUNCTION), plain);
                 }
-                write(report, handle, peer.said(), TcpPeer.looks(config));
+                write(report, handle, peer.addresses(), TcpPeer.spins(config));
                 writeAsync(report, handle);
             }
         } catch (IOException e) {
@@ -64,7 +68,7 @@ final class TcpBench implements BenchMain.Benchmark {
         try (Arena scope = Arena.ofConfined()) {
             MemorySegment local = scope.allocate(TcpPeer.SMALL_BYTES, 64);
             ByteBuffer buffer = ByteBuffer.allocateDirect(TcpPeer.SMALL_BYTES);
-            Duel.Result result = Duel.fightServed(
+            Comparison.Result result = Comparison.measureServed(
                     n -> {
                         for (int i = 0; i < n; i++) {
                             handle.read(0, local);
@@ -86,7 +90,7 @@ final class TcpBench implements BenchMain.Benchmark {
             MemorySegment request = scope.allocate(TcpPeer.SMALL_BYTES, 64);
             MemorySegment reply = scope.allocate(TcpPeer.SMALL_BYTES, 64);
             ByteBuffer buffer = ByteBuffer.allocateDirect(TcpPeer.SMALL_BYTES);
-            Duel.Result result = Duel.fightServed(
+            Comparison.Result result = Comparison.measureServed(
                     n -> {
                         for (int i = 0; i < n; i++) {
                             client.call(request, reply, deadline);
@@ -102,13 +106,13 @@ final class TcpBench implements BenchMain.Benchmark {
         }
     }
 
-    private static void write(BenchReport report, LmrHandle handle, TcpPeer.Said peer, int spins) {
+    private static void write(BenchReport report, LmrHandle handle, TcpPeer.Addresses peer, int spins) {
         try (Arena scope = Arena.ofConfined();
                 PlainSocket plain = PlainSocket.connect(peer.sinkPort(), spins)) {
             MemorySegment local = scope.allocate(TcpPeer.LARGE_BYTES, 64);
             ByteBuffer buffer = ByteBuffer.allocateDirect(TcpPeer.LARGE_BYTES);
             ByteBuffer answer = ByteBuffer.allocateDirect(1);
-            Duel.Result result = Duel.fightServed(
+            Comparison.Result result = Comparison.measureServed(
                     n -> {
                         for (int i = 0; i < n; i++) {
                             handle.write(0, local);
@@ -135,7 +139,7 @@ final class TcpBench implements BenchMain.Benchmark {
         try (Arena scope = Arena.ofShared()) {
             for (int bytes : new int[] {64, 4096, 64 << 10}) {
                 MemorySegment local = scope.allocate(bytes, 64);
-                Duel.Result result = Duel.fightLong(n -> Pipeline.write(handle, local, n), n -> {
+                Comparison.Result result = Comparison.measureLong(n -> Pipeline.write(handle, local, n), n -> {
                     for (int i = 0; i < n; i++) {
                         handle.write(0, local);
                     }

@@ -19,8 +19,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A node in a process of its own, and the plain sockets it is measured against. Each process has a directory of its own in
- * which the other one is entered by hand, so that no ZooKeeper is needed.
+ * A node in its own process, and the plain sockets that it is compared with. Each process has its own in-memory directory,
+ * in which the other node is registered explicitly, so no ZooKeeper is needed.
  */
 final class TcpPeer implements AutoCloseable {
     static final long ARENA_BYTES = 256L << 20;
@@ -29,23 +29,23 @@ final class TcpPeer implements AutoCloseable {
     private static final int TCP_POLL_COST = 8;
     private static final Duration DEADLINE = Duration.ofSeconds(20);
 
-    /** What the other process says of itself: its address, and the ports of its plain sockets. */
-    record Said(String address, int echoPort, int sinkPort) {}
+    /** The addresses of the other process: its node, and the ports of its plain sockets. */
+    record Addresses(String address, int echoPort, int sinkPort) {}
 
     private final Process process;
-    private final Said said;
+    private final Addresses addresses;
 
-    /** What the other node serves: a request of any bytes, a reply of {@link #SMALL_BYTES}. */
+    /** The served function: a request of any length, a reply of {@link #SMALL_BYTES}. */
     static final String FUNCTION = "bench/echo";
 
-    private static final Duration FOR_EVER = Duration.ofDays(365);
+    private static final Duration NO_TIMEOUT = Duration.ofDays(365);
 
-    private TcpPeer(Process process, Said said) {
+    private TcpPeer(Process process, Addresses addresses) {
         this.process = process;
-        this.said = said;
+        this.addresses = addresses;
     }
 
-    /** Starts it, and waits until it says where it is. */
+    /** Starts the process and waits for its addresses. */
     static TcpPeer start(LiteNode self, Path arenas, Path sockets) throws IOException {
         Process process = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -69,14 +69,14 @@ final class TcpPeer implements AutoCloseable {
             throw new IOException("the other node's process ended before it was ready");
         }
         String[] words = line.split(" ", 3);
-        return new TcpPeer(process, new Said(words[0], Integer.parseInt(words[1]), Integer.parseInt(words[2])));
+        return new TcpPeer(process, new Addresses(words[0], Integer.parseInt(words[1]), Integer.parseInt(words[2])));
     }
 
-    Said said() {
-        return said;
+    Addresses addresses() {
+        return addresses;
     }
 
-    /** Enters a node in a process's own directory. */
+    /** Registers a node in a process's own directory. */
     static void enter(InMemoryDirectory.Store store, String name, String host, String address) {
         InMemoryDirectory directory = store.open();
         int id = directory.claimId(name, NodeAdvert.NO_ID, DEADLINE);
@@ -90,15 +90,18 @@ final class TcpPeer implements AutoCloseable {
                 .build();
     }
 
-    /** How often a plain socket is read in vain before its thread sleeps: as often as LITE polls its own, see {@code Fabric.pollCost}. */
-    static int looks(LiteNodeConfig config) {
+    /**
+     * How often a plain socket is polled before its thread blocks: as often as LITE polls its own sockets, see {@code
+     * Fabric.pollCost}.
+     */
+    static int spins(LiteNodeConfig config) {
         return config.pollSpins() / TCP_POLL_COST;
     }
 
     /**
-     * The other process. Lives until its standard input ends.
+     * The other process. Runs until its standard input ends.
      *
-     * @param arguments the address and the host of the first node, the directory of arenas, that of sockets
+     * @param arguments the address and the host of the first node, the directory of arenas, the directory of sockets
      */
     public static void main(String[] arguments) throws IOException {
         InMemoryDirectory.Store store = new InMemoryDirectory.Store();
@@ -108,8 +111,8 @@ final class TcpPeer implements AutoCloseable {
                 Lite lite = node.attach("bench");
                 RpcServer server = lite.rpc().serve(FUNCTION)) {
             Thread.ofPlatform().daemon().name("bench-server").start(() -> answer(server));
-            int echo = PlainSocket.serve(SMALL_BYTES, SMALL_BYTES, looks(config));
-            int sink = PlainSocket.serve(LARGE_BYTES, 1, looks(config));
+            int echo = PlainSocket.serve(SMALL_BYTES, SMALL_BYTES, spins(config));
+            int sink = PlainSocket.serve(LARGE_BYTES, 1, spins(config));
             System.out.printf("%s %d %d%n", node.self().fabrics().get(TcpFabricProvider.NAME), echo, sink);
             int end = System.in.read();
             assert end < 0;
@@ -120,16 +123,16 @@ final class TcpPeer implements AutoCloseable {
     private static void answer(RpcServer server) {
         MemorySegment reply = Arena.global().allocate(SMALL_BYTES, 64);
         try {
-            RpcCall call = server.receive(FOR_EVER);
+            RpcCall call = server.receive(NO_TIMEOUT);
             while (true) {
-                call = server.replyAndReceive(call, reply, FOR_EVER);
+                call = server.replyAndReceive(call, reply, NO_TIMEOUT);
             }
         } catch (SessionLostException e) {
             return; // the process ends
         }
     }
 
-    /** Ends it in good order, by the end of its input. */
+    /** Shuts the process down by closing its input. */
     @Override
     public void close() {
         try {

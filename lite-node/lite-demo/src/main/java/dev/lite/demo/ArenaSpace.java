@@ -5,17 +5,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** How big the nodes' arenas must be for a file, and whether this machine has room for them. */
+/** Computes the arena size that a file needs, and checks that this machine has enough memory. */
 final class ArenaSpace {
 
     static final Path SHARED_MEMORY = Path.of("/dev/shm");
 
     private static final long MIB = 1L << 20;
-    /** Chunks are dealt to the nodes in turn, so one node may get one more than another. */
+    /** Chunks are distributed round robin, so one node may get one more than another. */
     private static final long CHUNK_BYTES = 4 * MIB;
-    /** The measuring LMR, the control LMR, the allocator's own tables, and room to spare. */
+    /** Space for the measuring LMR, the control LMR, the allocator's tables, and a reserve. */
     private static final long SLACK_BYTES = 24 * MIB;
-    /** What the manager, the nodes, the applications and this launcher take beside the arenas. */
+    /** Memory of the manager, the nodes, the applications and this launcher, without the arenas. */
     private static final long PROCESSES_BYTES = 1200 * MIB;
 
     private ArenaSpace() {}
@@ -27,7 +27,7 @@ final class ArenaSpace {
         return Math.ceilDiv(bytes, 2 * MIB) * 2 * MIB;
     }
 
-    /** Checks the machine's room. */
+    /** Checks the machine's free memory. */
     static void check(Path file, long arenasBytes) {
         try {
             check(
@@ -37,14 +37,14 @@ final class ArenaSpace {
                     memoryAvailable(Files.readAllLines(Path.of("/proc/meminfo"))));
         } catch (IOException e) {
             throw new DemoFailedException(
-                    "cannot see how much room %s has: %s".formatted(SHARED_MEMORY, e.getMessage()), e);
+                    "cannot read the free space of %s: %s".formatted(SHARED_MEMORY, e.getMessage()), e);
         }
     }
 
     static void check(Path file, long arenasBytes, long sharedMemoryFree, long memoryAvailable) {
         if (arenasBytes > sharedMemoryFree) {
             throw new DemoFailedException(
-                    "the nodes need %s in %s for the file %s; only %s are free there. Take a smaller file, or enlarge it: mount -o remount,size=%dM %s"
+                    "the nodes need %s in %s for the file %s; only %s are free. Use a smaller file, or enlarge the file system: mount -o remount,size=%dM %s"
                             .formatted(
                                     Sizes.of(arenasBytes),
                                     SHARED_MEMORY,
@@ -60,7 +60,7 @@ final class ArenaSpace {
         }
     }
 
-    /** The line {@code MemAvailable} of {@code /proc/meminfo}; without a limit when there is none. */
+    /** The value of {@code MemAvailable} in {@code /proc/meminfo}; {@code Long.MAX_VALUE} when missing. */
     static long memoryAvailable(List<String> lines) {
         return lines.stream()
                 .filter(line -> line.startsWith("MemAvailable:"))

@@ -1,6 +1,6 @@
 package dev.lite.demo;
 
-/** The demo cannot begin or go on; the message is for its user. */
+/** The demo cannot start or continue; the message is for the user. */
 final class DemoFailedException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

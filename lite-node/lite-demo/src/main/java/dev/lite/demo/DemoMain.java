@@ -27,7 +27,7 @@ public final class DemoMain {
                     .addShutdownHook(Thread.ofPlatform().name("interrupted").unstarted(() -> {
                         if (!done.getAndSet(true)) {
                             run.interrupted();
-                            say(out, "Interrupted: stopping the cluster and removing what it left");
+                            print(out, "Interrupted: stopping the cluster and removing its directories");
                         }
                     }));
             held = run.run();
@@ -37,7 +37,7 @@ public final class DemoMain {
                 | IllegalStateException
                 | UncheckedIOException e) {
             if (!done.get()) {
-                say(out, "The demo failed: " + e.getMessage());
+                print(out, "The demo failed: " + e.getMessage());
             }
         }
         if (!done.getAndSet(true)) {
@@ -45,12 +45,12 @@ public final class DemoMain {
         }
     }
 
-    private static void say(PrintStream out, String line) {
+    private static void print(PrintStream out, String line) {
         out.println(line);
         out.flush();
     }
 
-    /** Maven may be killed alone; the demo must not outlive it. */
+    /** Ends the demo when Maven is killed. */
     private static void endWithParent() {
         ProcessHandle.current()
                 .parent()

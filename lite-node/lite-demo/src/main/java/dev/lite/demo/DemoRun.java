@@ -22,7 +22,7 @@ final class DemoRun {
     private static final List<String> ROLES = List.of(STORE, COMPARE, "serve");
     private static final int NODES = ROLES.size();
     private static final String PREFIX = "[demo] ";
-    /** How an application ends that did its work and found a difference; its results name it. */
+    /** The exit status of an application that finished its work and found a difference, listed in its results. */
     private static final int STATUS_DIFFERENT = 3;
 
     private static final Duration LOOK = Duration.ofMillis(100);
@@ -40,17 +40,17 @@ final class DemoRun {
         }
     }
 
-    /** Says nothing more of what the applications say: they are being ended, and will complain. Any thread. */
+    /** Stops relaying the applications' output, because they log errors while being stopped. Any thread. */
     void interrupted() {
         interrupted = true;
     }
 
-    /** Runs it and prints the report; true when every comparison held. The cluster is gone then, unless it is to be kept. */
+    /** Runs the demo and prints the report. Returns true if every comparison held. Stops the cluster unless it is to be kept. */
     boolean run() {
         long arenaBytes = ArenaSpace.arenaBytes(settings.bytes(), NODES);
         ArenaSpace.check(settings.file(), arenaBytes * NODES);
-        say("LITE: a real file in remote memory");
-        say("  file      %s, %s".formatted(settings.file(), Sizes.of(settings.bytes())));
+        print("LITE: a real file in remote memory");
+        print("  file      %s, %s".formatted(settings.file(), Sizes.of(settings.bytes())));
         LocalCluster.Builder builder = LocalCluster.builder()
                 .name("demo-" + ProcessHandle.current().pid())
                 .jars(settings.managerJar(), settings.nodeJar())
@@ -58,22 +58,22 @@ final class DemoRun {
                 .arenaBytes(arenaBytes)
                 .fabrics(settings.fabric())
                 .nodeProperty(
-                        "lite.node.drain-timeout", "0s") // all nodes end together, so there is nowhere to drain to
+                        "lite.node.drain-timeout", "0s") // all nodes stop together, so there is no node to drain to
                 .tied(!settings.keep());
         tokens.forEach((role, token) -> builder.principal("demo-" + role, token));
         try (LocalCluster cluster = builder.build()) {
-            say("  cluster   %s: a manager with ZooKeeper, %d nodes with arenas of %s in %s, joined by %s"
+            print("  cluster   %s: a manager with ZooKeeper, %d nodes with arenas of %s in %s, connected by %s"
                     .formatted(
                             cluster.name(), NODES, Sizes.of(arenaBytes), cluster.arenaDirectory(), settings.fabric()));
-            cluster.up(this::say); // as "lite up" does
+            cluster.up(this::print); // as "lite up" does
             Report report = report(cluster);
             out.print(report.text());
-            say("");
-            say(report.allHeld() ? "Every comparison held." : "NOT every comparison held.");
+            print("");
+            print(report.allHeld() ? "Every comparison held." : "NOT every comparison held.");
             if (settings.keep()) {
                 keep(cluster);
             } else {
-                say("Stopping the cluster.");
+                print("Stopping the cluster.");
             }
             return report.allHeld();
         }
@@ -81,14 +81,14 @@ final class DemoRun {
 
     private Report report(LocalCluster cluster) {
         String words = WordCount.rule();
-        say("Starting the applications");
+        print("Starting the applications");
         List<LocalProcess> applications = new ArrayList<>();
         int node = 1;
         for (String role : tokens.keySet()) {
             applications.add(startApplication(cluster, role, node++, words));
         }
         awaitAll(applications);
-        say("wc -w");
+        print("wc -w");
         OptionalLong wordsOfWc = WordCount.of(settings.file(), settings.bytes());
         return new Report(
                 settings, Findings.read(result(cluster, STORE)), Findings.read(result(cluster, COMPARE)), wordsOfWc);
@@ -110,11 +110,11 @@ final class DemoRun {
                 "--lite.demo.words=" + words,
                 "--lite.demo.keep=" + settings.keep()));
         LocalProcess started = cluster.startApplication(role, settings.appJar(), arguments, this::relay);
-        say("  %-9s process %d, attached to %s".formatted(role, started.pid(), LocalCluster.nodeName(node)));
+        print("  %-9s process %d, attached to %s".formatted(role, started.pid(), LocalCluster.nodeName(node)));
         return started;
     }
 
-    /** The applications notice by themselves when one of them dies; here it is only watched that none ends badly. */
+    /** Fails if an application fails. The applications themselves notice when one of them dies. */
     private static void awaitAll(List<LocalProcess> applications) {
         List<LocalProcess> running = new ArrayList<>(applications);
         while (!running.isEmpty()) {
@@ -133,7 +133,7 @@ final class DemoRun {
     private static DemoFailedException failed(LocalProcess application, int status) {
         if (status > 128) {
             return new DemoFailedException(
-                    "the application %s was ended by signal %d".formatted(application.name(), status - 128));
+                    "the application %s was killed by signal %d".formatted(application.name(), status - 128));
         }
         return new DemoFailedException("the application %s ended with status %d; the last lines of its log:%n%s"
                 .formatted(application.name(), status, application.lastLines()));
@@ -141,7 +141,7 @@ final class DemoRun {
 
     private void relay(String line) {
         if (line.startsWith(PREFIX) && !interrupted) {
-            say("  " + line.substring(PREFIX.length()));
+            print("  " + line.substring(PREFIX.length()));
         }
     }
 
@@ -149,18 +149,18 @@ final class DemoRun {
         List<LocalProcess> processes =
                 cluster.processes().stream().filter(LocalProcess::isAlive).toList();
         Path stop = cluster.detach();
-        say("");
-        say("The cluster stays up. To look at it:");
+        print("");
+        print("The cluster keeps running. To inspect it:");
         for (LocalProcess process : processes) {
-            say("  %-9s process %d, health: curl -s %s"
+            print("  %-9s process %d, health: curl -s %s"
                     .formatted(process.name(), process.pid(), process.health().orElse("(none)")));
         }
-        say("  logs      %s".formatted(cluster.workDirectory().resolve("logs")));
-        say("  arenas    %s".formatted(cluster.arenaDirectory()));
-        say("To attach an application of yours: --lite.client.socket=%s --lite.client.token=%s"
+        print("  logs      %s".formatted(cluster.workDirectory().resolve("logs")));
+        print("  arenas    %s".formatted(cluster.arenaDirectory()));
+        print("To attach your own application: --lite.client.socket=%s --lite.client.token=%s"
                 .formatted(cluster.socket(1), tokens.get(STORE)));
-        say("To stop it and remove everything:");
-        say("  sh %s".formatted(stop));
+        print("To stop it and remove everything:");
+        print("  sh %s".formatted(stop));
     }
 
     private static String token() {
@@ -169,7 +169,7 @@ final class DemoRun {
         return HexFormat.of().formatHex(bytes);
     }
 
-    private void say(String line) {
+    private void print(String line) {
         out.println(line);
         out.flush();
     }

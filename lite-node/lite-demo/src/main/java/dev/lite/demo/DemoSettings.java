@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.Properties;
 
 /**
- * What the demo shall do, checked.
+ * The validated settings of the demo.
  *
- * @param file the file to store: there, readable, not empty
+ * @param file the file to store: exists, readable, not empty
  * @param bytes its size
- * @param keep whether the cluster stays up at the end
- * @param fabric what joins the nodes: shm or tcp
+ * @param keep whether the cluster keeps running at the end
+ * @param fabric the fabric between the nodes: shm or tcp
  * @param managerJar the manager's executable jar
  * @param nodeJar the node's executable jar
  * @param appJar the applications' executable jar
@@ -21,7 +21,7 @@ record DemoSettings(Path file, long bytes, boolean keep, String fabric, Path man
 
     private static final List<String> FABRICS = List.of("shm", "tcp");
 
-    /** From {@code lite.demo.*}. */
+    /** Reads the settings from {@code lite.demo.*}. */
     static DemoSettings of(Properties properties) {
         Path file =
                 Path.of(required(properties, "lite.demo.file")).toAbsolutePath().normalize();
@@ -38,16 +38,16 @@ record DemoSettings(Path file, long bytes, boolean keep, String fabric, Path man
     private static long checkedSize(Path file) {
         String named = "the file %s (lite.demo.file) ".formatted(file);
         if (!Files.exists(file)) {
-            throw new DemoFailedException(named + "is not there");
+            throw new DemoFailedException(named + "does not exist");
         }
         if (Files.isDirectory(file)) {
-            throw new DemoFailedException(named + "is a directory; name a file");
+            throw new DemoFailedException(named + "is a directory; it must be a file");
         }
         if (!Files.isRegularFile(file)) {
             throw new DemoFailedException(named + "is not a regular file");
         }
         if (!Files.isReadable(file)) {
-            throw new DemoFailedException(named + "may not be read by the user " + System.getProperty("user.name"));
+            throw new DemoFailedException(named + "is not readable by the user " + System.getProperty("user.name"));
         }
         try {
             long bytes = Files.size(file);
@@ -56,7 +56,7 @@ record DemoSettings(Path file, long bytes, boolean keep, String fabric, Path man
             }
             return bytes;
         } catch (IOException e) {
-            throw new DemoFailedException(named + "has no size that can be asked for: " + e.getMessage(), e);
+            throw new DemoFailedException(named + "has no readable size: " + e.getMessage(), e);
         }
     }
 
@@ -79,7 +79,7 @@ record DemoSettings(Path file, long bytes, boolean keep, String fabric, Path man
     private static String required(Properties properties, String key) {
         String value = properties.getProperty(key, "");
         if (value.isBlank()) {
-            throw new DemoFailedException("%s is not set; start the demo by: mvn -Pdemo".formatted(key));
+            throw new DemoFailedException("%s is not set; start the demo with: mvn -Pdemo".formatted(key));
         }
         return value;
     }

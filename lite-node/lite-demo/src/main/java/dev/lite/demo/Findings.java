@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 
-/** What one application wrote into its result file. */
+/** The content of one application's result file. */
 final class Findings {
 
     /** One comparison and whether it held. */
@@ -21,13 +21,13 @@ final class Findings {
     /** One row of the table of latencies. */
     record Latency(String operation, long bytes, long medianNs, long p99Ns) {}
 
-    /** A node as the application saw it. */
+    /** A node as seen by the application. */
     record Node(String name, int id, long arenaBytes, String fabric) {}
 
-    /** A run of the file's bytes on one node. */
+    /** A contiguous part of the file on one node. */
     record Extent(String node, long offset, long length) {}
 
-    /** What the calls to one node counted. */
+    /** The totals of the calls to one node. */
     record Counted(String node, long extents, long words) {}
 
     private final Properties values;
@@ -41,7 +41,7 @@ final class Findings {
         try (Reader reader = Files.newBufferedReader(file)) {
             values.load(reader);
         } catch (IOException e) {
-            throw new DemoFailedException("an application ended well but left no results: " + e.getMessage(), e);
+            throw new DemoFailedException("an application succeeded without a result file: " + e.getMessage(), e);
         }
         return new Findings(values);
     }

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.TreeMap;
 
-/** The demo's last word: what was found, laid out for people, and whether all of it was as it must be. */
+/** The demo's final report: the results as text, and whether every comparison held. */
 final class Report {
 
     private static final int EXTENTS_SHOWN = 6;
@@ -31,7 +31,7 @@ final class Report {
         this.wordsOfWc = wordsOfWc;
     }
 
-    /** Every comparison, those of the applications and those between them. */
+    /** All comparisons: those made by the applications, and those between their results. */
     List<Comparison> comparisons() {
         List<Comparison> all = new ArrayList<>(compare.comparisons());
         all.add(new Comparison("SHA-256 stored and read back", store.text("sha256"), compare.text("sha256")));
@@ -51,7 +51,7 @@ final class Report {
         return comparisons().stream().allMatch(Comparison::held);
     }
 
-    /** The whole text. */
+    /** The complete text. */
     String text() {
         out.setLength(0);
         nodes();
@@ -72,7 +72,7 @@ final class Report {
 
     private void extents() {
         List<Extent> extents = store.extents();
-        heading("Where the file lies: %,d extents".formatted(extents.size()));
+        heading("Extents of the file: %,d".formatted(extents.size()));
         Map<String, List<Extent>> byNode = new TreeMap<>();
         extents.forEach(extent ->
                 byNode.computeIfAbsent(extent.node(), node -> new ArrayList<>()).add(extent));
@@ -81,7 +81,7 @@ final class Report {
             long bytes = its.stream().mapToLong(Extent::length).sum();
             line("  %-10s %,8d %12s %6.1f %%", node, its.size(), Sizes.of(bytes), 100.0 * bytes / settings.bytes());
         });
-        line("  first of them:");
+        line("  the first ones:");
         for (Extent extent : extents.subList(0, Math.min(EXTENTS_SHOWN, extents.size()))) {
             line(
                     "    bytes %,15d to %,15d on %s",
@@ -94,7 +94,7 @@ final class Report {
         line("  path      %s", settings.file());
         line("  bytes     %,d", settings.bytes());
         line("  SHA-256   %s", store.text("sha256"));
-        line("  words     %,d, counted where they lie:", words());
+        line("  words     %,d, counted on the nodes that hold them:", words());
         for (Counted counted : store.counted()) {
             line("    %,15d in %,d calls to %s", counted.words(), counted.extents(), counted.node());
         }

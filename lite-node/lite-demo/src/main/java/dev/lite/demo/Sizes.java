@@ -2,14 +2,14 @@ package dev.lite.demo;
 
 import java.util.Locale;
 
-/** Sizes for people. */
+/** Formats sizes. */
 final class Sizes {
 
     private static final String[] UNITS = {"bytes", "KiB", "MiB", "GiB", "TiB"};
 
     private Sizes() {}
 
-    /** For instance {@code 4.0 MiB}. */
+    /** For example {@code 4.0 MiB}. */
     static String of(long bytes) {
         double value = bytes;
         int unit = 0;

@@ -8,17 +8,18 @@ import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 
 /**
- * This machine's {@code wc -w} in the C locale. What a word is differs from one to the next: GNU wc up to 9.1 at least counts
- * only those with a printable byte, POSIX says every run of bytes that are no white space. So it is asked.
+ * This machine's {@code wc -w} in the C locale. Implementations differ in what a word is: GNU wc up to at least 9.1 counts
+ * only words with a printable byte, POSIX counts every run of bytes other than white space. So this class tests the local
+ * one.
  */
 final class WordCount {
 
-    /** Slower than any disk. */
+    /** Slower than any disk, for the timeout. */
     private static final long BYTES_PER_SECOND_MIN = 5_000_000;
 
     private WordCount() {}
 
-    /** The rule that {@code wc} goes by, as the applications call it. */
+    /** The rule that this machine's {@code wc} follows, as the applications name it. */
     static String rule() {
         OptionalLong ofOneControlCharacter = run(List.of("sh", "-c", "printf '\\001' | wc -w"), 10);
         return ofOneControlCharacter.orElse(1) == 0 ? "printable" : "any";

@@ -54,7 +54,7 @@ class CommandLineTest {
 
         Ended again = lite("up", "--name", NAME);
         assertThat(again.status()).isEqualTo(1);
-        assertThat(again.output()).contains("was started already");
+        assertThat(again.output()).contains("is already running");
 
         Ended status = lite("status");
         assertThat(status.output()).contains("cluster    " + NAME).contains("nodes      2, 0 draining");
@@ -65,7 +65,7 @@ class CommandLineTest {
         assertThat(lmrs.output().strip()).isEqualTo("[ ]");
         Ended drain = lite("drain", "node-9");
         assertThat(drain.status()).isEqualTo(1);
-        assertThat(drain.output()).contains("node \"node-9\" is no live node; live are [");
+        assertThat(drain.output()).contains("node \"node-9\" is not live; the live nodes are [");
 
         Ended down = lite("down", "--name", NAME);
         assertThat(down.status()).as(down.output()).isZero();
@@ -79,7 +79,7 @@ class CommandLineTest {
     void aClusterThatCannotStartSaysWhyAndLeavesItsNameFree() throws IOException, InterruptedException {
         Ended up = lite("up", "--nodes", "65", "--name", NAME);
         assertThat(up.status()).isEqualTo(2);
-        assertThat(up.output()).contains("65 nodes are asked for; it must be 1 to 64");
+        assertThat(up.output()).contains("the number of nodes is 65; it must be 1 to 64");
         assertThat(home.resolve("clusters")).isEmptyDirectory();
     }
 }

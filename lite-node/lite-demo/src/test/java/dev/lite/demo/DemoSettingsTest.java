@@ -28,7 +28,7 @@ class DemoSettingsTest {
 
     @Test
     void aFileThatIsNotThereIsNamed() {
-        refuses(directory.resolve("missing"), "missing (lite.demo.file) is not there");
+        refuses(directory.resolve("missing"), "missing (lite.demo.file) does not exist");
     }
 
     @Test
@@ -51,7 +51,7 @@ class DemoSettingsTest {
         Path file = Files.writeString(directory.resolve("secret"), "x");
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("---------"));
         assumeThat(Files.isReadable(file)).as("root may read everything").isFalse();
-        refuses(file, "may not be read by the user");
+        refuses(file, "is not readable by the user");
     }
 
     @Test

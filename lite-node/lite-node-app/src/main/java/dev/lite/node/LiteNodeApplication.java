@@ -4,12 +4,12 @@ import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 
-/** The node process. Exit status 1 when it cannot start; the last words on the log say why. */
+/** The node process. Exit status 1 when it cannot start; the end of the log says why. */
 @SpringBootApplication
 @EnableConfigurationProperties({ClusterProperties.class, NodeProperties.class, ProcessProperties.class})
 public class LiteNodeApplication {
 
-    /** Starts it. */
+    /** Starts the node. */
     public static void main(String[] arguments) {
         SpringApplication.run(LiteNodeApplication.class, arguments);
     }

@@ -31,7 +31,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.env.Environment;
 
-/** The node's parts. Spring closes them in the reverse order: the sessions, the tier, the directory. */
+/** The node's beans. Spring closes them in reverse order: the sessions, the tier, the directory. */
 @Configuration(proxyBeanMethods = false)
 class NodeConfiguration {
     private static final Logger log = LoggerFactory.getLogger(NodeConfiguration.class);
@@ -74,7 +74,8 @@ class NodeConfiguration {
             return Optional.of("its driver is not on the class path");
         }
         if (name.equals("rdma") && node.rdmaSecret() == null) {
-            return Optional.of("it needs the cluster's secret: set lite.node.rdma.secret-file, or that of tcp");
+            return Optional.of(
+                    "it needs the cluster's secret: set lite.node.rdma.secret-file or lite.node.tcp.secret-file");
         }
         return driver.unavailable();
     }
@@ -97,7 +98,7 @@ class NodeConfiguration {
             FabricProvider provider = known.get(name);
             if (provider == null) {
                 throw new StartException(
-                        "there is no fabric \"%s\"; there are %s".formatted(name, known.keySet()),
+                        "unknown fabric \"%s\"; the known fabrics are %s".formatted(name, known.keySet()),
                         "Correct lite.node.fabrics.",
                         null);
             }
@@ -105,8 +106,8 @@ class NodeConfiguration {
         }
         if (chosen.isEmpty()) {
             throw new StartException(
-                    "lite.node.fabrics is empty; there are %s".formatted(known.keySet()),
-                    "Name at least one fabric in lite.node.fabrics.",
+                    "lite.node.fabrics is empty; the known fabrics are %s".formatted(known.keySet()),
+                    "List at least one fabric in lite.node.fabrics.",
                     null);
         }
         return chosen;
@@ -164,8 +165,8 @@ class NodeConfiguration {
             Files.createDirectories(directory);
         } catch (IOException e) {
             throw new StartException(
-                    "the directory %s of %s cannot be made: %s".formatted(directory, property, e),
-                    "Let %s name a place that this user may write to.".formatted(property),
+                    "cannot create the directory %s of %s: %s".formatted(directory, property, e),
+                    "Set %s to a path that this user may write to.".formatted(property),
                     e);
         }
     }

@@ -12,8 +12,8 @@ import org.springframework.boot.health.contributor.Health;
 import org.springframework.stereotype.Component;
 
 /**
- * Says what carries data to each node, or why nothing does, and what the memory is used for. Out of service while the
- * cluster's directory is away: what is mapped works then, but nothing new can be mapped.
+ * Reports the fabric to each node, or why there is none, and the use of the memory. Out of service while the cluster's
+ * directory is unreachable: mapped LMRs still work, but nothing new can be mapped.
  */
 @Component
 class NodeHealthIndicator extends AbstractHealthIndicator {
@@ -29,7 +29,7 @@ class NodeHealthIndicator extends AbstractHealthIndicator {
             ClusterDirectory directory,
             ClusterProperties cluster,
             FabricSelection selection) {
-        super("the node's health could not be read");
+        super("cannot read the node's health");
         this.node = node;
         this.sessions = sessions;
         this.directory = directory;
@@ -42,7 +42,7 @@ class NodeHealthIndicator extends AbstractHealthIndicator {
         boolean available = directory.isAvailable();
         (available ? builder.up() : builder.outOfService())
                 .withDetail("cluster", cluster.name())
-                .withDetail("directory", available ? "available" : "away")
+                .withDetail("directory", available ? "available" : "unreachable")
                 .withDetail("name", node.nodeName())
                 .withDetail("id", node.self().id())
                 .withDetail("socket", sessions.socket().toString())
@@ -53,7 +53,7 @@ class NodeHealthIndicator extends AbstractHealthIndicator {
                 .withDetail("memory", node.usage());
     }
 
-    /** Peer → the fabric to it, or why there is none. */
+    /** Maps each peer to the fabric to it, or to the reason why there is none. */
     private Map<String, String> fabrics() {
         Map<String, String> fabrics = new LinkedHashMap<>();
         for (NodeInfo peer : node.nodes()) {

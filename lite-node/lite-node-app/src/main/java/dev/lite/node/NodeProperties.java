@@ -22,21 +22,23 @@ import org.springframework.util.unit.DataSize;
 /**
  * The node.
  *
- * @param name Stable name of the node, unique in the cluster: 1 to 63 of a-z A-Z 0-9 . _ -. Default: the host's name.
+ * @param name Stable name of the node, unique in the cluster: 1 to 63 of a-z A-Z 0-9 . _ -. Default: the host name.
  * @param arena Memory that the node contributes.
- * @param runDirectory Directory of the sockets; made if it is missing. The path of a socket has at most 106 bytes.
+ * @param runDirectory Directory for sockets; created if it is missing. The path of a socket has at most 106 bytes.
  * @param socket Unix socket that applications attach to. Default: node.sock in the run directory.
- * @param socketMode Permission bits of that socket, octal; who may write it may ask to attach.
- * @param fabrics What carries data to other nodes, the preferred one first: shm, rdma, tcp. Does not count where lite.fabric is set.
- * @param tcp Data to nodes of other hosts.
- * @param rdma Data to nodes of other hosts whose cards speak RDMA.
- * @param limits What applications may take.
- * @param principals Who may attach, and as whom. Default: everybody who may open the socket, as uid:<user id>.
- * @param deadline How long an operation may wait when its call says nothing; also how long a start may wait for the cluster.
- * @param drainTimeout How long a node that is told to stop may move its memory to other nodes before it leaves; 0 leaves at
- *     once. What has not moved is kept in the memory file.
- * @param orphanGrace For how long memory must belong to no LMR until it is freed; longer than any allocation or move takes.
- * @param spins How often a waiting thread looks before it sleeps.
+ * @param socketMode Permission bits of that socket, octal; users with write permission may attach.
+ * @param fabrics Fabrics to other nodes in order of preference: shm, rdma, tcp. Ignored when lite.fabric is set.
+ * @param tcp Connections to nodes on other hosts over TCP.
+ * @param rdma Connections to nodes on other hosts over RDMA.
+ * @param limits Limits for applications.
+ * @param principals Applications that may attach, and their names. Default: every user who may open the socket, named
+ *     uid:<user id>.
+ * @param deadline Timeout of operations that do not set their own; also how long the start may wait for the cluster.
+ * @param drainTimeout How long a node that shuts down may move its memory to other nodes before it leaves; 0 leaves
+ *     immediately. Memory that was not moved stays in the arena file.
+ * @param orphanGrace How long memory must belong to no LMR before it is freed; must be longer than any allocation or move
+ *     takes.
+ * @param spins Spin iterations of a waiting thread before it blocks.
  * @param session Memory that the node shares with each application.
  */
 @ConfigurationProperties("lite.node")
@@ -64,9 +66,9 @@ record NodeProperties(
      * The node's memory.
      *
      * @param size Size of the memory.
-     * @param directory Directory of all arenas, on a memory file system.
-     * @param retain Whether the memory's content stays when the node stops in good order, to be found again at the next start.
-     * @param extents How many extents the memory may be cut into; 0 is one for every 4 KiB.
+     * @param directory Parent directory of all arenas, on a memory file system.
+     * @param retain Whether the memory's content is kept when the node shuts down cleanly, for the next start.
+     * @param extents Maximum number of extents in the memory; 0 means one for every 4 KiB.
      */
     record Arena(
             @DefaultValue("1GB") DataSize size,
@@ -75,15 +77,15 @@ record NodeProperties(
             @DefaultValue("0") int extents) {}
 
     /**
-     * Limits, checked before anything is taken.
+     * Limits, checked before anything is allocated.
      *
-     * @param lmrSize Size of the largest LMR. Default: no limit but the memory.
-     * @param handlesPerSession How many handles one application may have.
-     * @param nodes How many nodes the cluster may have; a node's id is below it. Fixed when the arena is made.
-     * @param sessions How many applications may be attached at once.
-     * @param requestsPerSession How many control requests of one application may be under way at once.
-     * @param bytesPerPrincipal How much of this node's memory the LMRs of one principal may take, whichever node they were made
-     *     at. Default: no limit but the memory.
+     * @param lmrSize Maximum size of an LMR. Default: limited by the memory only.
+     * @param handlesPerSession Maximum number of handles of one application.
+     * @param nodes Maximum number of nodes in the cluster; node ids are below it. Fixed when the arena is created.
+     * @param sessions Maximum number of attached applications.
+     * @param requestsPerSession Maximum number of concurrent control requests of one application.
+     * @param bytesPerPrincipal Maximum amount of this node's memory for the LMRs of one principal, wherever they were
+     *     created. Default: limited by the memory only.
      */
     record Limits(
             @Nullable DataSize lmrSize,
@@ -104,11 +106,11 @@ record NodeProperties(
     }
 
     /**
-     * Who an application is. All that is given must fit.
+     * Identity of an application. All configured values must match.
      *
-     * @param name What the application is called in permissions.
+     * @param name Name of the application in permissions.
      * @param uid User id of its process. Default: any.
-     * @param token Secret that it shows. Default: none is asked for.
+     * @param token Secret that the application must send. Default: none is required.
      */
     record Principal(
             String name, @Nullable Integer uid, @Nullable String token) {
@@ -119,19 +121,20 @@ record NodeProperties(
     }
 
     /**
-     * How often a waiting thread looks in vain before it sleeps: 0 sleeps at once. Default: by the number of cores.
+     * Unsuccessful spin iterations of a waiting thread before it blocks; 0 blocks immediately. Default: depends on the
+     * number of cores.
      *
-     * @param poll Of the thread that serves the fabrics.
-     * @param session Of the thread that serves an application.
+     * @param poll Spin iterations of the thread that serves the fabrics.
+     * @param session Spin iterations of the thread that serves an application.
      */
     record Spins(@Nullable Integer poll, @Nullable Integer session) {}
 
     /**
-     * Memory that the node shares with each application: slots times window size, once all of it was used.
+     * Memory shared with each application: up to slots times window size.
      *
-     * @param slots How many operations of one application may be under way at once; further ones wait. 1 to 64.
-     * @param windowSize How much one of them transfers in one step, a multiple of 4KB up to 16MB. Less than 64KB is also the limit
-     *     of a call's request and reply.
+     * @param slots Maximum number of concurrent operations of one application, 1 to 64; further ones wait.
+     * @param windowSize Bytes that one operation transfers in one step, a multiple of 4KB up to 16MB. A value below 64KB
+     *     also limits the request and the reply of a call.
      */
     record Session(
             @DefaultValue("64") int slots,
@@ -154,15 +157,16 @@ record NodeProperties(
     /**
      * The fabric tcp.
      *
-     * @param bind Address to listen at. Anything but a loopback address needs the cluster's secret.
-     * @param port Port to listen at; 0 is any free one.
-     * @param advertisedHost What other nodes connect to. Default: the address that is listened at.
-     * @param lanes How many TCP connections to another node, 1 to 4; the smaller number of the two counts.
-     * @param secret What all nodes of the cluster know and nobody else, at least 16 bytes. Default: nobody is asked.
-     * @param secretFile File that holds the secret, instead of the property; line ends after it do not count.
-     * @param sslBundle Spring SSL bundle with this node's certificate and whom it trusts; both sides of a connection are
-     *     checked. Default: bytes are not encrypted.
-     * @param peerTimeout How long another node may be silent until it counts as gone.
+     * @param bind Address to listen on. Any address but loopback requires the cluster's secret.
+     * @param port Port to listen on; 0 selects a free port.
+     * @param advertisedHost Host name or address that other nodes connect to. Default: the bind address.
+     * @param lanes TCP connections to each node, 1 to 4; the smaller value of the two nodes is used.
+     * @param secret Secret shared by all nodes of the cluster, at least 16 bytes. By default nodes do not authenticate each
+     *     other.
+     * @param secretFile File with the secret, instead of the property; trailing line breaks are ignored.
+     * @param sslBundle Spring SSL bundle with this node's certificate and its trusted certificates; both sides of a
+     *     connection are verified. By default data is not encrypted.
+     * @param peerTimeout How long another node may be silent before its connection is closed.
      */
     record Tcp(
             @DefaultValue("127.0.0.1") String bind,
@@ -183,14 +187,14 @@ record NodeProperties(
             if (advertisedHost != null) {
                 options.put("advertised-host", advertisedHost);
             }
-            String known = knownSecret();
+            String known = configuredSecret();
             if (known != null) {
                 options.put("secret", known);
             }
             return options;
         }
 
-        private @Nullable String knownSecret() {
+        private @Nullable String configuredSecret() {
             return readSecret("lite.node.tcp", secret, secretFile);
         }
 
@@ -206,17 +210,18 @@ record NodeProperties(
      * The fabric rdma.
      *
      * @param device RDMA device, as in /sys/class/infiniband. Default: the first one with an IPv4 address.
-     * @param host IPv4 address of the device to listen at, which other nodes connect to. Default: the device's first.
-     * @param port Port to listen at; 0 is any free one.
-     * @param lanes How many queue pairs to another node, 1 to 4; the smaller number of the two counts.
-     * @param queueDepth How many requests may be under way in a queue pair, a power of two from 64 to 4096.
-     * @param connectionsMax How many other nodes may be connected. Times lanes and queue depth it gives the length of the
-     *     completion queue, which devices limit.
-     * @param secret What all nodes of the cluster know and nobody else, at least 16 bytes. Default: that of tcp.
-     * @param secretFile File that holds the secret, instead of the property; line ends after it do not count.
-     * @param peerTimeout How long nothing may come back from another node until it counts as gone.
-     * @param windowSize How much of the arena is one registration, a power of two from 1MB to 1GB; less for devices that do not
-     *     register as much.
+     * @param host IPv4 address of the device to listen on, which other nodes connect to. Default: the device's first
+     *     address.
+     * @param port Port to listen on; 0 selects a free port.
+     * @param lanes Queue pairs to each node, 1 to 4; the smaller value of the two nodes is used.
+     * @param queueDepth Maximum number of outstanding requests of a queue pair, a power of two from 64 to 4096.
+     * @param connectionsMax Maximum number of connected nodes. The completion queue has this number times lanes times queue
+     *     depth entries, which devices limit.
+     * @param secret Secret shared by all nodes of the cluster, at least 16 bytes. Default: the secret of tcp.
+     * @param secretFile File with the secret, instead of the property; trailing line breaks are ignored.
+     * @param peerTimeout How long another node may not respond before its connection is closed.
+     * @param windowSize Part of the arena that is registered at once, a power of two from 1MB to 1GB; reduce it for devices
+     *     with a lower limit.
      */
     record Rdma(
             @Nullable String device,
@@ -230,7 +235,7 @@ record NodeProperties(
             @DefaultValue("3s") Duration peerTimeout,
             @DefaultValue("1GB") DataSize windowSize) {
 
-        private Map<String, String> toOptions(@Nullable String knownSecret) {
+        private Map<String, String> toOptions(@Nullable String configuredSecret) {
             Map<String, String> options = new HashMap<>();
             options.put("port", Integer.toString(port));
             options.put("lanes", Integer.toString(lanes));
@@ -240,7 +245,7 @@ record NodeProperties(
             options.put("window-bytes", Long.toString(windowSize.toBytes()));
             putIfSet(options, "device", device);
             putIfSet(options, "host", host);
-            putIfSet(options, "secret", knownSecret);
+            putIfSet(options, "secret", configuredSecret);
             return options;
         }
 
@@ -263,7 +268,7 @@ record NodeProperties(
         }
         if (secret != null) {
             throw new IllegalArgumentException(
-                    "%s.secret and %s.secret-file are both set; one is enough".formatted(prefix, prefix));
+                    "%s.secret and %s.secret-file are both set; set only one".formatted(prefix, prefix));
         }
         try {
             return Files.readString(file).stripTrailing();
@@ -272,11 +277,11 @@ record NodeProperties(
         }
     }
 
-    /** What nodes over RDMA know: one secret of the cluster is enough for both fabrics. */
+    /** The secret for RDMA; it defaults to that of TCP. */
     @Nullable
     String rdmaSecret() {
         String own = readSecret("lite.node.rdma", rdma.secret(), rdma.secretFile());
-        return own == null ? tcp.knownSecret() : own;
+        return own == null ? tcp.configuredSecret() : own;
     }
 
     String nodeName() {
@@ -287,7 +292,7 @@ record NodeProperties(
         return toConfig(cluster, fabrics);
     }
 
-    /** With these fabrics instead of the listed ones. */
+    /** Uses these fabrics instead of the configured ones. */
     LiteNodeConfig toConfig(String cluster, List<String> chosen) {
         checkTimes();
         LiteNodeConfig.Builder builder = LiteNodeConfig.builder(
@@ -334,12 +339,12 @@ record NodeProperties(
     private void checkTimes() {
         if (drainTimeout.isNegative()) {
             throw new IllegalArgumentException(
-                    "lite.node.drain-timeout is %s; it must be 0 (leave at once) or more".formatted(drainTimeout));
+                    "lite.node.drain-timeout is %s; it must be 0 (leave immediately) or more".formatted(drainTimeout));
         }
         Duration least = deadline.multipliedBy(2);
         if (orphanGrace.compareTo(least) < 0) {
             throw new IllegalArgumentException(
-                    "lite.node.orphan-grace is %s; it must be at least %s, twice lite.node.deadline, since memory is allocated before its LMR is known"
+                    "lite.node.orphan-grace is %s; it must be at least %s, twice lite.node.deadline, because memory is allocated before its LMR is recorded"
                             .formatted(orphanGrace, least));
         }
     }

@@ -3,6 +3,7 @@ package dev.lite.node;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.DirectoryListener;
 import dev.lite.cluster.process.ProcessEnd;
+import dev.lite.cluster.process.ProcessUrls;
 import dev.lite.cluster.process.ReadyFile;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.session.SessionServer;
@@ -20,7 +21,7 @@ import org.springframework.context.event.EventListener;
 import org.springframework.core.env.Environment;
 import org.springframework.stereotype.Component;
 
-/** Tells where the process can be reached once it is ready, and ends it when it has to end. */
+/** Publishes the process's addresses when it is ready, drains the node on shutdown, and ends the process when necessary. */
 @Component
 class ProcessLifecycle implements DisposableBean, DirectoryListener {
     private static final Logger log = LoggerFactory.getLogger(ProcessLifecycle.class);
@@ -47,14 +48,14 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
         this.drainTimeout = properties.drainTimeout();
         this.context = context;
         node.onLeave(() -> {
-            log.info("stopping because an operator had the node drained to leave");
+            log.info("stopping because an operator drained the node with the option to leave");
             System.exit(0);
         });
         directory.addListener(this);
         Long pid = process.exitWithPid();
         if (pid != null) {
             ProcessEnd.whenEnded(pid, () -> {
-                log.info("stopping because the process {} ended", pid);
+                log.info("stopping because process {} has ended", pid);
                 System.exit(0);
             });
         }
@@ -62,7 +63,8 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
 
     @EventListener(ApplicationReadyEvent.class)
     void ready() {
-        String health = HealthUrl.of(environment);
+        ProcessUrls urls = new ProcessUrls(environment::getProperty);
+        String health = urls.health();
         log.info("node ready socket={} health={}", sessions.socket(), health);
         if (process.readyFile() != null) {
             Map<String, String> values = new LinkedHashMap<>();
@@ -73,13 +75,13 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
     }
 
     /**
-     * SIGTERM, the end of whoever it is tied to, or an operator: before anything here stops, what is in the memory moves to
-     * nodes that stay, while applications work on.
+     * Runs on every shutdown (SIGTERM, the end of the process it is tied to, or an operator): before anything stops, the
+     * memory moves to the remaining nodes, while applications keep working.
      */
     @EventListener
     void leave(ContextClosedEvent closing) {
         if (closing.getApplicationContext() != context || drainTimeout.isZero()) {
-            return; // the management server's context has the same listeners
+            return; // an event of the management server's context
         }
         long startNs = System.nanoTime();
         String outcome =
@@ -91,11 +93,11 @@ class ProcessLifecycle implements DisposableBean, DirectoryListener {
                 outcome);
     }
 
-    /** Another process is the node of this name now; two of one name would both write to what is theirs. */
+    /** Another process is the node of this name now. Two nodes with one name would both write to the same memory. */
     @Override
     public void registrationRefused(String reason) {
-        log.error("stopping because this process is not a node of the cluster any more: {}", reason);
-        // Not on the directory's thread, which the shutdown waits for.
+        log.error("stopping because this process is no longer a node of the cluster: {}", reason);
+        // Not on the directory's thread, because the shutdown waits for it.
         Thread unused = Thread.ofPlatform().name("lite-stop").start(() -> System.exit(1));
     }
 

@@ -5,11 +5,11 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 
 /**
- * How the process gets on with whoever started it.
+ * The connection between this process and its launcher.
  *
- * @param readyFile Properties file that is written when the process is ready, with its addresses and its pid, and removed
- *     when it stops.
- * @param exitWithPid Number of a process with whose end this one stops too.
+ * @param readyFile Properties file with the process's addresses and pid, written when it is ready and removed when it
+ *     stops.
+ * @param exitWithPid Id of a process; when that process ends, this one stops too.
  */
 @ConfigurationProperties("lite")
 record ProcessProperties(@Nullable Path readyFile, @Nullable Long exitWithPid) {}

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.diagnostics.FailureAnalyzer;
 
-/** Says in words why the node cannot start. */
+/** Explains why the node cannot start. */
 final class StartFailureAnalyzer implements FailureAnalyzer {
 
     @Override
@@ -31,24 +31,24 @@ final class StartFailureAnalyzer implements FailureAnalyzer {
         return switch (cause) {
             case StartException start -> start.action();
             case ClusterUnavailableException unavailable ->
-                "Start ZooKeeper, or correct lite.cluster.zookeeper (lite.cluster.auth.* when it refuses); lite.node.deadline says how long the node waits for it.";
+                "Start ZooKeeper, or correct lite.cluster.zookeeper (or lite.cluster.auth.* if access is refused). The node waits for lite.node.deadline.";
             case NodeUnreachableException taken ->
-                "Give this node another lite.node.name, or stop the other one; an arena of another cluster or name has to be removed or moved.";
-            case LimitExceededException limit -> "Raise the limit, or take less.";
+                "Give this node another lite.node.name, or stop the other one; remove or move an arena that belongs to another cluster or name.";
+            case LimitExceededException limit -> "Raise the limit, or request less.";
             case ArenaException arena -> "Correct lite.node.arena.*, or remove the arena if its content may be lost.";
             case FabricException fabric ->
-                "Correct lite.fabric, lite.fabric.require or lite.node.fabrics, or what the message names.";
+                "Correct lite.fabric, lite.fabric.require or lite.node.fabrics, or the setting named in the message.";
             case OsException os ->
                 os.errno() == Errno.EADDRINUSE
-                        ? "Another process listens there: give this node another lite.node.socket or lite.node.run-directory."
-                        : "Correct lite.node.socket or lite.node.run-directory, or what the message names.";
+                        ? "Another process uses this socket: give this node another lite.node.socket or lite.node.run-directory."
+                        : "Correct lite.node.socket or lite.node.run-directory, or the setting named in the message.";
             case IllegalArgumentException illegal -> isOurs(illegal) ? "Correct the configuration (lite.*)." : null;
-            case UncheckedIOException io -> isOurs(io) ? "Look at the file that the message names." : null;
+            case UncheckedIOException io -> isOurs(io) ? "Check the file named in the message." : null;
             default -> null;
         };
     }
 
-    /** Whether one of our own checks refused a value; anything else keeps its stack trace. */
+    /** Whether one of LITE's own checks rejected a value; other errors keep their stack trace. */
     private static boolean isOurs(Throwable cause) {
         StackTraceElement[] stack = cause.getStackTrace();
         return stack.length > 0 && stack[0].getClassName().startsWith("dev.lite.");

@@ -1,4 +1,4 @@
-/** The node process: configuration and wiring of the tier, its health, its start and its stop. */
+/** The node process: configuration and wiring of the tier, health, start and shutdown. */
 @NullMarked
 package dev.lite.node;
 

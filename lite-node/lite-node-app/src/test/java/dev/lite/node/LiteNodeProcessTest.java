@@ -111,7 +111,7 @@ class LiteNodeProcessTest {
 
                 int port = Integer.parseInt(zooKeeper.connectString().replaceFirst(".*:", ""));
                 zooKeeper.close();
-                NodeProcess.awaitHealth(healthOfA, "\"directory\":\"away\"");
+                NodeProcess.awaitHealth(healthOfA, "\"directory\":\"unreachable\"");
                 assertThat(NodeProcess.get(healthOfA + "/readiness").statusCode())
                         .isEqualTo(503);
                 assertThat(NodeProcess.get(healthOfA + "/liveness").statusCode())
@@ -203,7 +203,7 @@ class LiteNodeProcessTest {
             assertThat(node.awaitExit(NodeProcess.START)).isEqualTo(1);
             assertThat(node.log())
                     .contains("APPLICATION FAILED TO START")
-                    .contains("there is no fabric \"carrier-pigeon\"; there are [rdma, shm, tcp]")
+                    .contains("unknown fabric \"carrier-pigeon\"; the known fabrics are [rdma, shm, tcp]")
                     .contains("lite.node.fabrics")
                     .doesNotContain("\tat ");
         }

@@ -10,8 +10,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /**
- * Runs the tests of this module whose names end in Stress, shortly; jcstress makes processes of its own. For a long run see
- * the module's pom.
+ * Briefly runs the tests of this module whose names end in Stress; jcstress starts its own processes. The module's pom
+ * explains long runs.
  */
 class StressTest {
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
@@ -31,7 +31,7 @@ class StressTest {
                         "org.openjdk.jcstress.Main",
                         "-t",
                         ".*Stress",
-                        // The default splits tests over every mode of the compiler: far more than a build has time for.
+                        // The default runs tests in every compiler mode, which takes too long for a build.
                         "-sc",
                         "false",
                         "-af",
@@ -52,14 +52,14 @@ class StressTest {
                 .start();
         try {
             assertThat(process.waitFor((long) (DEADLINE_SECONDS * TIME_SCALE), TimeUnit.SECONDS))
-                    .as("jcstress ended; see " + output)
+                    .as("jcstress has ended; see " + output)
                     .isTrue();
         } finally {
             process.destroyForcibly();
         }
         assertThat(Files.readString(output))
                 .contains("Failed tests: No matches.", "Error tests: No matches.")
-                // A test that has more threads than the machine has processors would be left out silently.
+                // jcstress silently skips a test with more threads than the machine has processors.
                 .contains("All remaining tests: %d matching test results".formatted(TESTS));
         assertThat(process.exitValue()).isZero();
     }

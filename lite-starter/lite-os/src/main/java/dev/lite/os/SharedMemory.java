@@ -170,7 +170,7 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Unmaps the memory and closes the descriptor; a file stays. A second call does nothing.
+     * Unmaps the memory and closes the descriptor; a file stays. Idempotent.
      *
      * @throws IllegalStateException when a native call on the segment is in progress; nothing is closed then
      */

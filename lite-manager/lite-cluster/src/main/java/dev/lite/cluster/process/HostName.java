@@ -7,12 +7,12 @@ import java.net.UnknownHostException;
 public final class HostName {
     private HostName() {}
 
-    /** The name that the system has for itself; {@code localhost} when it has none. */
+    /** The system's own host name; {@code localhost} when it has none. */
     public static String get() {
         try {
             return InetAddress.getLocalHost().getHostName();
         } catch (UnknownHostException e) {
-            // The name is there, only its address is not: "name: Name or service not known".
+            // The name exists, but does not resolve: "name: Name or service not known".
             String message = String.valueOf(e.getMessage());
             int colon = message.indexOf(':');
             return colon > 0 ? message.substring(0, colon) : "localhost";

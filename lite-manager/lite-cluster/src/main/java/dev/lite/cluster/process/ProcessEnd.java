@@ -3,13 +3,13 @@ package dev.lite.cluster.process;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
-/** Hears of the end of another process. */
+/** Notifies of the end of another process. */
 public final class ProcessEnd {
     private ProcessEnd() {}
 
     /**
-     * Runs {@code action} once when the process has ended, or at once when there is none of this number, on a thread of its
-     * own.
+     * Runs {@code action} once, on a thread of its own, when the process has ended; immediately when no process has this
+     * id.
      */
     public static void whenEnded(long pid, Runnable action) {
         Optional<ProcessHandle> process = ProcessHandle.of(pid);

@@ -9,8 +9,8 @@ import java.nio.file.StandardCopyOption;
 import java.util.Map;
 
 /**
- * A small properties file by which a process tells whoever started it that it is ready, and where: {@code pid} and what
- * the process adds. It appears whole, and goes when the process stops in order.
+ * A properties file by which a process reports to its launcher that it is ready, and its addresses: {@code pid} and more
+ * entries. It is created atomically and removed when the process shuts down cleanly.
  */
 public final class ReadyFile implements AutoCloseable {
     private final Path path;
@@ -20,9 +20,9 @@ public final class ReadyFile implements AutoCloseable {
     }
 
     /**
-     * Writes the file, over one of an earlier run. The directory is made if it is missing.
+     * Writes the file, replacing one of an earlier run. Creates the directory if it is missing.
      *
-     * @param values in the order in which they are written; neither keys nor values may have a line break
+     * @param values in the order in which they are written; keys and values must not contain a line break
      * @throws StartException when it cannot be written
      */
     public static ReadyFile write(Path path, Map<String, String> values) {
@@ -42,20 +42,20 @@ public final class ReadyFile implements AutoCloseable {
             Files.move(temporary, absolute, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
         } catch (IOException e) {
             throw new StartException(
-                    "the ready file %s cannot be written: %s".formatted(absolute, e),
-                    "Let lite.ready-file name a file in a directory that this user may write to.",
+                    "cannot write the ready file %s: %s".formatted(absolute, e),
+                    "Set lite.ready-file to a file in a directory that this user may write to.",
                     e);
         }
         return new ReadyFile(absolute);
     }
 
-    /** Removes the file. A second call does nothing. */
+    /** Removes the file. Idempotent. */
     @Override
     public void close() {
         try {
             Files.deleteIfExists(path);
         } catch (IOException e) {
-            throw new UncheckedIOException("the ready file %s cannot be removed".formatted(path), e);
+            throw new UncheckedIOException("cannot remove the ready file %s".formatted(path), e);
         }
     }
 }

@@ -3,21 +3,21 @@ package dev.lite.cluster.process;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A process cannot start. It is told to a person: the message says what, the value and the limit, {@link #action} what to
- * do about it.
+ * A process cannot start. The text is for people: the message says what failed, the value and the limit; {@link #action}
+ * says what to do.
  */
 public final class StartException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     private final String action;
 
-    /** With a message, what to do, and what caused it. */
+    /** Creates the exception from a message, an action and a cause. */
     public StartException(String message, String action, @Nullable Throwable cause) {
         super(message, cause);
         this.action = action;
     }
 
-    /** What to do about it, in words. */
+    /** What to do about it. */
     public String action() {
         return action;
     }

@@ -1,4 +1,4 @@
-/** What the processes of a cluster (manager, node) have in common when they start and stop. */
+/** Shared by the processes of a cluster (manager, node): start and shutdown. */
 @NullMarked
 package dev.lite.cluster.process;
 

@@ -17,11 +17,11 @@ import org.springframework.web.filter.OncePerRequestFilter;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Lets in who may ask.
+ * Admits authorized requests only.
  *
- * <p>With a token, it has to be shown for everything but the probes. Without one the manager is bound to loopback, and a
- * browser of this host is the only way in for strangers: so a request under another host's name is refused (a name that
- * somebody points at 127.0.0.1), and so is an act that another site's page makes.
+ * <p>If a token is configured, every request except the probes must send it. Without a token the manager is bound to
+ * loopback, and the remaining risk is a browser on this host: so requests for another host name (DNS rebinding) and changes
+ * requested by pages of other sites (CSRF) are refused.
  */
 final class AccessFilter extends OncePerRequestFilter {
     private static final Set<String> READING = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
@@ -31,7 +31,7 @@ final class AccessFilter extends OncePerRequestFilter {
     private final Set<String> probes;
     private final JsonMapper json;
 
-    /** @param probes paths that are answered to everybody */
+    /** @param probes paths that need no token */
     AccessFilter(@Nullable AccessToken token, Set<String> probes, JsonMapper json) {
         this.token = token;
         this.probes = Set.copyOf(probes);
@@ -47,7 +47,7 @@ final class AccessFilter extends OncePerRequestFilter {
             return;
         }
         if (refusal.getStatus() == HttpStatus.UNAUTHORIZED.value()) {
-            // The second one makes a browser ask for a login.
+            // The second header makes a browser show a login dialog.
             response.addHeader(HttpHeaders.WWW_AUTHENTICATE, "Bearer realm=\"lite\"");
             response.addHeader(HttpHeaders.WWW_AUTHENTICATE, "Basic realm=\"lite\", charset=\"UTF-8\"");
         }
@@ -60,12 +60,12 @@ final class AccessFilter extends OncePerRequestFilter {
         if (token != null && !token.isShownBy(request.getHeader(HttpHeaders.AUTHORIZATION))) {
             return refusal(
                     HttpStatus.UNAUTHORIZED,
-                    "this manager asks for its token: Authorization: Bearer TOKEN, or a login with the token as password");
+                    "this manager requires a token: send Authorization: Bearer TOKEN, or log in with the token as password");
         }
         if (token == null && !isLoopback(request.getServerName())) {
             return refusal(
                     HttpStatus.FORBIDDEN,
-                    "the request is for the host \"%s\"; without a token (lite.manager.token) only localhost and loopback addresses are answered"
+                    "the request is for the host \"%s\"; without a token (lite.manager.token) only localhost and loopback addresses are allowed"
                             .formatted(request.getServerName()));
         }
         return READING.contains(request.getMethod()) ? null : refusalOfAct(request);
@@ -76,10 +76,11 @@ final class AccessFilter extends OncePerRequestFilter {
         if (origin != null && !isOwn(origin, request.getHeader(HttpHeaders.HOST))) {
             return refusal(
                     HttpStatus.FORBIDDEN,
-                    "the request comes from a page of %s; only pages of this manager may act".formatted(origin));
+                    "the request comes from a page of %s; only pages of this manager may make changes"
+                            .formatted(origin));
         }
         if (request.getHeader(HttpHeaders.TRANSFER_ENCODING) != null) {
-            return refusal(HttpStatus.LENGTH_REQUIRED, "the request does not say how long its body is");
+            return refusal(HttpStatus.LENGTH_REQUIRED, "the request has no Content-Length");
         }
         if (request.getContentLengthLong() > BODY_BYTES_MAX) {
             return refusal(
@@ -90,7 +91,7 @@ final class AccessFilter extends OncePerRequestFilter {
         return null;
     }
 
-    /** The scheme may differ: a proxy in front may speak TLS. */
+    /** The scheme may differ: a proxy may terminate TLS. */
     private static boolean isOwn(String origin, @Nullable String host) {
         try {
             return host != null && host.equalsIgnoreCase(URI.create(origin).getRawAuthority());
@@ -106,7 +107,7 @@ final class AccessFilter extends OncePerRequestFilter {
         try {
             return InetAddress.ofLiteral(host).isLoopbackAddress();
         } catch (IllegalArgumentException e) {
-            return false; // a name, which is not looked up
+            return false; // a name, which is not resolved
         }
     }
 

@@ -10,7 +10,7 @@ import java.util.Base64;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** The secret that a caller has to show. It is in no message and no log. Any thread. */
+/** The secret that clients must send. It never appears in a message or a log. Any thread. */
 final class AccessToken {
     private static final int BYTES_MIN = 16;
     private static final int BYTES_MAX = 1024;
@@ -27,7 +27,7 @@ final class AccessToken {
      * Reads the configured token.
      *
      * @return null when none is configured
-     * @throws StartException when two are, the file cannot be read, or it is none that a header could carry
+     * @throws StartException when both properties are set, the file cannot be read, or a header cannot carry the token
      */
     static @Nullable AccessToken of(WebProperties properties) {
         Path file = properties.tokenFile();
@@ -37,8 +37,8 @@ final class AccessToken {
         }
         if (properties.token() != null) {
             throw new StartException(
-                    "lite.manager.token and lite.manager.token-file are both set: there can be only one",
-                    "Take one of the two out.",
+                    "lite.manager.token and lite.manager.token-file are both set: only one may be set",
+                    "Remove one of the two.",
                     null);
         }
         return checked("the token in %s (lite.manager.token-file)".formatted(file), read(file));
@@ -46,12 +46,12 @@ final class AccessToken {
 
     private static String read(Path file) {
         try {
-            // One character for each byte, so that a file of anything else is refused below and not here.
+            // One character for each byte, so that invalid content is rejected below rather than here.
             return Files.readString(file, StandardCharsets.ISO_8859_1).stripTrailing();
         } catch (IOException e) {
             throw new StartException(
-                    "the token in %s (lite.manager.token-file) cannot be read: %s".formatted(file, e),
-                    "Let lite.manager.token-file name a file that this user may read.",
+                    "cannot read the token in %s (lite.manager.token-file): %s".formatted(file, e),
+                    "Set lite.manager.token-file to a file that this user may read.",
                     e);
         }
     }
@@ -60,19 +60,19 @@ final class AccessToken {
         if (token.length() < BYTES_MIN || token.length() > BYTES_MAX) {
             throw new StartException(
                     "%s has %d characters; it must have %d to %d".formatted(what, token.length(), BYTES_MIN, BYTES_MAX),
-                    "Take a random one, for instance: openssl rand -hex 32",
+                    "Use a random token, for example: openssl rand -hex 32",
                     null);
         }
         if (!token.chars().allMatch(character -> character > ' ' && character < 0x7F)) {
             throw new StartException(
                     what + " has a character that is not visible ASCII, which no header can carry",
-                    "Take a random one, for instance: openssl rand -hex 32",
+                    "Use a random token, for example: openssl rand -hex 32",
                     null);
         }
         return new AccessToken(token.getBytes(StandardCharsets.US_ASCII));
     }
 
-    /** Whether an {@code Authorization} header shows it: as a bearer token, or as the password of any user. */
+    /** Whether an {@code Authorization} header carries the token: as a bearer token, or as the password of any user. */
     boolean isShownBy(@Nullable String header) {
         if (header == null) {
             return false;
@@ -95,8 +95,8 @@ final class AccessToken {
         }
     }
 
-    /** In a time that depends on the length of what was shown only. */
-    private boolean isEqual(String shown) {
-        return MessageDigest.isEqual(shown.getBytes(StandardCharsets.UTF_8), secret);
+    /** Compares in a time that depends only on the length of the argument. */
+    private boolean isEqual(String given) {
+        return MessageDigest.isEqual(given.getBytes(StandardCharsets.UTF_8), secret);
     }
 }

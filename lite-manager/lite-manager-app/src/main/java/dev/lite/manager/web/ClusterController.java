@@ -13,8 +13,8 @@ import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * What the cluster is. Nodes and managers as last heard, which is answered also while ZooKeeper is away; records as they are
- * now.
+ * Read access to the cluster's state. Nodes and managers come from a cache, which also works while ZooKeeper is
+ * unreachable; records are read from ZooKeeper.
  */
 @RestController
 @RequestMapping("/api")
@@ -40,7 +40,7 @@ class ClusterController {
         this.orders = orders;
     }
 
-    @Operation(summary = "This manager, and who leads")
+    @Operation(summary = "This manager and the current leader")
     @GetMapping("/manager")
     ManagerView manager() {
         List<String> managers = leadership.participants();
@@ -55,13 +55,13 @@ class ClusterController {
                 orders.open());
     }
 
-    @Operation(summary = "The membership as the leading manager numbered it, and who was removed")
+    @Operation(summary = "The cluster's epoch: its members and removed nodes")
     @GetMapping("/epochs")
     EpochView epoch() {
         return EpochView.of(directory.epoch());
     }
 
-    @Operation(summary = "The registered nodes, in the order of their numbers")
+    @Operation(summary = "The registered nodes, in the order of their ids")
     @GetMapping("/nodes")
     List<NodeView> nodes() {
         return directory.nodes().stream()
@@ -82,17 +82,18 @@ class ClusterController {
     @Operation(summary = "The named LMRs, in the order of their names")
     @GetMapping("/lmrs")
     Page<LmrView> lmrs(
-            @Parameter(description = "What the names begin with") @RequestParam(defaultValue = "") String prefix,
-            @Parameter(description = "Where to go on: the \"next\" of the part before") @RequestParam(defaultValue = "")
+            @Parameter(description = "The prefix of the names") @RequestParam(defaultValue = "") String prefix,
+            @Parameter(description = "Where to continue: the \"next\" value of the previous page")
+                    @RequestParam(defaultValue = "")
                     String after,
-            @Parameter(description = "At most so many, 1 to 1000") @RequestParam(defaultValue = "100") int limit) {
-        // LITE's own records come first; no LMR's name begins like theirs.
+            @Parameter(description = "The page size, 1 to 1000") @RequestParam(defaultValue = "100") int limit) {
+        // Skip LITE's own records: they sort first, and no LMR's name starts with their prefix.
         String from = after.compareTo(RecordReader.AFTER_INTERNAL) > 0 ? after : RecordReader.AFTER_INTERNAL;
         return records.page(
                 prefix, from, Page.checkedLimit(limit), (name, lmr) -> LmrView.of(name, lmr, records::nodeName));
     }
 
-    @Operation(summary = "A named LMR; a slash in its name is written %2F")
+    @Operation(summary = "A named LMR; write a slash in its name as %2F")
     @GetMapping("/lmrs/{name}")
     LmrView lmr(@PathVariable String name) {
         checkName(name);
@@ -104,10 +105,11 @@ class ClusterController {
     @Operation(summary = "The locks, in the order of their names")
     @GetMapping("/locks")
     Page<LockView> locks(
-            @Parameter(description = "What the names begin with") @RequestParam(defaultValue = "") String prefix,
-            @Parameter(description = "Where to go on: the \"next\" of the part before") @RequestParam(defaultValue = "")
+            @Parameter(description = "The prefix of the names") @RequestParam(defaultValue = "") String prefix,
+            @Parameter(description = "Where to continue: the \"next\" value of the previous page")
+                    @RequestParam(defaultValue = "")
                     String after,
-            @Parameter(description = "At most so many, 1 to 1000") @RequestParam(defaultValue = "100") int limit) {
+            @Parameter(description = "The page size, 1 to 1000") @RequestParam(defaultValue = "100") int limit) {
         Page<LockView> page =
                 records.page(LOCK_PREFIX + prefix, LOCK_PREFIX + after, Page.checkedLimit(limit), (record, lmr) -> {
                     int home = lmr.shares().getFirst().node();

@@ -1,10 +1,10 @@
 package dev.lite.manager.web;
 
 /**
- * Something that happened.
+ * A change in the cluster.
  *
- * @param number of this manager's event, from 1 without a gap
- * @param type what kind: {@code nodes}, {@code leadership}, {@code directory}…
- * @param data what happened; written as JSON
+ * @param number this manager's event number, consecutive from 1
+ * @param type the kind: {@code nodes}, {@code leadership}, {@code directory}…
+ * @param data the change, written as JSON
  */
 record ClusterEvent(long number, String type, Object data) {}

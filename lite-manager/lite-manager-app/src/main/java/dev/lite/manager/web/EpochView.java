@@ -4,11 +4,11 @@ import dev.lite.cluster.Epoch;
 import java.util.List;
 
 /**
- * The membership as the leading manager numbered it.
+ * The cluster's epoch: a numbered version of its membership.
  *
- * @param number 0 before there was any; grows by 1 with each change of the membership
- * @param members the live nodes when it was made
- * @param removals who was removed; what it had is given to others once it is fenced
+ * @param number 0 before the first epoch; grows by 1 with each change of the membership
+ * @param members the nodes live when it was made
+ * @param removals the removed nodes; what they owned is given to others once they are fenced
  */
 record EpochView(long number, List<Epoch.Member> members, List<Epoch.Removal> removals) {
 

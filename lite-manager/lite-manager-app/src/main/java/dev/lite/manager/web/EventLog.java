@@ -9,12 +9,12 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The last events, and who hears of the next ones. Bounded: the history × what changed at once, which is a node, an epoch's
- * number and pending removals, or an order (about 2 KB); the queues hold the same events.
+ * The most recent events, and the subscribers to new ones. Bounded: the history length × the size of an event, which is a
+ * node, an epoch's number and pending removals, or an order (about 2 KB); the queues hold the same events.
  *
- * <p>An event's id is this log's name, a hyphen and the event's number, so that another manager, or this one after a restart,
- * does not take an id for its own. Whoever comes without an id that is in the history gets one event {@code state} with the
- * latest of each kind, and then what happens. Any thread; nothing here blocks.
+ * <p>An event's id is this log's name, a hyphen and the event's number, so that another manager, or this one after a
+ * restart, does not mistake it for its own. A subscriber without an id in the history first gets one event {@code state}
+ * with the latest value of each kind, and then new events. Any thread; nothing here blocks.
  */
 final class EventLog {
     private static final String STATE = "state";
@@ -29,16 +29,17 @@ final class EventLog {
     private long last;
     private boolean closed;
 
-    /** @param name tells this log from every other: no hyphen */
+    /** @param name identifies this log; must not contain a hyphen */
     EventLog(String name, WebProperties.Events limits) {
         this.name = name;
         this.limits = limits;
     }
 
     /**
-     * Tells all subscribers. One whose queue is full is cut off: it hears what is in its queue, then its stream ends.
+     * Sends an event to all subscribers. A subscriber with a full queue is disconnected: it gets what is in its queue, then
+     * its stream ends.
      *
-     * @param current what a new subscriber has to know of this kind from now on; null to leave that as it was
+     * @param current the state of this kind for new subscribers; null to keep the previous one
      */
     synchronized void publish(String type, Object data, @Nullable Object current) {
         last++;
@@ -56,8 +57,8 @@ final class EventLog {
     /**
      * Adds a subscriber.
      *
-     * @param lastEventId the id of the last event that it has; null when it has none
-     * @throws org.springframework.web.ErrorResponseException when there are as many as there may be
+     * @param lastEventId the id of the last event it received; null for none
+     * @throws org.springframework.web.ErrorResponseException when the limit of subscribers is reached
      */
     synchronized EventQueue subscribe(@Nullable String lastEventId) {
         if (subscribers.size() >= limits.subscribers()) {
@@ -80,7 +81,7 @@ final class EventLog {
                 : List.of(new ClusterEvent(last, STATE, Map.copyOf(state)));
     }
 
-    /** -1 for an id that is not this log's. */
+    /** Returns -1 for an id of another log. */
     private long numberOf(@Nullable String id) {
         if (id == null || !id.startsWith(name + "-")) {
             return -1;
@@ -105,7 +106,7 @@ final class EventLog {
         return subscribers.size();
     }
 
-    /** Ends all streams, and those that come later at once. */
+    /** Ends all streams; streams opened later end immediately. */
     synchronized void close() {
         closed = true;
         subscribers.forEach(EventQueue::end);

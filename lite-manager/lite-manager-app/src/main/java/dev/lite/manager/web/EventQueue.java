@@ -7,7 +7,7 @@ import java.util.Optional;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** Events that wait for one subscriber. Any thread puts, one takes. */
+/** A bounded queue of events for one subscriber. Any thread puts, one thread takes. */
 final class EventQueue {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -18,15 +18,15 @@ final class EventQueue {
     private boolean ended;
 
     /**
-     * @param limit of events that wait
-     * @param first what the subscriber gets first; not counted
+     * @param limit the maximum number of waiting events
+     * @param first the events that the subscriber gets first; not counted
      */
     EventQueue(int limit, List<ClusterEvent> first) {
         this.limit = limit + first.size();
         waiting = new ArrayDeque<>(first);
     }
 
-    /** Puts an event; false when there is no room, and then the queue takes nothing more. */
+    /** Puts an event. Returns false when the queue is full; it then accepts nothing more. */
     boolean offer(ClusterEvent event) {
         lock.lock();
         try {
@@ -43,9 +43,9 @@ final class EventQueue {
     }
 
     /**
-     * The next event, or empty when none came in time or none will come.
+     * Takes the next event; empty after the timeout, or when the queue is closed and empty.
      *
-     * @throws InterruptedException when the stream's thread is told to stop
+     * @throws InterruptedException when the stream's thread is interrupted
      */
     Optional<ClusterEvent> poll(Duration timeout) throws InterruptedException {
         long leftNs = timeout.toNanos();
@@ -60,7 +60,7 @@ final class EventQueue {
         }
     }
 
-    /** Whether nothing waits and nothing will come. */
+    /** Whether the queue is empty and closed. */
     boolean isDone() {
         lock.lock();
         try {
@@ -70,7 +70,7 @@ final class EventQueue {
         }
     }
 
-    /** Takes nothing more, and forgets what waits. */
+    /** Closes the queue and drops its events. */
     void end() {
         lock.lock();
         try {

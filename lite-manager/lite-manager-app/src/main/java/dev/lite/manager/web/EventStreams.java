@@ -27,8 +27,8 @@ import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.servlet.mvc.method.annotation.SseEmitter;
 
 /**
- * Tells what happens in the cluster as server-sent events. Each stream has a virtual thread, which is the only one that
- * writes to it; what a slow reader holds up is that thread alone.
+ * Publishes changes in the cluster as server-sent events. Each stream has its own virtual thread, the only one that writes
+ * to it, so a slow client blocks only that thread.
  */
 @RestController
 class EventStreams implements DirectoryListener, SmartLifecycle {
@@ -63,10 +63,10 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
     @Operation(
             summary = "Server-sent events",
             description =
-                    "Begins with an event \"state\", the latest of every kind, or with what was missed since Last-Event-ID. Then: \"nodes\", \"epoch\", \"orders\", \"leadership\", \"directory\". The reader connects again when the stream ends.")
+                    "Starts with an event \"state\" (the latest of every kind), or with the events missed since Last-Event-ID. Then: \"nodes\", \"epoch\", \"orders\", \"leadership\", \"directory\". Reconnect when the stream ends.")
     @GetMapping(path = "/api/events", produces = MediaType.TEXT_EVENT_STREAM_VALUE)
     SseEmitter events(
-            @Parameter(description = "The id of the last event that was received")
+            @Parameter(description = "The id of the last received event")
                     @RequestHeader(name = "Last-Event-ID", required = false)
                     @Nullable
                     String lastEventId) {
@@ -88,7 +88,7 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
             }
             stream.complete();
         } catch (IOException | IllegalStateException e) {
-            log.debug("a reader of events is gone: {}", e.toString());
+            log.debug("a client of the event stream disconnected: {}", e.toString());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } finally {
@@ -107,7 +107,7 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
         events.publish("nodes", new NodesChange(without(nodes, old), without(old, nodes)), views(nodes));
     }
 
-    /** A node that came back with a new incarnation both left and joined. */
+    /** A node that registered again with a new incarnation has both left and joined. */
     private List<NodeView> without(List<NodeRecord> nodes, List<NodeRecord> others) {
         return views(nodes.stream().filter(node -> !others.contains(node)).toList());
     }
@@ -137,26 +137,26 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
         events.publish("directory", change, change);
     }
 
-    /** One at a time, so that what is told last was read last. */
+    /** Synchronized, so that the last event has the latest state. */
     private synchronized void leadershipChanged() {
         LeadershipChange change = new LeadershipChange(leadership.isLeader(), leadership.participants());
         events.publish("leadership", change, change);
     }
 
     /**
-     * The registered nodes changed. Only what changed is kept in the history, since the nodes may be a thousand.
+     * The registered nodes changed. Contains only the differences, since there may be a thousand nodes.
      *
-     * @param joined those that were not there before
-     * @param left those that are not there any more
+     * @param joined the new nodes
+     * @param left the nodes that left
      */
     record NodesChange(List<NodeView> joined, List<NodeView> left) {}
 
     /**
-     * The epoch changed; {@code /api/epochs} has all of it.
+     * The epoch changed; {@code /api/epochs} returns all of it.
      *
      * @param number its number
-     * @param members how many nodes belong to it
-     * @param pending who was removed, and may still be linked to a node
+     * @param members the number of members
+     * @param pending the removed nodes to which some node may still have a link
      */
     record EpochChange(long number, int members, List<Epoch.Removal> pending) {}
 
@@ -164,27 +164,27 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
      * The managers or their leader changed.
      *
      * @param leads whether this manager leads
-     * @param managers who takes part in the election, the leader first
+     * @param managers the participants of the election, the leader first
      */
     record LeadershipChange(boolean leads, List<String> managers) {}
 
     /**
      * Orders were submitted or changed.
      *
-     * @param changed as they are now
-     * @param draining the names of the nodes that are drained or are to be
+     * @param changed their current state
+     * @param draining the names of the nodes that are drained or marked for draining
      */
     record OrdersChange(List<OrderView> changed, Set<String> draining) {}
 
     /**
-     * The orders, in the event that a stream begins with.
+     * The orders, in the first event of a stream.
      *
-     * @param open those that are neither done nor failed
-     * @param draining the names of the nodes that are drained or are to be
+     * @param open the orders that are neither done nor failed
+     * @param draining the names of the nodes that are drained or marked for draining
      */
     record OrdersState(List<OrderView> open, Set<String> draining) {}
 
-    /** How many streams there are. */
+    /** The number of open streams. */
     int subscribers() {
         return events.subscribers();
     }
@@ -194,7 +194,7 @@ class EventStreams implements DirectoryListener, SmartLifecycle {
         running = true;
     }
 
-    /** Before the web server, which otherwise would wait for the streams to end by themselves. */
+    /** Stops before the web server, which would otherwise wait for the streams to end. */
     @Override
     public void stop() {
         events.close();

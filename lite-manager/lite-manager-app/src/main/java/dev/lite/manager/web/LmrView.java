@@ -15,13 +15,13 @@ import org.jspecify.annotations.Nullable;
  * A named LMR.
  *
  * @param name its name
- * @param id the cluster-wide number, as text: it does not fit into the numbers of every language
+ * @param id the cluster-wide id, as text because it exceeds the number range of some languages
  * @param state LIVE, FREEING or MOVING
  * @param bytes its size
- * @param shares one for every node that holds memory of it
- * @param defaultPermissions of every principal without a grant
+ * @param shares one for every node that holds part of its memory
+ * @param defaultPermissions the permissions of every principal without a grant
  * @param grants principal → permissions
- * @param movingTo where it moves to; absent unless it is MOVING
+ * @param movingTo the target of its move; absent unless it is MOVING
  */
 record LmrView(
         String name,
@@ -35,13 +35,13 @@ record LmrView(
         @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable List<Share> movingTo) {
 
     /**
-     * What lies on one node.
+     * The part on one node.
      *
-     * @param node its name; absent when it is not registered
-     * @param nodeId its number
-     * @param arena which arena of that node
-     * @param bytes how much
-     * @param runs in how many pieces
+     * @param node the node's name; absent when it is not registered
+     * @param nodeId the node's id
+     * @param arena the id of the node's arena
+     * @param bytes the amount of memory
+     * @param runs the number of contiguous pieces
      */
     record Share(
             @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable
@@ -52,7 +52,7 @@ record LmrView(
             long bytes,
             int runs) {}
 
-    /** @param nodeName the name of a node id, or null when no such node is registered */
+    /** @param nodeName maps a node id to its name, or to null when the node is not registered */
     static LmrView of(String name, LmrRecord lmr, IntFunction<@Nullable String> nodeName) {
         Map<String, List<Permission>> grants = new TreeMap<>();
         lmr.grants().forEach((principal, bits) -> grants.put(principal, permissions(bits)));

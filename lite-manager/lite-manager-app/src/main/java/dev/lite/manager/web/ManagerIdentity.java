@@ -1,9 +1,9 @@
 package dev.lite.manager.web;
 
 /**
- * Which manager this is.
+ * The identity of this manager.
  *
  * @param cluster the cluster's name
- * @param name what it is called in the election of the leader
+ * @param name its name in the leader election
  */
 public record ManagerIdentity(String cluster, String name) {}

@@ -8,7 +8,7 @@ import io.micrometer.core.instrument.binder.MeterBinder;
 import java.util.function.ToDoubleFunction;
 import org.springframework.stereotype.Component;
 
-/** What this manager knows, as gauges without tags; read from what was last heard, so that reading them asks nobody. */
+/** Gauges without tags of this manager's view of the cluster. They read cached state only. */
 @Component
 class ManagerMetrics implements MeterBinder {
     private final ClusterDirectory directory;
@@ -29,7 +29,7 @@ class ManagerMetrics implements MeterBinder {
         gauge(
                 registry,
                 "lite.manager.directory.available",
-                "1 while ZooKeeper can be reached",
+                "1 while ZooKeeper is reachable",
                 its -> its.directory.isAvailable() ? 1 : 0);
         gauge(
                 registry,
@@ -39,22 +39,23 @@ class ManagerMetrics implements MeterBinder {
         gauge(
                 registry,
                 "lite.manager.epoch",
-                "Number of the cluster's epoch",
+                "Number of the current epoch",
                 its -> its.directory.epoch().number());
         gauge(
                 registry,
                 "lite.manager.removals.pending",
-                "Removed nodes to which not every node has cut its links",
+                "Removed nodes that are not fenced yet",
                 its -> its.directory.epoch().pending().size());
         gauge(registry, "lite.manager.orders.open", "Orders neither done nor failed", its -> its.orders.open());
         gauge(
                 registry,
                 "lite.manager.events.subscribers",
-                "Readers of server-sent events",
+                "Subscribers to server-sent events",
                 its -> its.events.subscribers());
     }
 
-    private void gauge(MeterRegistry registry, String name, String what, ToDoubleFunction<ManagerMetrics> value) {
-        Gauge.builder(name, this, value).description(what).register(registry);
+    private void gauge(
+            MeterRegistry registry, String name, String description, ToDoubleFunction<ManagerMetrics> value) {
+        Gauge.builder(name, this, value).description(description).register(registry);
     }
 }

@@ -5,16 +5,16 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A manager, and what it knows of the others.
+ * A manager and its view of the cluster.
  *
  * @param cluster the cluster's name
  * @param name this manager
  * @param leads whether this one leads
- * @param leader who leads; absent when that is not known
- * @param managers who takes part in the election, the leader first
- * @param directoryAvailable whether ZooKeeper can be reached
- * @param epoch the number of the cluster's epoch
- * @param openOrders how many orders are neither done nor failed
+ * @param leader the leader; absent when unknown
+ * @param managers the participants of the election, the leader first
+ * @param directoryAvailable whether ZooKeeper is reachable
+ * @param epoch the number of the current epoch
+ * @param openOrders the number of orders that are neither done nor failed
  */
 record ManagerView(
         String cluster,

@@ -8,12 +8,12 @@ import java.util.Set;
  * A registered node.
  *
  * @param name its stable name
- * @param id its number
- * @param incarnation grows each time it registers
+ * @param id its id
+ * @param incarnation grows with each registration
  * @param host the host it runs on
- * @param arenaBytes the memory it contributes
+ * @param arenaBytes the size of its arena
  * @param fabrics driver name → address
- * @param draining whether it is drained, or is to be: nothing new comes to it
+ * @param draining whether it is drained or marked for draining: nothing new is placed there
  */
 record NodeView(
         String name,
@@ -24,7 +24,7 @@ record NodeView(
         Map<String, String> fabrics,
         boolean draining) {
 
-    /** @param draining the names of the nodes that are drained or are to be */
+    /** @param draining the names of the nodes that are drained or marked for draining */
     static NodeView of(NodeRecord node, Set<String> draining) {
         return new NodeView(
                 node.name(),

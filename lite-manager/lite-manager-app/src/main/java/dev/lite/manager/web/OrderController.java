@@ -19,8 +19,8 @@ import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * Acts. Each one only puts an order into the directory, which the nodes carry out: so any manager takes it, leading or not, and
- * may die then. Repeating one is safe: the order that is open already is answered.
+ * Changes. Each request only writes an order into the directory, and the nodes execute it. So any manager can accept it,
+ * leading or not, and may die afterwards. Repeating a request is safe: it returns the order that is already open.
  */
 @RestController
 @RequestMapping("/api")
@@ -36,26 +36,26 @@ class OrderController {
     }
 
     /**
-     * How to drain.
+     * Parameters of a drain.
      *
-     * @param leave whether the node's process ends when it is empty; default: it stays
+     * @param leave whether the node's process ends when it is empty; default: false
      */
     record DrainRequest(@Nullable Boolean leave) {}
 
     /**
-     * Where to move.
+     * Parameters of a move.
      *
-     * @param node the name of the node to go to
+     * @param node the name of the target node
      */
     record MoveRequest(@Nullable String node) {}
 
-    @Operation(summary = "The open orders and the last ended ones, in the order of their numbers")
+    @Operation(summary = "The open orders and the last ended ones, in the order of their ids")
     @GetMapping("/orders")
     List<OrderView> orders() {
         return orders.list(deadline).stream().map(OrderView::of).toList();
     }
 
-    @Operation(summary = "An order, and how far it is")
+    @Operation(summary = "An order and its progress")
     @GetMapping("/orders/{id}")
     OrderView order(@PathVariable long id) {
         return orders.find(id, deadline)
@@ -63,7 +63,7 @@ class OrderController {
                 .orElseThrow(() -> Refusals.notFound("order", Long.toString(id)));
     }
 
-    @Operation(summary = "Move everything away from a node, and let nothing new come to it")
+    @Operation(summary = "Move everything away from a node and place nothing new there")
     @PostMapping("/nodes/{name}/drain")
     ResponseEntity<OrderView> drain(
             @PathVariable String name, @RequestBody(required = false) @Nullable DrainRequest how) {
@@ -71,18 +71,18 @@ class OrderController {
         return accepted("node", name, () -> orders.drain(name, leave, deadline));
     }
 
-    @Operation(summary = "Let a node that was drained be used again")
+    @Operation(summary = "Use a drained node again")
     @PostMapping("/nodes/{name}/undrain")
     ResponseEntity<OrderView> undrain(@PathVariable String name) {
         return accepted("node", name, () -> orders.undrain(name, deadline));
     }
 
-    @Operation(summary = "Move a named LMR to a node; a slash in its name is written %2F")
+    @Operation(summary = "Move a named LMR to a node; write a slash in its name as %2F")
     @PostMapping("/lmrs/{name}/move")
-    ResponseEntity<OrderView> move(@PathVariable String name, @RequestBody MoveRequest where) {
-        String node = where.node();
+    ResponseEntity<OrderView> move(@PathVariable String name, @RequestBody MoveRequest request) {
+        String node = request.node();
         if (node == null) {
-            throw Refusals.badValue("node", "not given", "the name of a node");
+            throw Refusals.badValue("node", "missing", "the name of a node");
         }
         return accepted("name", name, () -> {
             LmrSpec.checkName(name);
@@ -99,7 +99,7 @@ class OrderController {
         return accepted("cluster", "", () -> orders.rebalance(deadline));
     }
 
-    @Operation(summary = "Free the memory at a node that belongs to no LMR any more")
+    @Operation(summary = "Free a node's orphans: memory whose LMR no longer exists")
     @PostMapping("/orphans/{node}/free")
     ResponseEntity<OrderView> freeOrphans(@PathVariable String node) {
         return accepted("node", node, () -> orders.freeOrphans(node, deadline));
@@ -109,7 +109,7 @@ class OrderController {
         Order order;
         try {
             order = act.get();
-        } catch (IllegalArgumentException e) { // what a name may be
+        } catch (IllegalArgumentException e) { // an invalid name
             throw Refusals.badValue(parameter, value, e);
         }
         return ResponseEntity.accepted()

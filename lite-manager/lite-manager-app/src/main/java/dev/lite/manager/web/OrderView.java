@@ -6,20 +6,20 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An order, and how far it is.
+ * An order and its progress.
  *
- * @param id its number
- * @param kind what is wanted
+ * @param id its id
+ * @param kind the task
  * @param state WANTED, RUNNING, DONE or FAILED
  * @param node of DRAIN, UNDRAIN and FREE_ORPHANS: the node
- * @param lmr of MOVE: the name of the LMR; absent when it has none
- * @param lmrId of MOVE: the number of an LMR without a name, as text
- * @param target of MOVE: the node to go to
+ * @param lmr of MOVE: the name of the LMR; absent for an LMR without a name
+ * @param lmrId of MOVE: the id of an LMR without a name, as text
+ * @param target of MOVE: the target node
  * @param leave of DRAIN: whether the node's process ends when it is empty
- * @param executor the node that carries it out; absent while nobody does
- * @param done how much is done, in the unit that the note names
- * @param total of how much; 0 when that is not known
- * @param note what is being done, or why it failed
+ * @param executor the node that executes it; absent while none does
+ * @param done the amount done, in the unit that the note names
+ * @param total the total amount; 0 when unknown
+ * @param note the current work, or why it failed
  * @param submitted when it was submitted
  * @param changed when it was changed last
  */

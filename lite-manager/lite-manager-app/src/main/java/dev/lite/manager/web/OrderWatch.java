@@ -16,7 +16,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.stereotype.Component;
 
-/** Reads the orders whenever they changed, on a thread of its own, since a watch must not block. Any thread may ask. */
+/** Reads the orders after each change, on a thread of its own, since a watch must not block. Any thread may call the methods. */
 @Component
 public class OrderWatch implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(OrderWatch.class);
@@ -27,7 +27,7 @@ public class OrderWatch implements AutoCloseable {
     private final List<BiConsumer<@Nullable OrderBook, OrderBook>> listeners = new CopyOnWriteArrayList<>();
     private final Semaphore changes = new Semaphore(0);
     private final Thread thread;
-    private volatile @Nullable OrderBook heard;
+    private volatile @Nullable OrderBook current;
 
     OrderWatch(ClusterDirectory directory, WebProperties properties) {
         orders = new Orders(directory);
@@ -36,25 +36,25 @@ public class OrderWatch implements AutoCloseable {
         thread = Thread.ofVirtual().name("lite-order-watch").unstarted(this::run);
     }
 
-    /** Begins; before it nothing is heard. Once, after the listeners were added. */
+    /** Starts watching. Called once, after the listeners were added. */
     void start() {
         thread.start();
     }
 
-    /** Adds a listener, told the book before, null at first, and the book now; on the watch's thread. */
+    /** Adds a listener that receives the previous order book (null at first) and the current one, on the watch's thread. */
     void addListener(BiConsumer<@Nullable OrderBook, OrderBook> listener) {
         listeners.add(listener);
     }
 
-    /** How many orders are neither done nor failed, as last heard. Never blocks. */
+    /** The number of orders that are neither done nor failed, from the cache. Never blocks. */
     public int open() {
-        OrderBook book = heard;
+        OrderBook book = current;
         return book == null ? 0 : book.open().size();
     }
 
-    /** The names of the nodes that are drained or are to be, as last heard. Never blocks. */
+    /** The names of the nodes that are drained or marked for draining, from the cache. Never blocks. */
     Set<String> draining() {
-        OrderBook book = heard;
+        OrderBook book = current;
         return book == null ? Set.of() : book.draining();
     }
 
@@ -80,11 +80,11 @@ public class OrderWatch implements AutoCloseable {
         try {
             now = orders.read(deadline);
         } catch (LiteException e) {
-            log.debug("the orders are read again in {}: {}", RETRY, e.getMessage());
+            log.debug("cannot read the orders; retrying in {}: {}", RETRY, e.getMessage());
             return false;
         }
-        OrderBook before = heard;
-        heard = now;
+        OrderBook before = current;
+        current = now;
         if (!now.equals(before)) {
             listeners.forEach(listener -> listener.accept(before, now));
         }

@@ -5,17 +5,17 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A part of a listing.
+ * A page of a listing.
  *
  * @param items in the order of their names
- * @param next what to give as {@code after} for the next part; absent when this was the last
+ * @param next the {@code after} parameter for the next page; absent on the last page
  */
 record Page<T>(
         List<T> items,
         @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable String next) {
     static final int LIMIT_MAX = 1000;
 
-    /** How many a request asks for. */
+    /** Validates a page size. */
     static int checkedLimit(int limit) {
         if (limit < 1 || limit > LIMIT_MAX) {
             throw Refusals.badValue("limit", limit, "1 to " + LIMIT_MAX);

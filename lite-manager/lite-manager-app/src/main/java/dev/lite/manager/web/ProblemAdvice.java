@@ -13,7 +13,7 @@ import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.RestControllerAdvice;
 import org.springframework.web.servlet.mvc.method.annotation.ResponseEntityExceptionHandler;
 
-/** Errors as problem details (RFC 9457); Spring MVC's own by the class above. */
+/** Maps errors to problem details (RFC 9457); the superclass handles Spring MVC's own. */
 @RestControllerAdvice
 class ProblemAdvice extends ResponseEntityExceptionHandler {
     private static final Logger log = LoggerFactory.getLogger(ProblemAdvice.class);
@@ -40,7 +40,7 @@ class ProblemAdvice extends ResponseEntityExceptionHandler {
         log.error("A request failed", e);
         return ResponseEntity.internalServerError()
                 .body(ProblemDetail.forStatusAndDetail(
-                        HttpStatus.INTERNAL_SERVER_ERROR, "the manager failed; its log says why"));
+                        HttpStatus.INTERNAL_SERVER_ERROR, "internal error; see the manager's log"));
     }
 
     private static ProblemDetail problem(HttpStatus status, RuntimeException e) {

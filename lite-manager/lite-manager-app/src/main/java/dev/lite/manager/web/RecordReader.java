@@ -19,7 +19,7 @@ import org.springframework.stereotype.Component;
 class RecordReader {
     private static final Logger log = LoggerFactory.getLogger(RecordReader.class);
 
-    /** After every internal name and before every other: their first character is the prefix's, which no other has. */
+    /** Sorts after every internal name and before every other name: only internal names start with the prefix. */
     static final String AFTER_INTERNAL = ClusterDirectory.INTERNAL_PREFIX + Character.MAX_VALUE;
 
     private final ClusterDirectory directory;
@@ -31,12 +31,12 @@ class RecordReader {
     }
 
     /**
-     * A part of a listing; what is removed meanwhile is left out.
+     * Reads a page of a listing; records removed meanwhile are omitted.
      *
-     * @param prefix of the names
-     * @param after the name that the part before ended with, or less than any
-     * @param limit checked already
-     * @param view of a record's name and its content
+     * @param prefix the prefix of the names
+     * @param after the last name of the previous page, or a text before every name
+     * @param limit a valid page size
+     * @param view makes the result from a record's name and content
      */
     <T> Page<T> page(String prefix, String after, int limit, BiFunction<String, LmrRecord, T> view) {
         long endNs = System.nanoTime() + deadline.toNanos();
@@ -49,7 +49,7 @@ class RecordReader {
         return new Page<>(items, names.size() == limit ? names.getLast() : null);
     }
 
-    /** One record. */
+    /** Reads one record. */
     Optional<LmrRecord> read(String name) {
         return read(name, deadline);
     }
@@ -59,12 +59,12 @@ class RecordReader {
         try {
             return found.map(record -> LmrRecord.decode(record.bytes()));
         } catch (IllegalArgumentException e) {
-            log.warn("The record of \"{}\" is left out: {}", name, e.getMessage());
+            log.warn("Skipping the record of \"{}\": {}", name, e.getMessage());
             return Optional.empty();
         }
     }
 
-    /** The name of a node, or null when none of this id is registered. */
+    /** The name of a node, or null when no node with this id is registered. */
     @Nullable
     String nodeName(int id) {
         for (NodeRecord node : directory.nodes()) {

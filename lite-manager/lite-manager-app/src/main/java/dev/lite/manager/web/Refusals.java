@@ -4,11 +4,11 @@ import org.springframework.http.HttpStatus;
 import org.springframework.http.ProblemDetail;
 import org.springframework.web.ErrorResponseException;
 
-/** Why a request cannot be answered, as problem details (RFC 9457): what, the value, and the limit. */
+/** Exceptions for rejected requests, as problem details (RFC 9457): what, the value, and the limit. */
 final class Refusals {
     private Refusals() {}
 
-    /** A value out of its limits. */
+    /** A value is out of its limits. */
     static ErrorResponseException badValue(String what, Object value, String limit) {
         ProblemDetail problem = ProblemDetail.forStatusAndDetail(
                 HttpStatus.BAD_REQUEST, "%s is %s; it must be %s".formatted(what, value, limit));
@@ -18,7 +18,7 @@ final class Refusals {
         return new ErrorResponseException(HttpStatus.BAD_REQUEST, problem, null);
     }
 
-    /** A value that one of LITE's own checks refused; its message has the value and the limit. */
+    /** One of LITE's own checks rejected a value; its message has the value and the limit. */
     static ErrorResponseException badValue(String what, Object value, IllegalArgumentException cause) {
         ProblemDetail problem =
                 ProblemDetail.forStatusAndDetail(HttpStatus.BAD_REQUEST, String.valueOf(cause.getMessage()));
@@ -27,7 +27,7 @@ final class Refusals {
         return new ErrorResponseException(HttpStatus.BAD_REQUEST, problem, cause);
     }
 
-    /** There is no such thing. */
+    /** The object does not exist. */
     static ErrorResponseException notFound(String kind, String name) {
         ProblemDetail problem =
                 ProblemDetail.forStatusAndDetail(HttpStatus.NOT_FOUND, "there is no %s \"%s\"".formatted(kind, name));
@@ -36,7 +36,7 @@ final class Refusals {
         return new ErrorResponseException(HttpStatus.NOT_FOUND, problem, null);
     }
 
-    /** All places are taken. */
+    /** A limit is reached. */
     static ErrorResponseException full(String what, long value, long limit) {
         ProblemDetail problem = ProblemDetail.forStatusAndDetail(
                 HttpStatus.SERVICE_UNAVAILABLE, "there are %d %s; the limit is %d".formatted(value, what, limit));

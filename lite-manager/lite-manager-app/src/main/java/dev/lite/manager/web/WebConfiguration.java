@@ -18,13 +18,13 @@ import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
 import tools.jackson.databind.json.JsonMapper;
 
-/** The web server's parts, and the rule that nobody but this host is answered without a token. */
+/** The web server's beans, and the check that only loopback is served without a token. */
 @Configuration(proxyBeanMethods = false)
 @EnableConfigurationProperties(WebProperties.class)
 class WebConfiguration {
     private static final Logger log = LoggerFactory.getLogger(WebConfiguration.class);
 
-    /** Made with the web server, so before the directory: a manager that may not listen touches nothing. */
+    /** Created with the web server, before the directory: a manager that may not listen changes nothing. */
     @Bean
     FilterRegistrationBean<AccessFilter> accessFilter(
             WebProperties properties, Environment environment, JsonMapper json) {
@@ -42,7 +42,7 @@ class WebConfiguration {
         if (!isLoopback(address)) {
             if (token == null) {
                 throw new StartException(
-                        "server.address is %s, which is no loopback address, and no token is configured: everybody who reaches it could drain nodes"
+                        "server.address is %s, which is not a loopback address, and no token is configured: every client that reaches it could drain nodes"
                                 .formatted(address == null ? "not set" : address.getHostAddress()),
                         "Set lite.manager.token-file (or lite.manager.token), or server.address to 127.0.0.1.",
                         null);
@@ -50,19 +50,19 @@ class WebConfiguration {
             if (!environment.containsProperty("server.ssl.bundle")
                     && !environment.containsProperty("server.ssl.key-store")) {
                 log.warn(
-                        "the token crosses the network unencrypted: server.address={} and no server.ssl.bundle",
+                        "clients send the token unencrypted over the network: server.address={} without server.ssl.bundle",
                         address == null ? "any" : address.getHostAddress());
             }
         }
-        // A port of its own has no filter, and shows health and metrics.
+        // A separate management port has no filter, and exposes health and metrics.
         if (environment.getProperty("management.server.port") != null
                 && !isLoopback(
                         environment.getProperty("management.server.address") == null
                                 ? address
                                 : address(environment, "management.server.address"))) {
             throw new StartException(
-                    "management.server.port is set, and management.server.address is no loopback address: that port asks for no token",
-                    "Take management.server.port out, or set management.server.address to 127.0.0.1.",
+                    "management.server.port is set, but management.server.address is not a loopback address: that port does not require the token",
+                    "Remove management.server.port, or set management.server.address to 127.0.0.1.",
                     null);
         }
     }
@@ -75,7 +75,7 @@ class WebConfiguration {
         return address != null && address.isLoopbackAddress();
     }
 
-    /** So that %2F in the name of an LMR is a part of the name. */
+    /** Allows %2F in the name of an LMR. */
     @Bean
     WebServerFactoryCustomizer<TomcatServletWebServerFactory> encodedSlashes() {
         return factory -> factory.addConnectorCustomizers(

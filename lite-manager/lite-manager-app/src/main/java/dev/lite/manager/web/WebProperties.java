@@ -7,11 +7,11 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * Who may ask the manager, and for how much.
+ * Access control and limits of the manager's web interface.
  *
- * @param token What a caller has to show, as a bearer token or as the password of a login: 16 to 1024 visible ASCII
- *     characters. Needed when the manager listens at anything but a loopback address.
- * @param tokenFile File that holds the token, instead of the property; line ends after it do not count.
+ * @param token Token that clients must send, as a bearer token or as the password of a login: 16 to 1024 visible ASCII
+ *     characters. Required unless the manager listens on a loopback address.
+ * @param tokenFile File with the token, instead of the property; trailing line breaks are ignored.
  * @param requestDeadline How long a request may wait for the cluster's directory.
  * @param events Server-sent events.
  */
@@ -24,7 +24,7 @@ public record WebProperties(
     private static final Duration DEADLINE_MIN = Duration.ofMillis(100);
     private static final Duration DEADLINE_MAX = Duration.ofMinutes(1);
 
-    /** Checks. */
+    /** Validates. */
     public WebProperties {
         check("lite.manager.request-deadline", requestDeadline, DEADLINE_MIN, DEADLINE_MAX);
     }
@@ -32,11 +32,12 @@ public record WebProperties(
     /**
      * Server-sent events.
      *
-     * @param subscribers How many may listen at once.
-     * @param queue How many events may wait for one subscriber; one that is slower is cut off, and may come back for the rest.
-     * @param history How many events are kept for subscribers that come back.
-     * @param heartbeat How long a stream may be silent.
-     * @param lifetime How long a stream may last; the subscriber then connects again.
+     * @param subscribers Maximum number of subscribers.
+     * @param queue Maximum number of events waiting for one subscriber; a slower subscriber is disconnected and may
+     *     reconnect for the rest.
+     * @param history Number of events kept for subscribers that reconnect.
+     * @param heartbeat Maximum time without data on a stream.
+     * @param lifetime Maximum duration of a stream; the subscriber then reconnects.
      */
     public record Events(
             @DefaultValue("64") int subscribers,
@@ -46,7 +47,7 @@ public record WebProperties(
             @DefaultValue("1h") Duration lifetime) {
         private static final int COUNT_MAX = 65_536;
 
-        /** Checks. */
+        /** Validates. */
         public Events {
             check("subscribers", subscribers);
             check("queue", queue);

@@ -1,7 +1,8 @@
 /**
- * The manager's interface for people and programs: REST below {@code /api}, server-sent events, the OpenAPI page, and who may
- * use them. It reads what the cluster's directory says and puts acts there as orders, so any manager answers alike, whichever
- * leads.
+ * The manager's web interface: REST below {@code /api}, server-sent events, the OpenAPI page, and access control. It reads
+ * the cluster's directory and writes changes there as orders, so all managers behave alike, leading or not.
+ *
+ * <p>One room, although it has more than 20 classes: half of them are small records for JSON, used by the controllers only.
  */
 @NullMarked
 package dev.lite.manager.web;

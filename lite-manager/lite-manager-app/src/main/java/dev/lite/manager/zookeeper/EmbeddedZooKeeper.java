@@ -17,16 +17,16 @@ import org.apache.zookeeper.server.embedded.ZooKeeperServerEmbedded;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A single ZooKeeper server in this process: no copy of its data is kept elsewhere, and it is gone while the process is.
- * For a cluster on one machine; others use a ZooKeeper of their own.
+ * A single ZooKeeper server in this process. Its data has no replica, and it is unavailable while the process is down. For
+ * clusters on one machine; other clusters use an external ZooKeeper.
  */
 public final class EmbeddedZooKeeper implements AutoCloseable {
-    /** Half of the shortest session time-out that the server grants. */
+    /** Half of the shortest session timeout that the server grants. */
     private static final int TICK_MS = 500;
 
     private static final int SESSION_TIMEOUT_MS_MAX = 60_000;
 
-    /** All processes of the machine come from one address, to which ZooKeeper's default limit of 60 applies. */
+    /** All processes of the machine connect from one address, and ZooKeeper's default limit per address is 60. */
     private static final int CONNECTIONS_MAX = 1024;
 
     private final ZooKeeperServerEmbedded server;
@@ -41,7 +41,7 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
     }
 
     /**
-     * Starts the server; it accepts connections when this returns.
+     * Starts the server and returns when it accepts connections.
      *
      * @throws StartException when the port is in use, the directory cannot be written or is in use by another process, or
      *     the server did not start in time
@@ -54,7 +54,7 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
             server = ZooKeeperServerEmbedded.builder()
                     .baseDir(config.dataDirectory())
                     .configuration(properties(config))
-                    // Never end the process: what it serves is then reported as away.
+                    // Never end the process: the directory is then reported as unreachable.
                     .exitHandler(ExitHandler.LOG_ONLY)
                     .build();
             server.start(config.startTimeout().toMillis());
@@ -70,7 +70,7 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
                                     config.dataDirectory(),
                                     config.startTimeout().toMillis(),
                                     e),
-                    "Look at the messages of org.apache.zookeeper above; a damaged data directory has to be restored or removed.",
+                    "See the messages of org.apache.zookeeper above; restore or remove a damaged data directory.",
                     e);
         }
     }
@@ -89,7 +89,7 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
         return properties;
     }
 
-    /** The server would only time out; so it is asked before, at the price of a gap in which somebody could be faster. */
+    /** Checks the port first, because the server would only time out. Another process may still take the port in between. */
     private static void requireFree(String address, int port) {
         try (ServerSocket probe = new ServerSocket()) {
             probe.setReuseAddress(true);
@@ -97,7 +97,7 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
         } catch (IOException e) {
             throw new StartException(
                     "the embedded ZooKeeper cannot listen on %s:%d: %s".formatted(address, port, e.getMessage()),
-                    "Stop what uses that port, or set lite.manager.zookeeper.port (0 takes any free one) or lite.manager.zookeeper.address.",
+                    "Stop the process that uses the port, or set lite.manager.zookeeper.port (0 selects a free one) or lite.manager.zookeeper.address.",
                     e);
         }
     }
@@ -110,7 +110,7 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
                     directory.resolve("lite-manager.lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
             FileLock held = channel.tryLock();
             if (held != null) {
-                return channel; // the lock ends with its channel
+                return channel; // the lock is released with its channel
             }
             closeQuietly(null, channel);
             throw inUse(directory, null);
@@ -120,8 +120,8 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
         } catch (IOException e) {
             closeQuietly(null, channel);
             throw new StartException(
-                    "the data directory %s of the embedded ZooKeeper cannot be written: %s".formatted(directory, e),
-                    "Let lite.manager.zookeeper.data-directory name a directory that this user may write to.",
+                    "cannot write the data directory %s of the embedded ZooKeeper: %s".formatted(directory, e),
+                    "Set lite.manager.zookeeper.data-directory to a directory that this user may write to.",
                     e);
         }
     }
@@ -141,17 +141,17 @@ public final class EmbeddedZooKeeper implements AutoCloseable {
             try {
                 lock.close();
             } catch (IOException e) {
-                throw new java.io.UncheckedIOException("the lock of the data directory cannot be closed", e);
+                throw new java.io.UncheckedIOException("cannot close the lock of the data directory", e);
             }
         }
     }
 
-    /** {@code host:port}, with the port that it really has. */
+    /** {@code host:port}, with the actual port. */
     public String connectString() {
         return connectString;
     }
 
-    /** Stops the server; its data stays. A second call does nothing. */
+    /** Stops the server; its data is kept. Idempotent. */
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {

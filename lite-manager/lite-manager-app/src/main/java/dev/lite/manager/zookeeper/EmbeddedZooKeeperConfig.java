@@ -4,17 +4,17 @@ import java.nio.file.Path;
 import java.time.Duration;
 
 /**
- * What an {@link EmbeddedZooKeeper} needs.
+ * The configuration of an {@link EmbeddedZooKeeper}.
  *
  * @param address the host name or address to listen on
  * @param port 0 to 65535; 0 for any free one
- * @param dataDirectory for its log and snapshots; made if it is missing
- * @param startTimeout how long it may take to start
+ * @param dataDirectory for its log and snapshots; created if it is missing
+ * @param startTimeout how long the start may take
  */
 public record EmbeddedZooKeeperConfig(String address, int port, Path dataDirectory, Duration startTimeout) {
     private static final int PORT_MAX = 65535;
 
-    /** Checks. */
+    /** Validates. */
     public EmbeddedZooKeeperConfig {
         if (address.isBlank()) {
             throw new IllegalArgumentException("the address of the embedded ZooKeeper is blank");

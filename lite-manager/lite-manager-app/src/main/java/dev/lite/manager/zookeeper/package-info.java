@@ -1,4 +1,4 @@
-/** A ZooKeeper server within the manager, for clusters on one machine. */
+/** A ZooKeeper server inside the manager, for clusters on one machine. */
 @NullMarked
 package dev.lite.manager.zookeeper;
 

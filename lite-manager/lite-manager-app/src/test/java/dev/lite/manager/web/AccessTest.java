@@ -71,7 +71,7 @@ class AccessTest {
             }
         }
         assertThat(output.getAll())
-                .contains("the token crosses the network unencrypted")
+                .contains("clients send the token unencrypted over the network")
                 .doesNotContain(TOKEN);
     }
 

@@ -150,12 +150,12 @@ class OrdersTest {
 
     @ParameterizedTest
     @CsvSource({
-        "/api/nodes/none/drain, '', 404, 'node \"none\" is no live node; live are [node-a]'",
+        "/api/nodes/none/drain, '', 404, 'node \"none\" is not live; the live nodes are [node-a]'",
         "/api/nodes/a b/drain, '', 400, 'the node name \"a b\" is not 1 to 63'",
-        "/api/orphans/none/free, '', 404, 'node \"none\" is no live node'",
+        "/api/orphans/none/free, '', 404, 'node \"none\" is not live'",
         "/api/lmrs/none/move, '{\"node\":\"node-a\"}', 404, 'there is no LMR \"none\"'",
-        "/api/lmrs/shop%2Fcounters/move, '{\"node\":\"none\"}', 404, 'node \"none\" is no live node'",
-        "/api/lmrs/shop%2Fcounters/move, '{}', 400, 'node is not given; it must be the name of a node'",
+        "/api/lmrs/shop%2Fcounters/move, '{\"node\":\"none\"}', 404, 'node \"none\" is not live'",
+        "/api/lmrs/shop%2Fcounters/move, '{}', 400, 'node is missing; it must be the name of a node'",
         "/api/lmrs/shop%2Fcounters/move, '', 400, 'request'",
         "/api/lmrs/shop%2Fcounters/move, '{', 400, 'request'",
     })

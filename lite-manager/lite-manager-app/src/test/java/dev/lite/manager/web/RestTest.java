@@ -199,7 +199,8 @@ class RestTest {
                 manager.send(act.copy().header("Origin", "https://evil.example")),
                 403,
                 "comes from a page of https://evil.example");
-        assertProblem(manager.send(act.copy().header("Origin", "null")), 403, "only pages of this manager may act");
+        assertProblem(
+                manager.send(act.copy().header("Origin", "null")), 403, "only pages of this manager may make changes");
         assertThat(manager.send(act.copy().header("Origin", "http://127.0.0.1:" + manager.port()))
                         .statusCode())
                 .isNotEqualTo(403);

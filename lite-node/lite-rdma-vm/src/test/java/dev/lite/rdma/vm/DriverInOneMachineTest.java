@@ -6,7 +6,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.TestFactory;
 
-/** The RDMA driver keeps the SPI's promises on a device. */
+/** The RDMA driver fulfils the SPI's contract on a device. */
 class DriverInOneMachineTest {
     @AutoClose
     private final Machine machine = Machines.one("driver");

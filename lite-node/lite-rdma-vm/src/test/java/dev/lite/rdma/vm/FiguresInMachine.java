@@ -13,9 +13,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * The benchmark that {@code -Dlite.bench=} names, {@code rdma}, in one machine; its table is printed and its CSV file kept in
- * {@code target/bench}. Everything there runs on one emulated processor: a figure means something beside another one of the same
- * run, and nothing beside a figure from elsewhere.
+ * Runs the benchmark {@code -Dlite.bench=rdma} in one machine; prints its table and copies its CSV file to {@code
+ * target/bench}. Everything runs on one emulated processor, so figures are comparable only within one run.
  */
 class FiguresInMachine {
     private static final Duration DEADLINE = Duration.ofMinutes(13);

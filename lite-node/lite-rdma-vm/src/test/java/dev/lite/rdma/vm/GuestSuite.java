@@ -17,9 +17,9 @@ import org.junit.jupiter.api.DynamicContainer;
 import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.DynamicTest;
 
-/** A JUnit launch in a machine, whose tests show as tests here. */
+/** A JUnit launch in a machine, whose tests are reported as tests here. */
 final class GuestSuite {
-    /** For one suite, in a machine whose processor others want, too; some five minutes suffice where they do not. */
+    /** The limit for one suite on a busy machine; on an idle one it takes about five minutes. */
     static final Duration LONGEST = Duration.ofMinutes(20);
 
     private GuestSuite() {}
@@ -43,9 +43,9 @@ final class GuestSuite {
     }
 
     /**
-     * Runs the classes to their end, or to the deadline.
+     * Runs the classes until they end, or until the deadline.
      *
-     * @param label of the results' file in the machine's directory
+     * @param label the name of the result file in the machine's directory
      * @param jvm arguments of the JVM
      */
     static Stream<DynamicNode> run(
@@ -78,7 +78,7 @@ final class GuestSuite {
                 byClass.values().stream().mapToInt(List::size).sum(),
                 (System.nanoTime() - beginNs) / 1_000_000_000);
         List<DynamicNode> nodes = new ArrayList<>();
-        nodes.add(DynamicTest.dynamicTest(label + ": the launch came to its end", () -> {
+        nodes.add(DynamicTest.dynamicTest(label + ": the launch completed", () -> {
             if (!complete) {
                 throw over != null ? over : new AssertionError("the launch ended early:\n" + tail(running.output()));
             }

@@ -23,8 +23,8 @@ import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 
 /**
- * Runs test classes and writes a line for each test that ended, at once, so that a machine that dies takes no result with it:
- * outcome, class, test, milliseconds, message; with tabs between. Stack traces go to the standard output.
+ * Runs test classes and writes a line for each finished test immediately, so that a crash of the machine loses no result. A
+ * line has outcome, class, test, milliseconds and message, separated by tabs. Stack traces go to standard output.
  */
 final class GuestTests implements TestExecutionListener {
     static final String END = "END";
@@ -38,9 +38,9 @@ final class GuestTests implements TestExecutionListener {
     }
 
     /**
-     * Runs them.
+     * Runs the test classes.
      *
-     * @param arguments the file for the results, then names of classes
+     * @param arguments the result file, then the class names
      */
     public static void main(String[] arguments) throws ClassNotFoundException {
         try (PrintStream results =
@@ -57,7 +57,7 @@ final class GuestTests implements TestExecutionListener {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        // A test may leave a thread behind, which is no reason to go on.
+        // Exit even if a test has left a thread behind.
         System.exit(0);
     }
 
@@ -120,7 +120,7 @@ final class GuestTests implements TestExecutionListener {
         return at.getDisplayName();
     }
 
-    /** Its display name, with those of the containers between it and its class before it. */
+    /** The display name, prefixed with those of the containers between the test and its class. */
     private String name(TestIdentifier test) {
         TestIdentifier up = parent(test);
         TestIdentifier above = up == null ? null : parent(up);

@@ -10,7 +10,8 @@ final class Jvm {
     private Jvm() {}
 
     /**
-     * A script that becomes a JVM with this one's JDK and class path. A crash of the JVM leaves its report in the machine's directory.
+     * A script that executes a JVM with this one's JDK and class path. Crash reports of the JVM are written to the
+     * machine's directory.
      *
      * @param jvm arguments of the JVM
      * @param main the name of the main class

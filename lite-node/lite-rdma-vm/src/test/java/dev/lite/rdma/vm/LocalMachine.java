@@ -12,7 +12,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** This machine, which has a device of its own. */
+/** This machine, which has its own device. */
 final class LocalMachine implements Machine {
     private static final long END_S = 20;
 
@@ -24,7 +24,7 @@ final class LocalMachine implements Machine {
     private final List<Process> processes = new CopyOnWriteArrayList<>();
 
     /**
-     * Makes its directory, or empties it.
+     * Creates its directory, or empties an existing one.
      *
      * @param address of the device's interface
      */
@@ -36,7 +36,7 @@ final class LocalMachine implements Machine {
         try {
             memory = Files.createTempDirectory(Path.of("/dev/shm"), "lite-rdma");
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot make a directory in /dev/shm", e);
+            throw new UncheckedIOException("cannot create a directory in /dev/shm", e);
         }
     }
 
@@ -96,7 +96,7 @@ final class LocalMachine implements Machine {
         public int await(Duration deadline) {
             try {
                 if (!process.waitFor(deadline.toNanos(), TimeUnit.NANOSECONDS)) {
-                    throw new AssertionError("not ended within %s; it said:%n%s".formatted(deadline, output()));
+                    throw new AssertionError("not ended within %s; its output:%n%s".formatted(deadline, output()));
                 }
                 return process.exitValue();
             } catch (InterruptedException e) {
@@ -125,7 +125,7 @@ final class LocalMachine implements Machine {
         }
     }
 
-    /** A text file; nothing when it is not there. */
+    /** Reads a text file; empty when it does not exist. */
     static String read(Path file) {
         try {
             return Files.exists(file) ? new String(Files.readAllBytes(file), StandardCharsets.UTF_8) : "";

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
 
-/** Where programs run: a virtual machine, or this one. Any thread. */
+/** A machine that runs programs: a virtual one, or this one. Any thread. */
 interface Machine extends AutoCloseable {
     /** Its name, for messages. */
     String name();
@@ -14,67 +14,67 @@ interface Machine extends AutoCloseable {
     /** The IPv4 address of its device. */
     String address();
 
-    /** A directory that it and this JVM see; the programs' working directory. Its path in the machine is {@link #inside}. */
+    /** A directory shared with this JVM; the programs' working directory. {@link #inside} returns its path in the machine. */
     Path directory();
 
-    /** What a file in {@link #directory} is called in the machine. */
+    /** The path in the machine of a file in {@link #directory}. */
     String inside(String file);
 
-    /** What a directory is called in the machine whose files are in memory and end with it: for arenas and sockets. */
+    /** The path in the machine of an in-memory directory that is removed with the machine: for arenas and sockets. */
     String memory();
 
-    /** Starts a shell script; {@code exec} in it makes the program the process that {@link Running#kill} kills. */
+    /** Starts a shell script; use {@code exec} in it so that {@link Running#kill} kills the program. */
     Running start(String script);
 
-    /** Starts a Java program with this JVM's class path, and these arguments of the JVM. */
+    /** Starts a Java program with this JVM's class path and the given JVM arguments. */
     default Running java(List<String> jvm, Class<?> main, String... arguments) {
         return start(Jvm.command(jvm, main.getName(), List.of(arguments)));
     }
 
     /**
-     * Runs a shell script to its end.
+     * Runs a shell script until it ends.
      *
-     * @throws AssertionError when it does not end in time, or with another exit code than 0; with what it said
+     * @throws AssertionError when it does not end in time, or with an exit code other than 0; includes its output
      */
     default String run(String script, Duration deadline) {
         Running running = start(script);
         int code = running.await(deadline);
-        String said = running.output();
+        String output = running.output();
         if (code != 0) {
-            throw new AssertionError("%s: exit code %d of: %s%n%s".formatted(name(), code, script, said));
+            throw new AssertionError("%s: exit code %d of: %s%n%s".formatted(name(), code, script, output));
         }
-        return said;
+        return output;
     }
 
-    /** Ends all that runs in it. */
+    /** Ends all its programs. */
     @Override
     void close();
 
-    /** A program that runs in a machine. */
+    /** A program running in a machine. */
     interface Running {
-        /** Between two looks at what a program has written. */
-        long LOOK_NS = 20_000_000;
+        /** The pause between two polls of a program's output. */
+        long POLL_NS = 20_000_000;
 
-        /** Waits for its end and returns its exit code (128 + signal when killed). */
+        /** Waits until it ends and returns its exit code (128 + signal when killed). */
         int await(Duration deadline);
 
         boolean isRunning();
 
-        /** What it has written so far, standard output and error together. */
+        /** Its output so far: standard output and standard error. */
         String output();
 
         /**
-         * Waits until it has written a line that begins so, and returns the line. It looks again and again at what was written, since
-         * a machine's files do not tell.
+         * Waits for a line with this prefix and returns it. Polls the output, because files of a machine give no
+         * notification.
          *
-         * @param skipped how many lines from the beginning are not looked at
+         * @param skipped how many lines to skip from the beginning
          */
         default String awaitLine(String prefix, int skipped, Duration deadline) {
             long endNs = System.nanoTime() + deadline.toNanos();
             while (true) {
                 boolean over = !isRunning() || System.nanoTime() - endNs > 0;
-                String said = output();
-                Optional<String> line = said.substring(0, said.lastIndexOf('\n') + 1)
+                String written = output();
+                Optional<String> line = written.substring(0, written.lastIndexOf('\n') + 1)
                         .lines()
                         .skip(skipped)
                         .filter(one -> one.startsWith(prefix))
@@ -83,19 +83,19 @@ interface Machine extends AutoCloseable {
                     return line.get();
                 }
                 if (over) {
-                    throw new AssertionError("no line \"%s\" within %s (running: %b); it said:%n%s"
-                            .formatted(prefix, deadline, isRunning(), said));
+                    throw new AssertionError("no line \"%s\" within %s (running: %b); its output:%n%s"
+                            .formatted(prefix, deadline, isRunning(), written));
                 }
-                LockSupport.parkNanos(LOOK_NS);
+                LockSupport.parkNanos(POLL_NS);
             }
         }
 
-        /** {@link #awaitLine(String, int, Duration)} of all lines. */
+        /** Like {@link #awaitLine(String, int, Duration)}, without skipping lines. */
         default String awaitLine(String prefix, Duration deadline) {
             return awaitLine(prefix, 0, deadline);
         }
 
-        /** Sends a signal, {@code KILL} or another one by its name; does not wait until it is heard. */
+        /** Sends a signal, by name, for example {@code KILL}; does not wait for its effect. */
         void signal(String name);
 
         /** Sends SIGKILL. */

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** Virtual machines or, with {@code -Drdma.here}, this one. One thread. */
+/** Creates virtual machines or, with {@code -Drdma.here}, uses this one. Used by one thread. */
 final class Machines {
     private static final Path DEVICES = Path.of("/sys/class/infiniband");
     private static final String MEMORY = "3G";
@@ -27,25 +27,25 @@ final class Machines {
         return !System.getProperty("rdma.here", "false").equals("false");
     }
 
-    /** One machine that is up. The test is skipped, or fails, when there can be none. */
+    /** Returns a running machine. Skips or fails the test when none is possible. */
     static Machine one(String name) {
         return here() ? local(name) : vm(name);
     }
 
-    /** One virtual machine that is up, also where the rest runs in this one. */
+    /** Returns a running virtual machine, also with {@code -Drdma.here}. */
     static VirtualMachine vm(String name) {
         VirtualMachine machine = VirtualMachine.boot(image(), name, 1, "hubport,id=n0,hubid=0", MEMORY);
         return ready(machine);
     }
 
-    /** Two that reach each other; two directories of this one with {@code -Drdma.here}. */
+    /** Returns two connected machines; with {@code -Drdma.here}, two directories of this machine. */
     static Pair two(String name) {
         return here()
                 ? new Pair(local(name + "-a"), local(name + "-b"))
                 : VmPair.boot(image(), name, MEMORY).asPair();
     }
 
-    /** Closes both, whatever the first one says. */
+    /** Closes both, even if closing the first one fails. */
     record Pair(Machine a, Machine b) implements AutoCloseable {
         @Override
         public void close() {
@@ -107,7 +107,7 @@ final class Machines {
         }
     }
 
-    /** What to throw; or skips the test, where that is allowed. */
+    /** Returns the error to throw, or skips the test if that is allowed. */
     private static AssertionError unavailable(String reason) {
         if (Boolean.getBoolean("lite.rdma.vm.optional")) {
             System.out.println("rdma-vm: skipped: " + reason);

@@ -20,8 +20,8 @@ import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /**
- * Node processes that choose their fabrics themselves ({@code lite.fabric=auto}): a in the one machine, b and c in the other one, where c does
- * not see the RDMA device. So a and b use RDMA, b and c shared memory, and a and c TCP.
+ * Node processes that choose their fabrics themselves ({@code lite.fabric=auto}): a on one machine, b and c on the other
+ * one, where c has no access to the RDMA device. So a and b use RDMA, b and c shared memory, and a and c TCP.
  */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 @Isolated("its machines take both processors")
@@ -50,7 +50,7 @@ class MixedClusterTest {
         zooKeeper.awaitLine("zookeeper", START);
         a = first.start(node("a", first));
         awaitStart(a);
-        // While the two nodes of the second machine, which share a processor, still start.
+        // Start it while the two nodes of the second machine, which share a processor, are still starting.
         refused = first.start(withoutDevice(node("d", first, "--lite.fabric.require=rdma")));
         for (Running node : List.of(b, c)) {
             awaitStart(node);
@@ -61,9 +61,9 @@ class MixedClusterTest {
         long endNs = System.nanoTime() + START.toNanos();
         while (!node.output().contains("Started LiteNodeApplication")) {
             assertThat(node.isRunning() && System.nanoTime() - endNs < 0)
-                    .as("it runs, and starts within %s; it said:%n%s", START, node.output())
+                    .as("it runs and starts within %s; its output:%n%s", START, node.output())
                     .isTrue();
-            LockSupport.parkNanos(Running.LOOK_NS);
+            LockSupport.parkNanos(Running.POLL_NS);
         }
     }
 
@@ -98,7 +98,7 @@ class MixedClusterTest {
         return PORT + name.charAt(0) - 'a';
     }
 
-    /** What becomes the program sees no RDMA device; the rest of the machine does. */
+    /** Hides the RDMA device from this program only. */
     private static String withoutDevice(String command) {
         return "exec unshare -m /bin/sh -c "
                 + Jvm.quoted("mount -t tmpfs none /sys/class/infiniband && " + command)
@@ -108,12 +108,12 @@ class MixedClusterTest {
     @Test
     @Order(1)
     void eachNodeSaysAtStartWhichFabricsItOffersAndWhyNotTheRest() {
-        assertThat(said(a)).contains("fabrics shm, rdma, tcp\n");
-        assertThat(said(b)).contains("fabrics shm, rdma, tcp\n");
-        assertThat(said(c)).contains("fabrics shm, tcp; not rdma: " + NO_DEVICE);
+        assertThat(outputOf(a)).contains("fabrics shm, rdma, tcp\n");
+        assertThat(outputOf(b)).contains("fabrics shm, rdma, tcp\n");
+        assertThat(outputOf(c)).contains("fabrics shm, tcp; not rdma: " + NO_DEVICE);
     }
 
-    private static String said(@Nullable Running node) {
+    private static String outputOf(@Nullable Running node) {
         return Objects.requireNonNull(node).output();
     }
 
@@ -128,7 +128,7 @@ class MixedClusterTest {
                 .contains("\"offered\":\"shm, tcp; not rdma: " + NO_DEVICE);
     }
 
-    /** Looks again until the health has all of it. */
+    /** Polls the health until it contains all texts. */
     private static String health(Machine machine, String node, String... texts) {
         long endNs = System.nanoTime() + SOON.toNanos();
         while (true) {

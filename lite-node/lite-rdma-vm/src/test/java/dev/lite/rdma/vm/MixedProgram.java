@@ -12,7 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 
-/** An application of one of three nodes: the writer makes an LMR over all of them, the reader looks at it from elsewhere. */
+/** An application on one of three nodes: the writer creates an LMR over all of them, the reader reads it on another node. */
 final class MixedProgram {
     static final String WRITER = "writer";
     static final String READER = "reader";
@@ -25,7 +25,7 @@ final class MixedProgram {
     private MixedProgram() {}
 
     /**
-     * Plays a role and says so.
+     * Runs a role and prints the result.
      *
      * @param arguments the role; the node's socket
      */
@@ -51,20 +51,20 @@ final class MixedProgram {
                         .withDefaultPermissions(Permission.READ, Permission.ATOMIC));
         List<String> nodes =
                 handle.extents().stream().map(Extent::node).distinct().sorted().toList();
-        require(nodes.size() == NODES, "the extents lie on " + nodes);
+        require(nodes.size() == NODES, "the extents are on " + nodes);
         handle.write(0, bytes);
-        require(handle.fetchAdd(0, ADDED) == 0, "the counter did not begin with 0");
+        require(handle.fetchAdd(0, ADDED) == 0, "the counter did not start at 0");
         System.out.println(WRITER + " wrote " + BYTES + " bytes to " + nodes);
     }
 
     private static void read(Lite lite, byte[] bytes) {
         try (LmrHandle handle = lite.memory().map(NAME, Permission.READ, Permission.ATOMIC)) {
-            require(handle.fetchAdd(0, 1) == ADDED, "the counter is another one than the writer's");
+            require(handle.fetchAdd(0, 1) == ADDED, "the counter does not have the writer's value");
             byte[] seen = new byte[BYTES];
             handle.read(0, seen);
             int from = Long.BYTES;
             int wrong = Arrays.mismatch(seen, from, BYTES, bytes, from, BYTES);
-            require(wrong == -1, "another byte than the written one at " + (from + wrong));
+            require(wrong == -1, "wrong byte at " + (from + wrong));
             System.out.println(READER + " read " + BYTES + " bytes");
         }
     }

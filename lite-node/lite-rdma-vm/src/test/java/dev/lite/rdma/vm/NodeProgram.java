@@ -16,12 +16,13 @@ import java.util.ServiceLoader;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A node of its own process, over one fabric, in a cluster of two. It tells what happens in lines on its standard output. Its roles:
+ * A node in its own process, over one fabric, in a cluster of two. It reports events as lines on standard output. Its
+ * roles:
  *
  * <ul>
- *   <li>{@code caller}: runs the cluster's ZooKeeper, too; does {@link TwoNodes#workload} and then {@link TwoNodes#watch}es the server;
+ *   <li>{@code caller}: also runs the cluster's ZooKeeper; runs {@link TwoNodes#workload}, then {@link TwoNodes#watch};
  *   <li>{@code server}: serves until it is killed;
- *   <li>{@code stranger}: says why it is not connected.
+ *   <li>{@code stranger}: prints why it is not connected.
  * </ul>
  */
 final class NodeProgram {
@@ -42,14 +43,14 @@ final class NodeProgram {
     /**
      * Runs a role.
      *
-     * @param arguments the role, which is the node's name, too; the fabric; the address to listen at; that of ZooKeeper; the
-     *     cluster's secret; the directory for arenas, sockets and ZooKeeper's data
+     * @param arguments the role, which is also the node's name; the fabric; the address to listen on; ZooKeeper's address;
+     *     the cluster secret; the directory for arenas, sockets and ZooKeeper's data
      */
     public static void main(String[] arguments) {
         try {
             run(arguments);
         } catch (RuntimeException e) {
-            // ZooKeeper's threads would keep the process.
+            // ZooKeeper's threads would keep the process alive.
             e.printStackTrace();
             System.exit(1);
         }
@@ -82,7 +83,7 @@ final class NodeProgram {
                 System.out.println("serving");
                 LockSupport.park(); // until it is killed
             }
-            case STRANGER -> sayTrouble(node);
+            case STRANGER -> printTrouble(node);
             default -> {
                 TwoNodes.serve(lite);
                 TwoNodes.workload(node, lite, fabric);
@@ -99,8 +100,8 @@ final class NodeProgram {
                 .orElseThrow(() -> new IllegalArgumentException("no driver \"%s\" on the class path".formatted(name)));
     }
 
-    /** Until every other node has been refused, or the deadline. */
-    private static void sayTrouble(LiteNode node) {
+    /** Waits until every other node has been refused, or until the deadline. */
+    private static void printTrouble(LiteNode node) {
         long endNs = System.nanoTime() + DEADLINE.toNanos();
         while (System.nanoTime() - endNs < 0
                 && !node.nodes().stream()
@@ -111,7 +112,7 @@ final class NodeProgram {
         node.nodes()
                 .forEach(peer -> System.out.printf(
                         "trouble with %s over %s: %s%n", peer.name(), peer.fabric(), node.trouble(peer.id())));
-        System.out.println("said");
+        System.out.println("trouble printed");
         System.exit(0);
     }
 }

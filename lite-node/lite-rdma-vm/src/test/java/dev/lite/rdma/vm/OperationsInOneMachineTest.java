@@ -6,7 +6,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.TestFactory;
 
-/** Every operation of the tier over RDMA, by every caller and layout, between nodes in one JVM. */
+/** Every operation of the tier over RDMA, for every kind of caller and layout, between nodes in one JVM. */
 class OperationsInOneMachineTest {
     @AutoClose
     private final Machine machine = Machines.one("operations");

@@ -9,7 +9,10 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.TestFactory;
 
-/** The classes that {@code -Dlite.rdma.vm.select=} names, in one machine; {@code -Dlite.rdma.vm.args=} are arguments of its JVM. */
+/**
+ * Runs the classes named by {@code -Dlite.rdma.vm.select=} in one machine, with the JVM arguments of {@code
+ * -Dlite.rdma.vm.args=}.
+ */
 class SelectedInMachine {
     private static @Nullable Machine machine;
 

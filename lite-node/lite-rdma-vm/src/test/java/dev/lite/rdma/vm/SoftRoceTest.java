@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** That the machines are what the other tests take them for: a device, a network between two of them, a JVM with JUnit. */
+/** Checks what the other tests require of the machines: a device, a network between two of them, a JVM with JUnit. */
 @Isolated("its machines take both processors")
 class SoftRoceTest {
     private static final Duration DEADLINE = Duration.ofMinutes(1);

@@ -6,9 +6,9 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.DynamicNode;
 import org.junit.jupiter.api.TestFactory;
 
-/** The tier's promises over RDMA, between nodes in one JVM. */
+/** The tier's tests over RDMA, between nodes in one JVM. */
 class TierInOneMachineTest {
-    /** On an emulated processor: the tests repeat less what they repeat to be sure. */
+    /** Reduces repetitions in the tests, because the processor is emulated. */
     static final List<String> JVM =
             List.of("-Xmx384m", "-XX:TieredStopAtLevel=1", "-Dlite.test.fabrics=rdma", "-Dlite.test.effort=0.1");
 

@@ -17,8 +17,8 @@ import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /**
- * Two nodes in two machines, so over two kernels: they work together, and one of them fails in every way there is. The cases use the
- * same two machines one after the other; a machine is booted in seconds, a JVM is not.
+ * Two nodes on two machines, so with two kernels: they work together, and one of them fails in different ways. The cases
+ * share the two machines, because starting JVMs there is slow.
  */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 @Isolated("its machines take both processors")
@@ -28,10 +28,10 @@ class TwoMachinesTest {
     private static final Duration WORKLOAD = Duration.ofMinutes(2);
     private static final Duration BACK = Duration.ofSeconds(90);
 
-    /** The kernel tells of a process's death: its queue pairs end, which its peer's kernel hears. */
+    /** When a process dies, its kernel closes its queue pairs, which the peer's kernel notices. */
     private static final long KILLED_MS_MAX = 5_000;
 
-    /** Three seconds without a sign of life, and what an emulated processor takes for everything. */
+    /** Three seconds without a sign of life, plus the slowness of an emulated processor. */
     private static final long SILENT_MS_MAX = 12_000;
 
     private static @Nullable VmPair pair;
@@ -39,7 +39,7 @@ class TwoMachinesTest {
     private static @Nullable Running caller;
     private static @Nullable Running server;
 
-    /** Of the caller's lines, how many were looked at. */
+    /** How many of the caller's lines were read. */
     private static int linesSeen;
 
     @BeforeAll
@@ -76,20 +76,20 @@ class TwoMachinesTest {
                 machine.memory());
     }
 
-    /** The caller's next line that begins so, after those that were returned before. */
+    /** The caller's next line with this prefix, after the lines returned before. */
     private static String next(String prefix, Duration deadline) {
         String line = Objects.requireNonNull(caller).awaitLine(prefix, linesSeen, deadline);
         linesSeen = Objects.requireNonNull(caller).output().lines().toList().lastIndexOf(line) + 1;
         return line;
     }
 
-    /** An operation fails, and the connection is known to be gone. */
+    /** Asserts that an operation fails and that the connection is closed in time. */
     private static void assertCutWithin(long ms) {
         String lost = next("lost", START);
         String cut = next("cut", START);
         System.out.println("two machines: %s; %s".formatted(lost, cut));
         assertThat(number(lost) + number(cut))
-                .as("ms from the last answer until the connection counts as gone")
+                .as("ms from the last answer until the connection is closed")
                 .isLessThan(ms);
     }
 
@@ -112,15 +112,15 @@ class TwoMachinesTest {
     void aNodeWithAnotherSecretIsRefusedWithAReason() {
         Running stranger =
                 node(Objects.requireNonNull(machines).b(), NodeProgram.STRANGER, "another secret of the same length");
-        stranger.awaitLine("said", START);
+        stranger.awaitLine("trouble printed", START);
         assertThat(stranger.output())
                 .contains("trouble with server over none: ", "trouble with caller over none: ")
                 .contains("the cluster secret differs");
     }
 
     /**
-     * Its card answers for it, so it is not cut off: to say that it is gone is up to ZooKeeper, whose session its process has to keep. What needs
-     * its processor ends by the caller's deadline.
+     * The RDMA card still answers for the paused process, so the connection stays open; only ZooKeeper can declare the node
+     * dead, when its session expires. Operations that need the node's processor end at the caller's deadline.
      */
     @Test
     @Order(3)
@@ -129,7 +129,7 @@ class TwoMachinesTest {
         Running stopped = Objects.requireNonNull(server);
         stopped.signal("STOP");
         System.out.println("two machines: " + next("lost", START));
-        next("reads go on", START);
+        next("reads continue", START);
         stopped.signal("CONT");
         assertThat(next("back", BACK)).endsWith(FABRIC);
         assertThat(next("memory", BACK)).isEqualTo("memory kept");
@@ -146,9 +146,9 @@ class TwoMachinesTest {
     }
 
     /**
-     * The second machine sends to nobody for a while. Its link is not set down here: a connection manager's message that soft RoCE (Linux 6.1)
-     * is to send meanwhile ends its queue pair for such messages, and no program of that machine connects again, rping neither,
-     * until the device is made anew.
+     * The second machine cannot send for a while. The link stays up: if soft RoCE (Linux 6.1) must send a connection
+     * manager message while the link is down, it closes its queue pair for such messages, and no program on that machine,
+     * not even rping, can connect until the device is created again.
      */
     @Test
     @Order(5)
@@ -175,10 +175,12 @@ class TwoMachinesTest {
         machines = both.asPair();
         server = node(both.b(), NodeProgram.SERVER, NodeProgram.SECRET);
         assertThat(next("back", BACK)).endsWith(FABRIC);
-        assertThat(next("memory", BACK)).as("memory was lost with the machine").isNotEqualTo("memory kept");
+        assertThat(next("memory", BACK))
+                .as("the memory was lost with the machine")
+                .isNotEqualTo("memory kept");
     }
 
-    /** The last one, since soft RoCE does not recover from it; see the cut cable. */
+    /** Must run last, because soft RoCE does not recover from it; see the cut cable. */
     @Test
     @Order(7)
     void aLinkThatIsDownFailsOperations() {

@@ -25,14 +25,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.zip.CRC32C;
 
-/** What two nodes do with each other; each statement that does not hold is an exception, which ends the program. */
+/** Operations between two nodes; each failed check throws an exception, which ends the program. */
 final class TwoNodes {
     private static final Duration DEADLINE = Duration.ofSeconds(40);
-    /** Of a call of {@link #watch}: a peer that is silent so long is not waited for. */
+    /** The timeout of a call in {@link #watch}. */
     private static final Duration PROBE = Duration.ofSeconds(2);
 
     private static final long PAUSE_NS = 50_000_000;
-    private static final int BYTES = 9 << 20; // three chunks over two nodes, the last one not full
+    private static final int BYTES = 9 << 20; // three chunks on two nodes, the last one not full
     private static final int TRANSFERS = 200;
     private static final int TRANSFER_BYTES_MAX = 64 << 10;
     private static final int CALLS = 300;
@@ -68,7 +68,7 @@ final class TwoNodes {
         return Arena.ofAuto().allocateFrom(ValueLayout.JAVA_LONG, value);
     }
 
-    /** Adds one so many times, by a read and a write under the lock; the highest fencing token. */
+    /** Increments the counter repeatedly by a read and a write under the lock; returns the highest fencing token. */
     private static long steps(Lite lite, LmrHandle counter) {
         LtLock lock = lite.sync().lock(LOCK);
         MemorySegment word = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
@@ -89,23 +89,26 @@ final class TwoNodes {
         return token;
     }
 
-    /** Reads, writes, atomics, calls both ways and locks, between this node and the server; contents come from the seed that is said. */
+    /**
+     * Reads, writes, atomics, calls in both directions and locks, between this node and the server. The data depends on the
+     * printed seed.
+     */
     static void workload(LiteNode node, Lite lite, String fabric) {
         awaitFabric(node, fabric);
         long seed = System.nanoTime();
         System.out.println("seed " + seed);
         Random random = new Random(seed);
-        say("transfers", () -> transfers(lite, random));
-        say("spread", () -> spread(lite, random));
-        say("calls", () -> calls(lite, random));
-        say("locks", () -> locks(lite));
+        time("transfers", () -> transfers(lite, random));
+        time("spread", () -> spread(lite, random));
+        time("calls", () -> calls(lite, random));
+        time("locks", () -> locks(lite));
         System.out.println("workload done");
     }
 
-    private static void say(String what, Runnable part) {
+    private static void time(String name, Runnable part) {
         long beginNs = System.nanoTime();
         part.run();
-        System.out.printf("%s done in %d ms%n", what, (System.nanoTime() - beginNs) / 1_000_000);
+        System.out.printf("%s done in %d ms%n", name, (System.nanoTime() - beginNs) / 1_000_000);
     }
 
     private static void awaitFabric(LiteNode node, String fabric) {
@@ -140,7 +143,7 @@ final class TwoNodes {
                     handle.read(offset, bytes);
                     require(
                             Arrays.equals(bytes, Arrays.copyOfRange(model, offset, offset + bytes.length)),
-                            "these bytes are others than those written: from, to",
+                            "wrong bytes read: from, to",
                             offset,
                             offset + bytes.length);
                 }
@@ -165,12 +168,12 @@ final class TwoNodes {
                         DEADLINE);
         List<String> nodes =
                 handle.extents().stream().map(Extent::node).distinct().toList();
-        require(nodes.size() == 2, "the extents lie on", nodes);
+        require(nodes.size() == 2, "the extents are on", nodes);
         handle.write(0, bytes);
         CRC32C checksum = new CRC32C();
         checksum.update(bytes);
         long seen = toLong(lite.rpc().call(NodeProgram.SERVER, "checksum", new byte[0], DEADLINE));
-        require(seen == checksum.getValue(), "the other node reads other bytes than those written here");
+        require(seen == checksum.getValue(), "the other node does not read the bytes written here");
         handle.free();
     }
 
@@ -195,7 +198,7 @@ final class TwoNodes {
         long theirToken = toLong(theirs.join());
         byte[] word = new byte[Long.BYTES];
         counter.read(0, word);
-        require(toLong(word) == 2L * STEPS, "steps that are there, and were done", toLong(word), 2 * STEPS);
+        require(toLong(word) == 2L * STEPS, "steps found, and steps done", toLong(word), 2 * STEPS);
         require(token != theirToken, "the same fencing token twice", token);
         counter.free();
     }
@@ -205,10 +208,10 @@ final class TwoNodes {
     }
 
     /**
-     * Calls the server all the time, for ever, and reads its memory beside that. Says {@code lost <ms since it last answered> <why>} when it does
-     * not answer any more, {@code reads go on} when its memory is read nevertheless,
-     * {@code cut <ms since then>} when there is no connection any more, and {@code back <ms> <fabric>} when it does again, followed by {@code memory kept} or {@code memory: <what happened>} for
-     * the bytes that lie there.
+     * Calls the server in an endless loop and also reads its memory. Prints {@code lost <ms since the last answer>
+     * <reason>} when the server no longer answers, {@code reads continue} when its memory can still be read, {@code cut <ms
+     * since then>} when the connection is closed, and {@code back <ms> <fabric>} when it answers again, followed by {@code
+     * memory kept} or {@code memory: <what happened>} for its bytes.
      */
     static void watch(LiteNode node, Lite lite) {
         LmrHandle stamp =
@@ -231,7 +234,7 @@ final class TwoNodes {
                 if (lost) {
                     System.out.printf(
                             "back %d %s%n", (nowNs - changedNs) / 1_000_000, fabricOf(node, NodeProgram.SERVER));
-                    sayMemory(stamp, written);
+                    printMemory(stamp, written);
                     silent.set(false);
                     lost = false;
                     cut = false;
@@ -261,16 +264,16 @@ final class TwoNodes {
             try {
                 stamp.read(0, bytes);
                 if (before && silent.compareAndSet(true, false)) {
-                    System.out.println("reads go on");
+                    System.out.println("reads continue");
                 }
             } catch (LiteException e) {
-                // the server is not only silent
+                // the server is not just silent
             }
             LockSupport.parkNanos(PAUSE_NS);
         }
     }
 
-    private static void sayMemory(LmrHandle stamp, byte[] written) {
+    private static void printMemory(LmrHandle stamp, byte[] written) {
         byte[] read = new byte[written.length];
         try {
             stamp.read(0, read);

@@ -24,17 +24,17 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A virtual machine with one virtual CPU and the soft RDMA device rxe0, under software emulation. Its root is this machine's
- * file system, read-only, with a layer of memory on top; {@code /out} in it is {@link #directory}.
+ * A virtual machine with one virtual CPU and the soft RDMA device rxe0, under software emulation. Its root is this
+ * machine's file system, read-only, with an in-memory overlay; {@code /out} is {@link #directory}.
  *
- * <p>It is told what to do over its second serial line, which is a Unix socket here ({@code src/vm/init} is the other end): one line with the
- * number of a script to run; it answers with the process id, and with the exit code at the end. Whatever happens to this JVM,
- * the emulator is ended by a timer of its own after {@value #LIFE_S} seconds.
+ * <p>It is controlled over its second serial line, which is a Unix socket here ({@code src/vm/init} is the other end). A
+ * line with the number of a script runs that script; the answers are its process id and later its exit code. A timer ends
+ * the emulator after {@value #LIFE_S} seconds, even if this JVM has died.
  */
 final class VirtualMachine implements Machine {
     /**
-     * With one virtual CPU and one thread for it: with more, HotSpot meets code that is half patched. Without "enhanced rep movsb", for the
-     * sake of which the kernel copies memory by bytes: they are emulated one by one, and words four times as fast.
+     * One virtual CPU with one thread: with more, HotSpot executes partly patched code. "Enhanced rep movsb" is off: with
+     * it the kernel copies memory by bytes, which are emulated one at a time, and copying words is four times as fast.
      */
     private static final List<String> EMULATOR =
             List.of("qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max,erms=off", "-smp", "1");
@@ -63,9 +63,9 @@ final class VirtualMachine implements Machine {
     }
 
     /**
-     * Starts a machine; {@link #awaitReady} waits until it is up.
+     * Starts a machine; {@link #awaitReady} waits until it has booted.
      *
-     * @param name of the machine, and of its directory, which is emptied
+     * @param name the name of the machine and of its directory, which is emptied
      * @param host the last number of its address 10.9.0.x, and of its MAC address
      * @param network qemu's {@code -netdev} with the id n0
      * @param memory qemu's {@code -m}
@@ -77,7 +77,7 @@ final class VirtualMachine implements Machine {
         try {
             LocalMachine.empty(directory);
             sockets = Files.createTempDirectory("lite-vm");
-            Path socket = sockets.resolve("line"); // in the temporary directory: such a path may have 107 bytes at most
+            Path socket = sockets.resolve("line"); // in the temporary directory: a socket path has at most 107 bytes
             try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
                 server.bind(UnixDomainSocketAddress.of(socket));
                 Process emulator = new ProcessBuilder(command(image, directory, address, host, network, memory, socket))
@@ -120,7 +120,7 @@ final class VirtualMachine implements Machine {
         return command;
     }
 
-    /** The emulator connects first of all; when it does not, it has ended, and then the socket is closed. */
+    /** The emulator connects immediately; if it does not, it has ended, and the socket is closed. */
     private static SocketChannel accept(ServerSocketChannel server, Process emulator, Path directory)
             throws IOException {
         CompletableFuture<SocketChannel> accepted = new CompletableFuture<>();
@@ -144,24 +144,24 @@ final class VirtualMachine implements Machine {
         }
     }
 
-    /** Until the line closes, which it does when the emulator ends. */
+    /** Reads until the line closes at the end of the emulator. */
     private void listen() {
         try (BufferedReader reader = new BufferedReader(Channels.newReader(line, StandardCharsets.UTF_8))) {
-            for (String said = reader.readLine(); said != null; said = reader.readLine()) {
-                heard(said.strip());
+            for (String text = reader.readLine(); text != null; text = reader.readLine()) {
+                received(text.strip());
             }
         } catch (IOException e) {
-            // the same as the end of the line
+            // treated like the end of the line
         }
         AssertionError over = new AssertionError("the machine %s ended; see %s".formatted(name, directory));
         ready.completeExceptionally(over);
         programs.values().forEach(program -> program.lost(over));
     }
 
-    private void heard(String said) {
-        String[] words = said.split(" ", -1);
+    private void received(String line) {
+        String[] words = line.split(" ", -1);
         if (words[0].equals("ready")) {
-            ready.complete(said);
+            ready.complete(line);
             return;
         }
         Program program = programs.get(Integer.parseInt(words[0]));
@@ -175,7 +175,7 @@ final class VirtualMachine implements Machine {
         }
     }
 
-    /** Waits until it is up: its file systems, its network, its device. */
+    /** Waits until it has booted, with file systems, network and device. */
     VirtualMachine awaitReady() {
         try {
             get(ready, BOOT, "the boot of " + name);
@@ -218,43 +218,43 @@ final class VirtualMachine implements Machine {
         programs.put(number, program);
         try {
             Files.writeString(directory.resolve(number + ".sh"), script);
-            tell(Integer.toString(number));
+            send(Integer.toString(number));
         } catch (IOException e) {
             programs.remove(number);
-            throw new AssertionError("the machine %s cannot be told: %s".formatted(name, e.getMessage()), e);
+            throw new AssertionError("cannot send a command to the machine %s: %s".formatted(name, e.getMessage()), e);
         }
         get(program.pid, START.multipliedBy(3), "the start of a program in " + name);
         return program;
     }
 
-    private synchronized void tell(String what) throws IOException {
-        ByteBuffer bytes = ByteBuffer.wrap((what + "\n").getBytes(StandardCharsets.UTF_8));
+    private synchronized void send(String command) throws IOException {
+        ByteBuffer bytes = ByteBuffer.wrap((command + "\n").getBytes(StandardCharsets.UTF_8));
         while (bytes.hasRemaining()) {
             line.write(bytes);
         }
     }
 
-    /** As if its power failed. */
+    /** Kills the emulator, like a power failure. */
     void crash() {
         end(emulator);
     }
 
-    /** Ends it by its own means, and by force when it does not. */
+    /** Shuts the machine down, and kills it if that fails. */
     @Override
     public void close() {
         try {
             if (emulator.isAlive()) {
-                tell("end");
+                send("end");
                 if (!emulator.waitFor(END.toSeconds(), TimeUnit.SECONDS)) {
                     throw new AssertionError("the machine %s did not end within %s".formatted(name, END));
                 }
                 if (emulator.exitValue() != ENDED_WELL) {
-                    throw new AssertionError("the machine %s ended with %d (0: its kernel gave up); see %s"
+                    throw new AssertionError("the machine %s ended with %d (0: kernel panic); see %s"
                             .formatted(name, emulator.exitValue(), directory));
                 }
             }
         } catch (IOException e) {
-            throw new AssertionError("the machine %s ended by itself".formatted(name), e);
+            throw new AssertionError("the machine %s ended unexpectedly".formatted(name), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new AssertionError("interrupted", e);
@@ -263,13 +263,13 @@ final class VirtualMachine implements Machine {
             try {
                 line.close();
             } catch (IOException e) {
-                // nothing more is wanted of it
+                // no longer needed
             }
         }
     }
 
     private static void end(Process emulator) {
-        emulator.descendants().forEach(ProcessHandle::destroyForcibly); // the emulator below its timer
+        emulator.descendants().forEach(ProcessHandle::destroyForcibly); // the emulator is a child of its timer
         emulator.destroyForcibly();
         emulator.onExit().orTimeout(END.toSeconds(), TimeUnit.SECONDS).join();
     }
@@ -305,7 +305,7 @@ final class VirtualMachine implements Machine {
         @Override
         public int await(Duration deadline) {
             return get(
-                    code, deadline, "the end of program %d in %s, which said:%n%s%n".formatted(number, name, output()));
+                    code, deadline, "the end of program %d in %s; its output:%n%s%n".formatted(number, name, output()));
         }
 
         @Override

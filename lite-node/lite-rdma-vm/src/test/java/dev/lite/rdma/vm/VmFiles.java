@@ -2,11 +2,11 @@ package dev.lite.rdma.vm;
 
 import java.nio.file.Path;
 
-/** Where the build says that files are. */
+/** The paths of files, from the build. */
 final class VmFiles {
     private VmFiles() {}
 
-    /** In the build directory: the image, and a directory for each machine with its console, logs and crash reports. */
+    /** A directory in the build directory, for the image and for each machine's console, logs and crash reports. */
     static Path root() {
         return Path.of(property("lite.rdma.vm.directory"));
     }
@@ -19,7 +19,8 @@ final class VmFiles {
     private static String property(String name) {
         String value = System.getProperty(name);
         if (value == null) {
-            throw new IllegalStateException("the system property %s is not set; the build does that".formatted(name));
+            throw new IllegalStateException(
+                    "the system property %s is not set; the Maven build sets it".formatted(name));
         }
         return value;
     }

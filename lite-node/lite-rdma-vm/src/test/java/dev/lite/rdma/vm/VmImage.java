@@ -8,14 +8,14 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** The kernel and the first file system of the virtual machines; made once, kept in the build directory. */
+/** The kernel and the initial file system of the virtual machines; made once and kept in the build directory. */
 record VmImage(Path kernel, Path initrd) {
     private static final long DEADLINE_S = 300;
 
     /**
-     * Makes it, when it is not there.
+     * Makes the image if it does not exist.
      *
-     * @throws UnavailableException with the reason in words when it cannot be made here
+     * @throws UnavailableException with the reason when it cannot be made here
      */
     static VmImage make() throws UnavailableException {
         Path directory = VmFiles.root().resolve("image");
@@ -33,9 +33,9 @@ record VmImage(Path kernel, Path initrd) {
                 throw new UnavailableException("the image was not made within %d s; see %s".formatted(DEADLINE_S, log));
             }
             if (process.exitValue() != 0) {
-                List<String> said = Files.readAllLines(log, StandardCharsets.UTF_8);
+                List<String> lines = Files.readAllLines(log, StandardCharsets.UTF_8);
                 throw new UnavailableException(
-                        said.isEmpty() ? "make-image.sh failed and said nothing" : said.getLast());
+                        lines.isEmpty() ? "make-image.sh failed without output" : lines.getLast());
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -46,7 +46,7 @@ record VmImage(Path kernel, Path initrd) {
         return new VmImage(directory.resolve("kernel"), directory.resolve("initrd"));
     }
 
-    /** There can be no virtual machine here; the message says why. */
+    /** Virtual machines are not possible here; the message says why. */
     static final class UnavailableException extends Exception {
         private static final long serialVersionUID = 1;
 

@@ -7,7 +7,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 
-/** Two virtual machines with a cable between them, which is a Unix socket: no port of this machine is taken. One thread. */
+/**
+ * Two virtual machines connected by a virtual cable, a Unix socket, so that no port of this machine is used. Used by one
+ * thread.
+ */
 final class VmPair implements AutoCloseable {
     private static final Duration START = Duration.ofSeconds(20);
     private static final long PAUSE_NS = 20_000_000;
@@ -28,7 +31,7 @@ final class VmPair implements AutoCloseable {
         this.b = b;
     }
 
-    /** Boots both at once and waits until both are up. */
+    /** Boots both in parallel and waits until both have booted. */
     static VmPair boot(VmImage image, String name, String memory) {
         Path sockets;
         try {
@@ -60,7 +63,7 @@ final class VmPair implements AutoCloseable {
         long endNs = System.nanoTime() + START.toNanos();
         while (!Files.exists(sockets.resolve("cable"))) {
             if (System.nanoTime() - endNs > 0) {
-                throw new AssertionError("no cable within " + START);
+                throw new AssertionError("the virtual cable's socket does not exist after " + START);
             }
             LockSupport.parkNanos(PAUSE_NS);
         }
@@ -78,7 +81,7 @@ final class VmPair implements AutoCloseable {
         return new Machines.Pair(a, b);
     }
 
-    /** Boots the second machine again, which was crashed. */
+    /** Boots the second machine again after a crash. */
     void bootB() {
         b = Machines.ready(VirtualMachine.boot(image, name + "-b2", 2, network(sockets, false), memory));
     }

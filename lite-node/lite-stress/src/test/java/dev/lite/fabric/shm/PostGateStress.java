@@ -7,14 +7,14 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.I_Result;
 
-/** A post against the end of its connection: when the gate is closed, the memory behind it is somebody else's. */
+/** A post races with the end of its connection: once the gate is closed, the memory behind it has a new owner. */
 @JCStressTest
-@Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "The gate was closed when the post came: it touched nothing.")
-@Outcome(id = "1", expect = Expect.ACCEPTABLE, desc = "The post was first, and the close waited for it.")
+@Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "The gate was closed before the post: it accessed nothing.")
+@Outcome(id = "1", expect = Expect.ACCEPTABLE, desc = "The post was first, and close waited for it.")
 @Outcome(
         id = "2",
         expect = Expect.FORBIDDEN,
-        desc = "The post got in, was not waited for, and met the memory's next owner.")
+        desc = "The post entered, close did not wait for it, and it accessed memory of the next owner.")
 @State
 public class PostGateStress {
     private static final int FORMER = 1;
@@ -29,7 +29,7 @@ public class PostGateStress {
     public void post(I_Result result) {
         long slot = gate.enter();
         if (slot != PostGate.REFUSED) {
-            // A long copy: the other has looked at every slot before this one is over.
+            // A long copy: the other thread checks every slot before it ends.
             for (int spins = 0; spins < COPY_SPINS; spins++) {
                 Thread.onSpinWait();
             }
@@ -38,7 +38,7 @@ public class PostGateStress {
         }
     }
 
-    /** The end, and the reuse. */
+    /** Closes the gate and reuses the memory. */
     @Actor
     public void end() {
         gate.close();

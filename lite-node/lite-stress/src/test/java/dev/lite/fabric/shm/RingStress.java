@@ -9,19 +9,19 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.IIII_Result;
 
 /**
- * A ring of immediates with one sender and its receiver: what arrives is whole, once, in order, and its data is visible. The
- * first two results are what the receiver found by two looks, the others what was left at the end.
+ * A ring of immediates with one sender and its receiver: each immediate arrives once, in order, and its data is visible.
+ * The first two results are the receiver's two polls, the others the rest at the end.
  */
 @JCStressTest
-@Outcome(id = "0, 0, 1, 2", expect = Expect.ACCEPTABLE, desc = "It looked before anything was sent; both are left.")
+@Outcome(id = "0, 0, 1, 2", expect = Expect.ACCEPTABLE, desc = "It polled before anything was sent; both are left.")
 @Outcome(
         id = {"1, 0, 2, 0", "0, 1, 2, 0"},
         expect = Expect.ACCEPTABLE,
-        desc = "It found the first, by its first or its second look; the other is left.")
-@Outcome(id = "1, 2, 0, 0", expect = Expect.ACCEPTABLE, desc = "It found both, in order.")
+        desc = "It received the first, in its first or second poll; the other is left.")
+@Outcome(id = "1, 2, 0, 0", expect = Expect.ACCEPTABLE, desc = "It received both, in order.")
 @Outcome(
         expect = Expect.FORBIDDEN,
-        desc = "One was lost, came twice or out of order, or (a number over 9) before its data.")
+        desc = "One was lost, duplicated or out of order, or (a number above 9) arrived before its data.")
 @State
 public class RingStress {
     private final TestRing ring = new TestRing();
@@ -33,14 +33,14 @@ public class RingStress {
         ring.send(2);
     }
 
-    /** The receiver looks twice. */
+    /** The receiver polls twice. */
     @Actor
     public void receive(IIII_Result result) {
         result.r1 = ring.take();
         result.r2 = ring.take();
     }
 
-    /** What is left. */
+    /** Receives the rest. */
     @Arbiter
     public void rest(IIII_Result result) {
         result.r3 = ring.take();

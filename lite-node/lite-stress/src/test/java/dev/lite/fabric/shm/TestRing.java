@@ -4,13 +4,14 @@ import dev.lite.os.RawMemory;
 import java.lang.foreign.Arena;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Both ends of a cleared ring, and the data that goes with the immediates 1 and 2: a word beside the ring, and one in the entry. */
+/** Both ends of an empty ring, and the data of the immediates 1 and 2: a word outside the ring and one in the entry. */
 final class TestRing {
-    /** What is added to an immediate that came before its data. */
+    /** Added to an immediate that arrived before its data. */
     static final int NO_DATA = 10;
 
     private static final int ENTRIES = 2;
-    // States are many and short: they use the same few rings in turn, far more than can be in use at once.
+    // jcstress makes many short-lived states: they share a fixed number of rings, far more than are used at the same
+    // time.
     private static final int RINGS = 1 << 15;
     private static final int WORDS = 8;
     private static final int SOURCES = 3;

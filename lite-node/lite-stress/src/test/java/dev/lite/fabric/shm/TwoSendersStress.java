@@ -8,13 +8,13 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
-/** A ring of immediates with two senders at once: both arrive, once, and nothing else does. */
+/** A ring of immediates with two concurrent senders: each immediate arrives once, and nothing else. */
 @JCStressTest
 @Outcome(
         id = {"1, 2, 0", "2, 1, 0"},
         expect = Expect.ACCEPTABLE,
         desc = "Both, in either order.")
-@Outcome(expect = Expect.FORBIDDEN, desc = "One was lost, came twice, or a third came.")
+@Outcome(expect = Expect.FORBIDDEN, desc = "One was lost or duplicated, or an unknown one arrived.")
 @State
 public class TwoSendersStress {
     private final TestRing ring = new TestRing();
@@ -31,7 +31,7 @@ public class TwoSendersStress {
         ring.send(2);
     }
 
-    /** The receiver, afterwards. */
+    /** The receiver, after both senders. */
     @Arbiter
     public void receive(III_Result result) {
         result.r1 = ring.take();

@@ -17,13 +17,13 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.LongRange;
 import net.jqwik.api.constraints.Size;
 
-/** What holds of free runs and of layouts whatever is asked of them; jqwik prints the seed and the smallest case that fails. */
+/** Properties of free runs and layouts; jqwik prints the seed and the smallest failing case. */
 class ArenaPropertiesTest {
     private static final int GRANULE = 64;
     private static final int GRANULES = 512;
     private static final UUID ARENA = new UUID(1, 2);
 
-    /** A step takes memory, or gives the memory of an earlier step back. */
+    /** A step allocates memory, or frees the memory of an earlier step. */
     @Property(tries = 300)
     void freeRunsNeverGiveAByteTwiceAndLoseNone(
             @ForAll @Size(max = 60) List<@IntRange(min = 0, max = 9_999) Integer> steps) {
@@ -74,7 +74,7 @@ class ArenaPropertiesTest {
     void everyByteOfAnLmrLiesAtExactlyOnePlace(
             @ForAll @LongRange(min = 1, max = 200L << 20) long size,
             @ForAll @IntRange(min = 1, max = 9) int nodes,
-            @ForAll @Size(max = 20) List<@LongRange(min = 0, max = Long.MAX_VALUE) Long> looks) {
+            @ForAll @Size(max = 20) List<@LongRange(min = 0, max = Long.MAX_VALUE) Long> offsets) {
         int shift = Layout.chunkShift(size, nodes);
         LmrRecord lmr = record(size, shift, nodes);
         List<Extent> extents = Layout.extents(lmr, node -> "n" + node);
@@ -86,10 +86,10 @@ class ArenaPropertiesTest {
         }
         assertThat(end).isEqualTo(size);
 
-        // Every node's arena is mapped at a base of its own, so that a place tells node and offset.
+        // Every node's arena has its own base, so that an address identifies node and offset.
         long[] places = Layout.places(lmr, node -> base(node));
-        for (long look : looks) {
-            long offset = look % size;
+        for (long any : offsets) {
+            long offset = any % size;
             long place = places[(int) (offset >>> shift)] + (offset & ((1L << shift) - 1));
             Extent extent = extents.stream()
                     .filter(one -> offset >= one.offset() && offset < one.offset() + one.length())
@@ -97,7 +97,7 @@ class ArenaPropertiesTest {
                     .orElseThrow();
             int node = (int) (place >>> 40) - 1;
             assertThat("n" + node).isEqualTo(extent.node());
-            // The chunks of a share follow each other here: number k of it begins at k chunks.
+            // The chunks of a share are contiguous here: chunk k starts at k times the chunk size.
             long chunk = offset >>> shift;
             long expected = chunk / lmr.shares().size() * chunkBytes(size, shift) + (offset & ((1L << shift) - 1));
             assertThat(place - base(node)).isEqualTo(expected);
@@ -112,7 +112,7 @@ class ArenaPropertiesTest {
         return Math.min(size, 1L << shift);
     }
 
-    /** One run for each share, from the start of its arena; the last chunk of the LMR, a shorter one, has a run of its own. */
+    /** One run for each share, from the start of its arena; the last, shorter chunk of the LMR has its own run. */
     private static LmrRecord record(long size, int shift, int nodes) {
         long chunks = ((size - 1) >>> shift) + 1;
         int count = (int) Math.min(nodes, chunks);

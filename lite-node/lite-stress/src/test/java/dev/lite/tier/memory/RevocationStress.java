@@ -9,19 +9,20 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.I_Result;
 
 /**
- * The reclamation rule in its smallest form: one thread uses memory through a handle, as {@link Mapping} does; another takes
- * the handle's rights away, waits for who is in it, and gives the memory to somebody else.
+ * The reclamation rule in its smallest form: one thread accesses memory through a handle, as {@link Mapping} does; another
+ * revokes the handle's permissions, waits for running operations, and gives the memory to a new owner.
  */
 @JCStressTest
 @Outcome(
         id = "0",
         expect = Expect.ACCEPTABLE,
-        desc = "The rights were gone when the operation looked: it touched nothing.")
-@Outcome(id = "1", expect = Expect.ACCEPTABLE, desc = "The operation was first, and the other waited for it.")
+        desc = "The permissions were revoked before the operation checked: it accessed nothing.")
+@Outcome(id = "1", expect = Expect.ACCEPTABLE, desc = "The operation was first, and the revocation waited for it.")
 @Outcome(
         id = "2",
         expect = Expect.FORBIDDEN,
-        desc = "The operation saw its rights, was not waited for, and met the memory's next owner.")
+        desc =
+                "The operation saw its permissions, the revocation did not wait for it, and it accessed memory of the next owner.")
 @State
 public class RevocationStress {
     private static final int FORMER = 1;
@@ -29,7 +30,7 @@ public class RevocationStress {
 
     private static final int COPY_SPINS = 100;
 
-    // Stores that miss the cache and leave the processor late; the announcement waits in line behind them.
+    // Stores that miss the cache and so delay the following store to the slot.
     private static final int COLD_STORES = 24;
     private static final int COLD_STRIDE = 1_048_583;
     private static final int[] COLD = new int[1 << 24];
@@ -49,7 +50,7 @@ public class RevocationStress {
         long slot = InFlight.enter(number);
         try {
             if (rights != 0) {
-                // A long copy: the other has looked at every slot before this one is over.
+                // A long copy: the other thread checks every slot before it ends.
                 for (int spins = 0; spins < COPY_SPINS; spins++) {
                     Thread.onSpinWait();
                 }
@@ -60,7 +61,7 @@ public class RevocationStress {
         }
     }
 
-    /** The revocation, and the reuse. */
+    /** Revokes the permissions and reuses the memory. */
     @Actor
     public void revoke() {
         rights = 0;

@@ -13,22 +13,23 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
 /**
- * One thread leaves the poll role while another, which found it held, is about to park. Nobody stands by and nothing comes
- * by itself, so what the second waits for comes true only when it polls: it must have seen that the role is free, or have
- * been woken as the heir. The first result says whether it polled, the other whether the role was free afterwards.
+ * One thread releases the poll role while another, which found it held, is about to park. There is no standby thread and no
+ * event, so the second thread's condition holds only after it polls: it must see that the role is free, or be woken as the
+ * successor. The first result says whether it polled, the second whether the role was free afterwards.
  */
 @JCStressTest
 @Outcome(
         id = "1, 1",
         expect = Expect.ACCEPTABLE,
-        desc = "It polled: it took the free role, or was made the heir, and left the role free.")
+        desc = "It polled: it took the free role or became the successor, and released the role.")
 @Outcome(
         expect = Expect.FORBIDDEN,
-        desc = "It slept until its deadline while the role was free (0, 1), or the role stayed held (the second is 0).")
+        desc =
+                "It slept until its deadline although the role was free (0, 1), or the role stayed held (the second is 0).")
 @State
 public class PollRoleStress {
     private static final long DEADLINE_NS = 1_000_000_000;
-    /** Looks by which the release is late: the two meet at another place each time. A power of two. */
+    /** Delays the release by a varying number of polls, so that the threads meet at different points. A power of two. */
     private static final int LATE_MAX = 64;
 
     private static int count; // lost updates do not matter
@@ -47,18 +48,18 @@ public class PollRoleStress {
         role.release();
     }
 
-    /** Waits for what only a poll of its own brings. */
+    /** Waits for a condition that only its own poll fulfils. */
     @Actor
     public void follow(II_Result result) {
         long deadlineNs = System.nanoTime() + DEADLINE_NS;
         boolean polled = role.await(waiter, deadlineNs, false);
-        // Who is woken by its deadline polls, too: that is too late.
+        // A thread woken by its deadline polls, too, but that is too late.
         result.r1 = polled && deadlineNs - System.nanoTime() > 0 ? 1 : 0;
     }
 
-    /** Nobody has it any more. */
+    /** Checks that the role is free. */
     @Arbiter
-    public void look(II_Result result) {
+    public void check(II_Result result) {
         result.r2 = role.take() ? 1 : 0;
     }
 
@@ -71,7 +72,7 @@ public class PollRoleStress {
         }
     }
 
-    /** Says that nothing is there when it is armed, so that who leaves the role does not poll. */
+    /** Reports no events when armed, so that the thread that releases the role does not poll. */
     private record PolledFabric(Waiter waiter, int late) implements Fabric {
         @Override
         public int poll(int limit) {
@@ -81,7 +82,7 @@ public class PollRoleStress {
 
         @Override
         public boolean arm() {
-            for (int looks = 0; looks < late; looks++) {
+            for (int polls = 0; polls < late; polls++) {
                 Thread.onSpinWait();
             }
             return true;

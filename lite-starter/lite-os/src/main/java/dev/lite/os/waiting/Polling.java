@@ -4,8 +4,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /**
- * Waits for a condition that nobody signals, by polling it. Where another thread can signal, park with a blocker and unpark
- * instead. Any thread; a virtual thread gives its carrier up while it sleeps.
+ * Waits for a condition that no thread signals, by polling it. Where another thread can signal, park with a blocker and
+ * unpark instead. Any thread; a virtual thread gives its carrier up while it sleeps.
  */
 public final class Polling {
     private static final int SPINS = 200;

@@ -1,4 +1,4 @@
-/** Deadlines, and the one place where a thread sleeps between two polls of a condition that nobody signals. */
+/** Deadlines, and the one place where a thread sleeps between two polls of a condition that no thread signals. */
 @NullMarked
 package dev.lite.os.waiting;
 

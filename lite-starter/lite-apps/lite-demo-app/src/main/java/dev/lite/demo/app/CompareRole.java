@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.stereotype.Component;
 
-/** Reads the file back from remote memory and compares it with the one on disk; counts words at its node meanwhile. */
+/** Reads the file back from remote memory and compares it with the file on disk; counts words on its node meanwhile. */
 @Component
 @ConditionalOnProperty(name = "lite.demo.role", havingValue = "compare")
 final class CompareRole extends MapperRole {
@@ -29,7 +29,7 @@ final class CompareRole extends MapperRole {
         progress.done();
         String read = sha.hex();
         results.put("sha256", read);
-        String disk = Sha256.of(properties().file(), new Progress("compare: checksum of the disk's file", bytes));
+        String disk = Sha256.of(properties().file(), new Progress("compare: checksum of the file on disk", bytes));
         results.compare("SHA-256 read back on %s and of the file on disk".formatted(lite().nodeName()), disk, read);
     }
 

@@ -12,8 +12,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * What the applications share beside the file: words of a small named LMR, changed and looked at by atomic adds only, and the
- * {@link Tally}, which a lock guards.
+ * The applications' shared state besides the file: words of a small named LMR, read and changed by atomic adds only, and
+ * the {@link Tally}, which a lock guards.
  */
 final class Control implements AutoCloseable {
 
@@ -24,15 +24,15 @@ final class Control implements AutoCloseable {
     private static final long WORD_SPACING = 64;
     private static final long POLL_NS = TimeUnit.MILLISECONDS.toNanos(2);
 
-    /** The words; each has a cache line of its own. */
+    /** The words; each has its own cache line. */
     enum Word {
-        /** Bytes of the file that are in remote memory. */
+        /** Bytes of the file written to remote memory. */
         STORED(0 * WORD_SPACING),
-        /** Bytes that were read back. */
+        /** Bytes read back. */
         READ(1 * WORD_SPACING),
-        /** Words that were counted, by all together: the shared word of the demo. */
+        /** Words counted by all applications: the shared word of the demo. */
         WORDS(2 * WORD_SPACING),
-        /** How often the lock's fencing token had not grown since the last entry into the tally. */
+        /** How often the lock's fencing token was not larger than that of the previous update of the tally. */
         STALE_TOKENS(3 * WORD_SPACING);
 
         private final long offset;
@@ -42,7 +42,7 @@ final class Control implements AutoCloseable {
         }
     }
 
-    // After the words: the tally's three numbers and the last fencing token, changed under the lock only.
+    // After the words: the tally's three numbers and the last fencing token, changed only under the lock.
     private static final long TALLY = Word.values().length * WORD_SPACING;
     private static final long TALLY_BYTES = 4 * Long.BYTES;
     private static final long BYTES = TALLY + TALLY_BYTES;
@@ -53,7 +53,7 @@ final class Control implements AutoCloseable {
         this.lmr = lmr;
     }
 
-    /** Makes the LMR; whoever has its name may use it. */
+    /** Creates the LMR with full permissions for everyone. */
     static Control create(LtMemory memory) {
         LmrSpec spec = LmrSpec.of(BYTES)
                 .withName(NAME)
@@ -62,7 +62,7 @@ final class Control implements AutoCloseable {
         return new Control(memory.malloc(spec));
     }
 
-    /** Maps the LMR as soon as the application that stores the file has made it. */
+    /** Maps the LMR as soon as the application that stores the file has created it. */
     static Control await(LtMemory memory, Duration deadline) {
         long endNs = System.nanoTime() + deadline.toNanos();
         while (true) {
@@ -71,7 +71,7 @@ final class Control implements AutoCloseable {
             } catch (LmrNotFoundException e) {
                 if (System.nanoTime() - endNs >= 0) {
                     throw new DemoException(
-                            "no application has made the LMR %s within %s".formatted(NAME, deadline), e);
+                            "no application has created the LMR %s within %s".formatted(NAME, deadline), e);
                 }
                 LockSupport.parkNanos(10 * POLL_NS);
             }
@@ -86,7 +86,7 @@ final class Control implements AutoCloseable {
         return lmr.fetchAdd(word.offset, 0);
     }
 
-    /** Adds to the tally. The caller holds the lock. */
+    /** Adds to the tally. The caller must hold the lock. */
     void enter(Tally part, long fencingToken) {
         byte[] written = readTally();
         ByteBuffer bytes = ByteBuffer.wrap(written);
@@ -101,7 +101,7 @@ final class Control implements AutoCloseable {
         lmr.write(TALLY, written);
     }
 
-    /** The tally; nobody changes it just now. */
+    /** The tally; must not be called while it is being changed. */
     Tally tally() {
         return decode(ByteBuffer.wrap(readTally()));
     }
@@ -116,7 +116,7 @@ final class Control implements AutoCloseable {
         return new Tally(bytes.getLong(0), bytes.getLong(Long.BYTES), bytes.getLong(2 * Long.BYTES));
     }
 
-    /** Ends the LMR for everybody. */
+    /** Frees the LMR. */
     void free() {
         lmr.free();
     }

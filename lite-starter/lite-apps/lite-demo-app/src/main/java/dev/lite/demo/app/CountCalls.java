@@ -20,10 +20,11 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * Counting words where they lie: every application serves a function at its node that counts the words of one extent, and
- * one of them calls it for all extents. A request is offset and length, a reply the number of words that begin there.
+ * Counts words on the nodes that hold them: every application serves a function on its node that counts the words of one
+ * extent, and one application calls it for all extents. A request is an offset and a length; a reply is the number of words
+ * that begin there.
  *
- * <p>Each call ends with an entry into the {@link Tally}, under a lock.
+ * <p>Each call ends with an update of the {@link Tally}, under a lock.
  */
 final class CountCalls {
 
@@ -31,7 +32,7 @@ final class CountCalls {
     private static final String LOCK = "demo/tally";
     private static final int AT_ONCE = 2;
 
-    /** What the calls to one node found. */
+    /** The totals of the calls to one node. */
     record OfNode(int extents, long words) {}
 
     private final Lite lite;
@@ -48,7 +49,7 @@ final class CountCalls {
         this.deadline = deadline;
     }
 
-    /** Serves the function at this application's node until the server is closed. */
+    /** Serves the function on this application's node until the server is closed. */
     RpcServer serve() {
         LtLock lock = lite.sync().lock(LOCK);
         return lite.rpc().register(FUNCTION, AT_ONCE, call -> {
@@ -60,7 +61,7 @@ final class CountCalls {
     }
 
     private long count(long offset, long length, LtLock lock) {
-        // Each call has a buffer of its own: several run at once.
+        // Each call has its own buffer, because several run concurrently.
         long words = new Pieces(file, control).count(rule, offset, offset + length);
         control.add(Control.Word.WORDS, words);
         try (HeldLock held = lock.acquire(deadline)) {
@@ -69,7 +70,7 @@ final class CountCalls {
         return words;
     }
 
-    /** Calls the function for every extent at the node that holds it, all nodes at once; the result by node. */
+    /** Calls the function for every extent on the node that holds it, all nodes in parallel; returns the totals by node. */
     Map<String, OfNode> call(List<Extent> extents, Progress progress) {
         Map<String, List<Extent>> byNode = new TreeMap<>();
         extents.forEach(extent ->

@@ -1,6 +1,6 @@
 package dev.lite.demo.app;
 
-/** The demo cannot go on; the message is for its user. */
+/** The demo cannot continue; the message is for the user. */
 final class DemoException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -6,15 +6,15 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * What one application of the demo shall do.
+ * The settings of one application of the demo.
  *
- * @param role Which of the applications this is.
- * @param file File that is stored and compared.
- * @param result File that gets the results, as Java properties.
- * @param words Which runs of bytes count as words.
- * @param keep Whether the file stays in remote memory at the end.
- * @param deadline How long to wait for the other applications, beside the time that a file of this size may take.
- * @param latencyTime How long each operation is measured at each size.
+ * @param role Role of this application.
+ * @param file File to store and compare.
+ * @param result File for the results, as Java properties.
+ * @param words Definition of a word.
+ * @param keep Whether to keep the file in remote memory at the end.
+ * @param deadline How long to wait for the other applications, in addition to the time allowed for the file's size.
+ * @param latencyTime Time for measuring each operation at each size.
  */
 @ConfigurationProperties("lite.demo")
 public record DemoProperties(
@@ -26,21 +26,21 @@ public record DemoProperties(
         @DefaultValue("60s") Duration deadline,
         @DefaultValue("400ms") Duration latencyTime) {
 
-    /** The slowest that storing and comparing may be, in bytes per second. */
+    /** The lowest acceptable speed of storing and comparing, in bytes per second. */
     private static final long BYTES_PER_SECOND_MIN = 10_000_000;
 
-    /** The applications. Every one of them counts words at its node. */
+    /** The roles. Every application counts words on its node. */
     public enum Role {
-        /** Stores the file, has its words counted, measures. */
+        /** Stores the file, requests the word counts, and measures latencies. */
         STORE,
-        /** Reads the file back and compares it with the disk. */
+        /** Reads the file back and compares it with the file on disk. */
         COMPARE,
-        /** Only counts. */
+        /** Only counts words. */
         SERVE
     }
 
-    /** How long to wait for somebody who is busy with this many bytes. */
-    Duration patience(long bytes) {
+    /** How long to wait for an application that processes this many bytes. */
+    Duration timeout(long bytes) {
         return deadline.plusSeconds(bytes / BYTES_PER_SECOND_MIN);
     }
 }

@@ -10,22 +10,22 @@ import org.springframework.boot.ApplicationArguments;
 import org.springframework.boot.ApplicationRunner;
 import org.springframework.boot.ExitCodeGenerator;
 
-/** What all applications have in common: results, an exit status, and one clear message when something goes wrong. */
+/** The common part of all applications: results, exit status, and one clear message on failure. */
 abstract class DemoRole implements ApplicationRunner, ExitCodeGenerator {
 
-    /** The work was done, and at least one comparison did not hold. */
+    /** The exit status when the work is done, but at least one comparison failed. */
     static final int STATUS_DIFFERENT = 3;
 
-    /** How many applications there are; they meet at barriers. */
+    /** The number of applications, which meet at barriers. */
     static final int PARTIES = Role.values().length;
 
-    /** Where the applications wait for each other. */
+    /** The points where the applications wait for each other. */
     enum Meeting {
-        /** The file is stored, and every application serves. */
+        /** The file is stored, and every application serves its function. */
         STORED,
-        /** Its words are counted, and it is compared. */
+        /** The words are counted, and the file is compared. */
         COUNTED,
-        /** Nobody needs the LMRs any more. */
+        /** No application needs the LMRs any more. */
         DONE;
 
         private final String barrier = "demo/" + name().toLowerCase(Locale.ROOT);
@@ -40,7 +40,7 @@ abstract class DemoRole implements ApplicationRunner, ExitCodeGenerator {
         this.lite = lite;
     }
 
-    /** Does the work and notes what it found. */
+    /** Does the work and records the results. */
     abstract void work(Results results) throws IOException;
 
     final DemoProperties properties() {
@@ -51,9 +51,9 @@ abstract class DemoRole implements ApplicationRunner, ExitCodeGenerator {
         return lite;
     }
 
-    /** Waits at a barrier for the other applications, which may be busy with this many bytes. */
+    /** Waits at a barrier for the other applications, which may be processing this many bytes. */
     final void meet(Meeting meeting, long bytes) {
-        lite.sync().barrier(meeting.barrier, PARTIES).await(properties.patience(bytes));
+        lite.sync().barrier(meeting.barrier, PARTIES).await(properties.timeout(bytes));
     }
 
     final CountCalls calls(LmrHandle file, Control control) {
@@ -68,7 +68,8 @@ abstract class DemoRole implements ApplicationRunner, ExitCodeGenerator {
             results.write(properties.result());
             exitCode = results.allHeld() ? 0 : STATUS_DIFFERENT;
         } catch (LiteException | DemoException | IOException e) {
-            Progress.say("error: %s (%s)".formatted(e.getMessage(), e.getClass().getSimpleName()));
+            Progress.print(
+                    "error: %s (%s)".formatted(e.getMessage(), e.getClass().getSimpleName()));
         }
     }
 

@@ -9,7 +9,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Arrays;
 
-/** Measures single operations one after the other on an LMR of its own that lies on another node. */
+/** Measures single operations, one at a time, on an LMR on another node. */
 final class Latencies {
 
     private static final int[] SIZES = {8, 64, 4 << 10, 64 << 10, 1 << 20};
@@ -25,7 +25,7 @@ final class Latencies {
         this.results = results;
     }
 
-    /** Measures everything; also compares that no atomic add got lost. */
+    /** Measures everything, and checks that no atomic add was lost. */
     void measure(LtMemory memory, String node) {
         int bytesMax = SIZES[SIZES.length - 1];
         results.put("latency.node", node);
@@ -49,7 +49,7 @@ final class Latencies {
     }
 
     private long row(String operation, int size, Runnable call) {
-        Progress.say("measuring %s of %,d bytes".formatted(operation, size));
+        Progress.print("measuring %s of %,d bytes".formatted(operation, size));
         int warmUps = run(call, timeNs / 2);
         int samples = run(call, timeNs);
         Arrays.sort(samplesNs, 0, samples);
@@ -61,7 +61,7 @@ final class Latencies {
         return (long) warmUps + samples;
     }
 
-    /** At least once, until the time or the room for samples is used up. */
+    /** Runs the call at least once, until the time is over or the sample buffer is full. */
     private int run(Runnable call, long limitNs) {
         int samples = 0;
         long startNs = System.nanoTime();

@@ -4,7 +4,7 @@ import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.stereotype.Component;
 
-/** Ends this application when the process that launched it is gone, however it went. */
+/** Ends this application when its launcher has ended, for any reason. */
 @Component
 @ConditionalOnProperty("lite.exit-with-pid")
 final class LauncherWatch {

@@ -6,7 +6,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.RpcServer;
 import java.io.IOException;
 
-/** An application that maps the file that another one stores, and serves the counting of words at its node. */
+/** An application that maps the file stored by another one, and serves word counts on its node. */
 abstract class MapperRole extends DemoRole {
 
     MapperRole(DemoProperties properties, Lite lite) {
@@ -19,7 +19,7 @@ abstract class MapperRole extends DemoRole {
         try (Control control = Control.await(lite().memory(), properties().deadline());
                 LmrHandle file = lite().memory().map(Control.FILE, Permission.READ);
                 RpcServer server = calls(file, control).serve()) {
-            Progress.say("serving %s".formatted(server.function()));
+            Progress.print("serving %s".formatted(server.function()));
             meet(Meeting.STORED, file.size());
             whileCounting(results, file, control);
             meet(Meeting.COUNTED, file.size());
@@ -28,9 +28,9 @@ abstract class MapperRole extends DemoRole {
         }
     }
 
-    /** The file is stored; its words are being counted. */
+    /** Called when the file is stored, while its words are being counted. */
     void whileCounting(Results results, LmrHandle file, Control control) throws IOException {}
 
-    /** All words are counted. */
+    /** Called when all words are counted. */
     void whenCounted(Results results, Control control) {}
 }

@@ -7,10 +7,10 @@ import java.lang.foreign.MemorySegment;
 /** Reads parts of the stored file from remote memory, in pieces, and counts their words. */
 final class Pieces {
 
-    /** How much is moved at once. */
+    /** The size of a piece in bytes. */
     static final int PIECE_BYTES = 4 << 20;
 
-    /** Gets the pieces of a part in order; the array is used again for the next one. */
+    /** Receives the pieces of a part in order; the array is reused for the next piece. */
     interface PieceConsumer {
         void accept(byte[] bytes, int length);
     }
@@ -36,7 +36,7 @@ final class Pieces {
         return counter.words();
     }
 
-    /** Reads {@code from} to {@code to} and hands over each piece and its length, in order. */
+    /** Reads {@code from} to {@code to} and passes each piece and its length on, in order. */
     void read(long from, long to, Progress progress, PieceConsumer pieces) {
         for (long offset = from; offset < to; ) {
             int length = readPiece(offset, to);

@@ -3,7 +3,7 @@ package dev.lite.demo.app;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 
-/** Says on standard output how far a long step is, at most twice a second, and how fast it was. */
+/** Prints the progress and speed of a long step to standard output, at most twice a second. */
 final class Progress {
 
     private static final String PREFIX = "[demo] ";
@@ -22,32 +22,32 @@ final class Progress {
         this.bytesTotal = bytesTotal;
     }
 
-    /** {@link #at} so many bytes further on. */
+    /** Like {@link #at}, relative to the last position in bytes. */
     void add(long bytes) {
         bytesAdded += bytes;
         at(bytesAdded);
     }
 
-    /** Prints a line, if the last one is long enough ago. */
+    /** Prints a line unless the previous one is too recent. */
     void at(long bytes) {
         long nowNs = System.nanoTime();
         if (nowNs - lastNs >= INTERVAL_NS && bytes < bytesTotal) {
             lastNs = nowNs;
-            say("%-34s %3d %%  %s".formatted(step, bytes * 100 / bytesTotal, rate(bytes, nowNs - startNs)));
+            print("%-34s %3d %%  %s".formatted(step, bytes * 100 / bytesTotal, rate(bytes, nowNs - startNs)));
         }
     }
 
     /** Prints the last line. */
     void done() {
-        say("%-34s 100 %%  %s".formatted(step, rate(bytesTotal, System.nanoTime() - startNs)));
+        print("%-34s 100 %%  %s".formatted(step, rate(bytesTotal, System.nanoTime() - startNs)));
     }
 
-    /** One line that the demo's runner hands on. */
-    static void say(String line) {
+    /** Prints a line that the demo's launcher relays. */
+    static void print(String line) {
         System.out.println(PREFIX + line.stripTrailing());
     }
 
-    /** Nothing for so little that its speed would say nothing. */
+    /** Empty for amounts too small for a meaningful speed. */
     private static String rate(long bytes, long timeNs) {
         if (bytes < RATED_BYTES_MIN) {
             return "";

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Properties;
 
-/** What an application found out, for the demo's runner. Used by one thread. */
+/** An application's results, for the demo's launcher. Used by one thread. */
 final class Results {
 
     private final Properties values = new Properties();
@@ -18,7 +18,7 @@ final class Results {
         values.setProperty(key, value.toString());
     }
 
-    /** Notes a comparison; the runner reports every one. */
+    /** Records a comparison; the launcher reports all of them. */
     void compare(String what, Object expected, Object found) {
         boolean held = expected.equals(found);
         String key = "comparison." + comparisons++;
@@ -33,7 +33,7 @@ final class Results {
         return allHeld;
     }
 
-    /** Writes the file whole or not at all. */
+    /** Writes the file atomically. */
     void write(Path file) throws IOException {
         put("comparisons", comparisons);
         Path unfinished = file.resolveSibling(file.getFileName() + ".new");

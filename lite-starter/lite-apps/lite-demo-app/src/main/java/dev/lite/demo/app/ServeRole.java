@@ -4,7 +4,7 @@ import dev.lite.api.Lite;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.stereotype.Component;
 
-/** Counts the words of the extents at its node, when it is called to, and does nothing else. */
+/** Only serves word counts for the extents on its node. */
 @Component
 @ConditionalOnProperty(name = "lite.demo.role", havingValue = "serve")
 final class ServeRole extends MapperRole {

@@ -8,7 +8,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
-/** A SHA-256 checksum in the making. */
+/** An incremental SHA-256 checksum. */
 final class Sha256 {
 
     private final MessageDigest digest;

@@ -22,7 +22,7 @@ import java.util.Map;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.stereotype.Component;
 
-/** Stores the file in remote memory, has its words counted where they lie, and measures. */
+/** Stores the file in remote memory, has its words counted on the nodes that hold them, and measures latencies. */
 @Component
 @ConditionalOnProperty(name = "lite.demo.role", havingValue = "store")
 final class StoreRole extends DemoRole {
@@ -84,7 +84,7 @@ final class StoreRole extends DemoRole {
                 "extents, bytes and words of the replies and of the tally under the lock",
                 new Tally(extents.size(), bytes, words),
                 control.tally());
-        results.compare("every fencing token grew", 0L, control.get(Word.STALE_TOKENS));
+        results.compare("fencing tokens always grew", 0L, control.get(Word.STALE_TOKENS));
     }
 
     private String store(Path source, long bytes, LmrHandle file, Control control) throws IOException {
@@ -96,7 +96,7 @@ final class StoreRole extends DemoRole {
                 int length = channel.read(ByteBuffer.wrap(piece, 0, (int) Math.min(piece.length, bytes - offset)));
                 if (length < 0) {
                     throw new DemoException(
-                            "the file %s became shorter while it was stored: it ended after %,d of %,d bytes"
+                            "the file %s was truncated while it was stored: it ended after %,d of %,d bytes"
                                     .formatted(source, offset, bytes));
                 }
                 file.write(offset, MemorySegment.ofArray(piece).asSlice(0, length));

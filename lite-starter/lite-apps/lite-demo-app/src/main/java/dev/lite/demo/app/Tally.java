@@ -1,8 +1,8 @@
 package dev.lite.demo.app;
 
 /**
- * What all calls counted together. Three numbers that belong together cannot be added up by one atomic step: whoever adds
- * reads them, adds, and writes them back, under a lock. If two ever did it at once, one's share would be missing.
+ * The totals of all calls. One atomic operation cannot update three numbers together, so each update reads, adds and writes
+ * them under a lock. Two concurrent updates would lose one of them.
  */
 record Tally(long extents, long bytes, long words) {
     Tally plus(Tally other) {

@@ -1,9 +1,8 @@
 package dev.lite.demo.app;
 
 /**
- * Counts the words that begin in a part of a text. The counts of neighbouring parts add up to the count of the whole,
- * wherever the boundary lies, as long as each counter knows whether a word has begun before its part
- * ({@link #lookBehind}). Not for several threads.
+ * Counts the words that begin in a part of a text. The counts of adjacent parts add up to the count of the whole, wherever
+ * the boundary is, if each counter knows whether a word began before its part ({@link #lookBehind}). Not thread-safe.
  */
 final class WordCounter {
 
@@ -13,16 +12,16 @@ final class WordCounter {
 
     private long words;
 
-    /** For a text's first part, and for a later one after {@link #lookBehind}. */
+    /** For the first part of a text, and for later parts after {@link #lookBehind}. */
     WordCounter(WordRule rule) {
         this.kinds = rule.kinds();
     }
 
     /**
-     * Looks at bytes that lie right before the part, the nearest ones first.
+     * Examines bytes directly before the part, from the last to the first.
      *
-     * @return whether it is known now if a word has begun; else the bytes before these decide, and there being none means
-     *     that none has
+     * @return whether these bytes decide if a word has begun. If not, call it again with earlier bytes; without any, no
+     *     word has begun
      */
     boolean lookBehind(byte[] text, int from, int to) {
         for (int i = to - 1; i >= from; i--) {
@@ -35,7 +34,7 @@ final class WordCounter {
         return false;
     }
 
-    /** Counts on in the next bytes of the part. No branch depends on the text: on binary files that is several times faster. */
+    /** Counts the next bytes of the part. No branch depends on the text, which is several times faster on binary files. */
     void add(byte[] text, int from, int to) {
         int in = inWord;
         long begun = 0;
@@ -43,14 +42,14 @@ final class WordCounter {
             int kind = kinds[text[i] & 0xff];
             int isWord = kind >> 1;
             begun += isWord & ~in;
-            // A neutral byte keeps what was, a space clears it.
+            // A neutral byte keeps the state; a space clears it.
             in = (in & kind) | isWord;
         }
         inWord = in;
         words += begun;
     }
 
-    /** How many words have begun in the part so far. */
+    /** The number of words that have begun in the part so far. */
     long words() {
         return words;
     }

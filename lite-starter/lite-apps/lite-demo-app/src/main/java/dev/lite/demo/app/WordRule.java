@@ -1,22 +1,22 @@
 package dev.lite.demo.app;
 
 /**
- * What a word is, byte by byte, in the C locale. Both rules agree that words are separated by space, tab, newline, vertical
- * tab, form feed and carriage return.
+ * The definition of a word, byte by byte, in the C locale. In both rules words are separated by space, tab, newline,
+ * vertical tab, form feed and carriage return.
  */
 public enum WordRule {
-    /** Every run of other bytes is a word, as POSIX says. */
+    /** Every run of other bytes is a word, as in POSIX. */
     ANY,
     /** Only a run with at least one printable ASCII byte is a word, as GNU wc 9.1 and older count. */
     PRINTABLE;
 
-    // WordCounter calculates with these numbers: bit 1 begins a word, bit 0 keeps what was.
+    // WordCounter computes with these values: bit 1 begins a word, bit 0 keeps the state.
 
     /** A byte that ends a word. */
     static final byte SPACE = 0;
     /** A byte that neither begins nor ends a word. */
     static final byte NEUTRAL = 1;
-    /** A byte that begins a word, unless one has begun. */
+    /** A byte that begins a word unless one has begun. */
     static final byte WORD = 2;
 
     /** The kind of each of the 256 bytes. */

@@ -1,8 +1,8 @@
 /**
- * The demo's applications in one jar. {@code lite.demo.role=store} puts a file into remote memory and calls for its words to
- * be counted, {@code compare} reads it back on another node and compares it with the disk, {@code serve} only counts; all of
- * them count the extents that lie at their node when they are called. They meet only through LITE: by two named LMRs, a
- * function, a lock and barriers, all named {@code demo/…}.
+ * The demo's applications in one jar. {@code lite.demo.role=store} writes a file to remote memory and requests the word
+ * counts; {@code compare} reads it back on another node and compares it with the file on disk; {@code serve} only counts.
+ * All of them count the extents on their own node. They communicate only through LITE: two named LMRs, a function, a lock
+ * and barriers, all named {@code demo/…}.
  */
 @NullMarked
 package dev.lite.demo.app;

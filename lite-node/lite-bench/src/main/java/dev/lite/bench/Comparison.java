@@ -3,51 +3,51 @@ package dev.lite.bench;
 import java.util.Arrays;
 
 /**
- * Measures two ways to do the same thing in turns, so that what else the machine does hits both, and takes the median of
- * each.
+ * Compares two implementations by running them alternately, so that other load on the machine affects both, and takes the
+ * median of each.
  */
-final class Duel {
-    /** Long enough for the JIT to finish with both, also when the other core is taken. */
+final class Comparison {
+    /** Long enough for the JIT compiler to finish both, even if the other core is busy. */
     private static final long WARM_UP_NS = 600_000_000;
 
     private static final int ROUNDS = 101;
     private static final long ROUND_NS = 3_000_000;
     private static final int N_MAX = 1 << 22;
-    /** Long against the time for which a server goes on looking after its last request, on a processor that the other way needs. */
+    /** Much longer than a server keeps polling after its last request, on a processor that the other implementation needs. */
     private static final long SERVED_ROUND_NS = 25_000_000;
 
     private static final long LONG_ROUND_NS = 300_000_000;
     private static final int LONG_ROUNDS = 15;
 
-    private Duel() {}
+    private Comparison() {}
 
-    /** Does the thing {@code n} times. */
+    /** Runs the operation {@code n} times. */
     interface Batch {
         void run(int n);
     }
 
-    /** Nanoseconds for one time. */
+    /** Nanoseconds per operation. */
     record Result(double oursNs, double rawNs) {}
 
-    static Result fight(Batch ours, Batch raw) {
-        return fight(ours, raw, ROUND_NS);
+    static Result measure(Batch ours, Batch raw) {
+        return measure(ours, raw, ROUND_NS);
     }
 
-    /** The same when each way has a server of its own, which goes on looking for requests for a while after its last one. */
-    static Result fightServed(Batch ours, Batch raw) {
-        return fight(ours, raw, SERVED_ROUND_NS);
+    /** Like {@link #measure}, for implementations with servers that keep polling for a while after their last request. */
+    static Result measureServed(Batch ours, Batch raw) {
+        return measure(ours, raw, SERVED_ROUND_NS);
     }
 
-    /** The same for what needs a while to get under way: few long rounds. */
-    static Result fightLong(Batch ours, Batch raw) {
-        return fight(ours, raw, LONG_ROUND_NS, LONG_ROUNDS);
+    /** Like {@link #measure}, for operations that need time to reach full speed: few long rounds. */
+    static Result measureLong(Batch ours, Batch raw) {
+        return measure(ours, raw, LONG_ROUND_NS, LONG_ROUNDS);
     }
 
-    private static Result fight(Batch ours, Batch raw, long roundNs) {
-        return fight(ours, raw, roundNs, ROUNDS);
+    private static Result measure(Batch ours, Batch raw, long roundNs) {
+        return measure(ours, raw, roundNs, ROUNDS);
     }
 
-    private static Result fight(Batch ours, Batch raw, long roundNs, int rounds) {
+    private static Result measure(Batch ours, Batch raw, long roundNs, int rounds) {
         int n = warmUp(ours, raw, roundNs);
         double[] oursNs = new double[rounds];
         double[] rawNs = new double[rounds];
@@ -63,7 +63,7 @@ final class Duel {
         return new Result(median(oursNs), median(rawNs));
     }
 
-    /** Returns how many times fill a round. */
+    /** Returns how many operations fill a round. */
     private static int warmUp(Batch ours, Batch raw, long roundNs) {
         long end = System.nanoTime() + WARM_UP_NS + 20 * roundNs;
         int n = 1;
