@@ -11,9 +11,6 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
     /** Reads and writes above this have lanes of their own, so that small ones do not wait behind them. */
     static final int LARGE_BYTES = 16 << 10;
 
-    /** Whether a close has waited for the peer; a later one, such as a handler's for every post that ended, does not again. */
-    private volatile boolean cutOver;
-
     /** Guarded by this object: closers that look at the sockets. */
     private int closers;
 
@@ -101,10 +98,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
             return;
         }
         try {
-            if (!cutOver) {
-                cut(current, deadline);
-                cutOver = true;
-            }
+            cut(current, deadline);
         } finally {
             unhold();
         }

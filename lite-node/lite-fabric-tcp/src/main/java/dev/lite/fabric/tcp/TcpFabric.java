@@ -30,7 +30,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
 
     private final FabricConfig config;
     private final TcpOptions options;
-    private final FabricHandler handler;
     private final Waiting waiting;
     /** Those of all lanes. */
     private final Epoll sockets;
@@ -49,7 +48,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     TcpFabric(FabricConfig config, TcpOptions options, FabricHandler handler) {
         this.config = config;
         this.options = options;
-        this.handler = handler;
         if (!options.bind().isLoopbackAddress() && options.secret() == null && config.tls() == null) {
             throw new FabricException(
                     "the TCP fabric listens at %s, where others than this host reach it: set %s or TLS, or %s to a loopback address"

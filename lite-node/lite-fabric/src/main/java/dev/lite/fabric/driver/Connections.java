@@ -116,7 +116,12 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
             requireNew();
             connector = started;
         }
-        started.start();
+        try {
+            started.start();
+        } catch (RuntimeException e) {
+            connector = null;
+            throw e;
+        }
     }
 
     /** Whether {@link #close} was called. */

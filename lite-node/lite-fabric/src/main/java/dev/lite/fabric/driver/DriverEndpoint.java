@@ -45,6 +45,9 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
     private volatile @Nullable Object attachment;
     private volatile boolean closedHere;
 
+    /** Whether a close has cut it; later ones, such as a handler's for each failed post, do not wait again. */
+    private volatile boolean cut;
+
     // Poll role.
     private State state = State.CONNECTING;
     private boolean announced;
@@ -56,7 +59,7 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
 
     /**
      * Refuses posts, and waits until none of them can touch the peer's memory any more, at most until the deadline. Called by
-     * every {@link #close()}, by any thread, also when the endpoint has ended already or was never open.
+     * {@link #close()} until one call has returned: by any thread, also when the endpoint has ended already or was never open.
      */
     protected abstract void cut(Deadline deadline);
 
@@ -105,7 +108,10 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
     final void close(String reason, Deadline deadline) {
         closedHere = true;
         boolean first = end.compareAndSet(null, new End(reason, FabricError.FLUSHED));
-        cut(deadline);
+        if (!cut) {
+            cut(deadline);
+            cut = true;
+        }
         if (first) {
             onEnd();
             ended.run();

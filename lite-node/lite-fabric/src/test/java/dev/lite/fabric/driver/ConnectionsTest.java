@@ -1,0 +1,298 @@
+package dev.lite.fabric.driver;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.FabricError;
+import dev.lite.fabric.FabricHandler;
+import dev.lite.fabric.Post;
+import dev.lite.os.waiting.Deadline;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+
+/** The life of connections, with endpoints that have outstanding posts but no transport. */
+class ConnectionsTest {
+    private final List<String> calls = new ArrayList<>();
+    private final List<String> discarded = new ArrayList<>();
+    private final Recorder handler = new Recorder();
+    private final FakeDriver driver = new FakeDriver();
+    private final Connections<FakeEndpoint, FakeLink> connections =
+            new Connections<>("fake", "alpha", new ConnectionLimits(2, 1_000), handler, driver);
+
+    private record FakeLink(String name) implements DriverLink {
+        @Override
+        public byte[] hello() {
+            return new byte[] {1};
+        }
+
+        @Override
+        public long remoteBytes() {
+            return 4096;
+        }
+    }
+
+    private static final class FakeEndpoint extends DriverEndpoint<FakeLink> {
+        int outstanding;
+        int cuts;
+
+        FakeEndpoint(boolean accepted) {
+            super(accepted);
+        }
+
+        @Override
+        protected void cut(Deadline deadline) {
+            cuts++;
+        }
+
+        @Override
+        protected int flush(FabricHandler handler, int limit) {
+            int failed = 0;
+            while (failed < limit && outstanding > 0) {
+                outstanding--;
+                failed++;
+                handler.failed(this, outstanding, FabricError.FLUSHED);
+            }
+            return failed;
+        }
+
+        @Override
+        public long mappedAddress() {
+            return 0;
+        }
+
+        @Override
+        public Post read(long remoteOffset, long localAddress, long length, long context) {
+            return Post.CLOSED;
+        }
+
+        @Override
+        public Post write(long remoteOffset, long localAddress, long length, long context) {
+            return Post.CLOSED;
+        }
+
+        @Override
+        public Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context) {
+            return Post.CLOSED;
+        }
+
+        @Override
+        public Post fetchAdd(long remoteOffset, long delta, long resultAddress, long context) {
+            return Post.CLOSED;
+        }
+
+        @Override
+        public Post compareAndSwap(long remoteOffset, long expected, long value, long resultAddress, long context) {
+            return Post.CLOSED;
+        }
+    }
+
+    private final class FakeDriver
+            implements Connections.Driver<FakeEndpoint, FakeLink>, Connector<FakeEndpoint> {
+        final CountDownLatch connecting = new CountDownLatch(1);
+        boolean flushLater;
+
+        @Override
+        public FakeEndpoint create(boolean accepted) {
+            return new FakeEndpoint(accepted);
+        }
+
+        @Override
+        public void start() {}
+
+        @Override
+        public void connect(FakeEndpoint endpoint, String address, Deadline deadline) {
+            if (address.equals("nowhere")) {
+                throw new HandshakeException("nobody listens there");
+            }
+        }
+
+        @Override
+        public void stop() {}
+
+        @Override
+        public void opened(FakeEndpoint endpoint, FakeLink link) {
+            calls.add("opened");
+        }
+
+        @Override
+        public boolean ended(FakeEndpoint endpoint) {
+            return !flushLater;
+        }
+
+        @Override
+        public void finished(FakeEndpoint endpoint) {
+            calls.add("finished");
+        }
+
+        @Override
+        public void discard(FakeLink link) {
+            discarded.add(link.name());
+        }
+
+        @Override
+        public void wake() {
+            connecting.countDown();
+        }
+    }
+
+    private final class Recorder implements FabricHandler {
+        @Override
+        public void completed(FabricEndpoint endpoint, long context) {
+            calls.add("completed " + context);
+        }
+
+        @Override
+        public void failed(FabricEndpoint endpoint, long context, FabricError error) {
+            calls.add("failed " + context);
+        }
+
+        @Override
+        public void immediate(FabricEndpoint endpoint, int immediate) {
+            calls.add("immediate " + immediate);
+        }
+
+        @Override
+        public void connected(FabricEndpoint endpoint, boolean accepted) {
+            calls.add(accepted ? "accepted" : "connected");
+        }
+
+        @Override
+        public void disconnected(FabricEndpoint endpoint, String reason) {
+            calls.add("disconnected: " + reason);
+        }
+    }
+
+    private FakeEndpoint open() {
+        FakeEndpoint endpoint = connections.accept();
+        assertThat(connections.ready(endpoint, new FakeLink("link"))).isTrue();
+        return endpoint;
+    }
+
+    @Test
+    void theHandlerIsToldOfTheConnectionThenOfItsPostsThenOfItsEnd() {
+        connections.start(driver);
+        FakeEndpoint endpoint = open();
+        endpoint.outstanding = 3;
+        endpoint.lost("the peer is gone", FabricError.FLUSHED);
+
+        assertThat(connections.hasWork()).isTrue();
+        assertThat(connections.poll(2)).isEqualTo(2);
+        assertThat(calls).containsExactly("opened", "accepted", "failed 2");
+        assertThat(connections.poll(100)).isEqualTo(3);
+
+        assertThat(calls)
+                .containsExactly(
+                        "opened",
+                        "accepted",
+                        "failed 2",
+                        "failed 1",
+                        "failed 0",
+                        "finished",
+                        "disconnected: the peer is gone");
+        assertThat(connections.hasWork()).isFalse();
+    }
+
+    @Test
+    void aDriverMayHoldTheFlushBack() {
+        driver.flushLater = true;
+        connections.start(driver);
+        FakeEndpoint endpoint = open();
+        endpoint.close();
+        assertThat(connections.poll(100)).isZero();
+        assertThat(connections.hasWork()).isFalse();
+
+        assertThat(connections.inPollRole(() -> connections.flush(endpoint))).isTrue();
+        assertThat(connections.poll(100)).isZero(); // closed before it was told of: never told of
+        assertThat(calls).containsExactly("opened", "finished");
+    }
+
+    @Test
+    void aLinkThatComesAfterTheEndIsDiscarded() {
+        connections.start(driver);
+        FakeEndpoint endpoint = connections.accept();
+        endpoint.close();
+        assertThat(connections.poll(100)).isZero();
+
+        assertThat(connections.ready(endpoint, new FakeLink("late"))).isTrue();
+        assertThat(connections.poll(100)).isZero();
+
+        assertThat(discarded).containsExactly("late");
+        assertThat(endpoint.link()).isNull();
+    }
+
+    @Test
+    void aFailedConnectEndsWithItsReason() throws InterruptedException {
+        connections.start(driver);
+        FakeEndpoint endpoint = connections.connect("nowhere");
+        driver.connecting.await();
+
+        assertThat(connections.poll(100)).isEqualTo(1);
+
+        assertThat(endpoint.remoteSize()).isZero();
+        assertThat(calls)
+                .containsExactly("finished", "disconnected: cannot connect to nowhere: nobody listens there");
+    }
+
+    @Test
+    void atTheLimitPeersAreRefusedUntilAnEndpointIsForgottenOrFinished() {
+        connections.start(driver);
+        FakeEndpoint first = connections.accept();
+        FakeEndpoint second = open();
+        assertThatExceptionOfType(HandshakeException.class)
+                .isThrownBy(connections::accept)
+                .withMessage("node alpha has 2 connections, the limit (connections-max)");
+
+        connections.forget(first);
+        FakeEndpoint third = connections.accept();
+        assertThatExceptionOfType(HandshakeException.class).isThrownBy(connections::accept);
+        second.lost("gone", FabricError.FLUSHED);
+        assertThat(connections.poll(100)).isEqualTo(2);
+        assertThat(connections.accept()).isNotSameAs(third);
+    }
+
+    @Test
+    void aSecondCloseOfAnEndpointCutsNothing() {
+        connections.start(driver);
+        FakeEndpoint endpoint = open();
+
+        endpoint.close();
+        endpoint.close();
+
+        assertThat(endpoint.cuts).isEqualTo(1);
+    }
+
+    @Test
+    void closeFlushesEveryEndpointAndTakesNothingMore() {
+        connections.start(driver);
+        FakeEndpoint told = open();
+        assertThat(connections.poll(100)).isEqualTo(1);
+        told.outstanding = 2;
+        FakeEndpoint queued = open();
+
+        assertThat(connections.close()).isTrue();
+
+        assertThat(told.cuts).isEqualTo(1);
+        assertThat(discarded).containsExactly("link");
+        assertThat(calls)
+                .containsSubsequence("failed 1", "failed 0", "finished", "disconnected: this node closed the fabric")
+                .doesNotContain("completed 0");
+        assertThat(queued.link()).isNull();
+        assertThat(connections.ready(queued, new FakeLink("after"))).isFalse();
+        assertThat(discarded).containsExactly("link", "after");
+        assertThat(connections.inPollRole(() -> calls.add("never"))).isFalse();
+        assertThat(connections.poll(100)).isZero();
+        assertThatIllegalStateException().isThrownBy(() -> connections.connect("somewhere"));
+    }
+
+    @Test
+    void connectingBeforeStartAndStartingTwiceAreRefused() {
+        assertThatIllegalStateException().isThrownBy(() -> connections.connect("somewhere"));
+        connections.start(driver);
+        assertThatIllegalStateException().isThrownBy(() -> connections.start(driver));
+        assertThatIllegalStateException().isThrownBy(connections::requireNew);
+    }
+}
