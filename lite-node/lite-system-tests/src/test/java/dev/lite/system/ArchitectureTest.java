@@ -79,6 +79,11 @@ class ArchitectureTest {
     }
 
     @Test
+    void autoConfigurationUsesTheInterfaceOnly() {
+        onlyUses("boot", "api");
+    }
+
+    @Test
     void clusterUsesTheInterfaceAndLinux() {
         onlyUses("cluster", "api", "os");
     }

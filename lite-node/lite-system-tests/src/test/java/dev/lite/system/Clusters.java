@@ -65,6 +65,7 @@ final class Clusters {
     }
 
     static Lite attach(LocalCluster cluster, int node) {
-        return Lite.attach(new Lite.AttachOptions(cluster.socket(node), "system-test", null, seconds(20)));
+        return Lite.attach(
+                Lite.AttachOptions.to(cluster.socket(node), "system-test").withDeadline(seconds(20)));
     }
 }

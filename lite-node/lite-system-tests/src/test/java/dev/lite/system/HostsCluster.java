@@ -56,7 +56,7 @@ final class HostsCluster implements AutoCloseable {
     }
 
     Lite attach(int host) {
-        return Lite.attach(new Lite.AttachOptions(socket(host), "system-test", null, Clusters.seconds(20)));
+        return Lite.attach(Lite.AttachOptions.to(socket(host), "system-test").withDeadline(Clusters.seconds(20)));
     }
 
     /** Until a host reaches so many others over TCP. */

@@ -19,7 +19,7 @@ final class LockHolder {
         ProcessEnd.whenEnded(
                 Long.parseLong(arguments[0]), () -> Runtime.getRuntime().halt(0));
         try (Lite lite = Lite.attach(
-                        new Lite.AttachOptions(Path.of(arguments[1]), "holder", null, Duration.ofSeconds(30)));
+                        Lite.AttachOptions.to(Path.of(arguments[1]), "holder").withDeadline(Duration.ofSeconds(30)));
                 HeldLock held = lite.sync().lock(arguments[2]).acquire(Duration.ofSeconds(30))) {
             lite.memory().malloc(LmrSpec.of(1 << 20)).memset(0, 1 << 20, (byte) 1); // anonymous: goes with this process
             System.out.println(HOLDS + held.fencingToken());
