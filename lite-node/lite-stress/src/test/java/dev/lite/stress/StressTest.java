@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
  * the module's pom.
  */
 class StressTest {
-    private static final int TESTS = 5;
+    private static final int TESTS = 6;
     private static final long DEADLINE_SECONDS = 600;
 
     @Test
