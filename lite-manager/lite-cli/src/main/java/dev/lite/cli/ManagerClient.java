@@ -118,7 +118,7 @@ final class ManagerClient implements AutoCloseable {
                         "order %s is %s after %d s and still running; see: lite orders"
                                 .formatted(now.path("id").asString(), state, deadline.toSeconds()));
             }
-            LockSupport.parkNanos(FOLLOW_NS);
+            LockSupport.parkNanos(this, FOLLOW_NS);
             now = get("/api/orders/" + order.path("id").asString());
         }
     }

@@ -1,5 +1,6 @@
 package dev.lite.cluster;
 
+import dev.lite.testing.Waits;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -8,6 +8,7 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.cluster.CuratorConfig.Credentials;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -28,10 +29,9 @@ import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.data.ACL;
 import org.apache.zookeeper.data.Stat;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 import org.slf4j.LoggerFactory;
@@ -47,20 +47,11 @@ class CredentialsTest {
     @TempDir
     static Path directory;
 
-    private static RealZooKeeper zooKeeper;
+    @RegisterExtension
+    static final RealZooKeeper zooKeeper = new RealZooKeeper();
 
     private final String cluster = "owned-" + CLUSTERS.incrementAndGet();
     private final List<CuratorDirectory> opened = new ArrayList<>();
-
-    @BeforeAll
-    static void startZooKeeper() {
-        zooKeeper = new RealZooKeeper(directory.resolve("zookeeper"));
-    }
-
-    @AfterAll
-    static void stopZooKeeper() {
-        zooKeeper.close();
-    }
 
     @AfterEach
     void closeSessions() {

@@ -5,17 +5,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
-import java.nio.file.Path;
+import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.zookeeper.Op;
 import org.apache.zookeeper.ZooKeeper;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The contract, and what only a real ZooKeeper can do. One server for all tests, one cluster name for each. */
 class CuratorDirectoryTest extends ClusterDirectoryContract {
@@ -23,30 +21,14 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
 
     private static final AtomicInteger CLUSTERS = new AtomicInteger();
 
-    @TempDir
-    static Path directory;
-
-    private static RealZooKeeper zooKeeper;
+    @RegisterExtension
+    static final RealZooKeeper zooKeeper = new RealZooKeeper();
 
     private final String cluster = "test-" + CLUSTERS.incrementAndGet();
 
-    @BeforeAll
-    static void startZooKeeper() {
-        zooKeeper = new RealZooKeeper(directory);
-    }
-
-    @AfterAll
-    static void stopZooKeeper() {
-        zooKeeper.close();
-    }
-
     @Override
     ClusterDirectory openSession() {
-        return openSession(SESSION_TIMEOUT);
-    }
-
-    private CuratorDirectory openSession(Duration timeout) {
-        return CuratorDirectory.open(new CuratorConfig(zooKeeper.connectString(), cluster, timeout, Waits.seconds(1)));
+        return zooKeeper.open(cluster, SESSION_TIMEOUT);
     }
 
     @Override
@@ -83,7 +65,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
 
     @Override
     Runnable startKeeper() {
-        CuratorDirectory manager = openSession(SESSION_TIMEOUT);
+        CuratorDirectory manager = zooKeeper.open(cluster, SESSION_TIMEOUT);
         Leadership leadership = manager.leadership("keeper");
         EpochKeeperThread keeping = manager.keepEpochs(leadership);
         return () -> {

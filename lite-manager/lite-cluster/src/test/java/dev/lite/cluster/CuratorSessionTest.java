@@ -9,9 +9,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.ServerSocket;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,13 +20,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.Op;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What happens to registrations when sessions with a real ZooKeeper end or stand still: tests that wait for time-outs. */
+/** What happens to registrations when sessions with a real ZooKeeper end or pause: tests that wait for timeouts. */
 class CuratorSessionTest {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(5);
 
@@ -35,23 +33,11 @@ class CuratorSessionTest {
 
     private static final AtomicInteger CLUSTERS = new AtomicInteger();
 
-    @TempDir
-    static Path directory;
-
-    private static RealZooKeeper zooKeeper;
+    @RegisterExtension
+    static final RealZooKeeper zooKeeper = new RealZooKeeper();
 
     private final String cluster = "test-" + CLUSTERS.incrementAndGet();
     private final List<CuratorDirectory> opened = new ArrayList<>();
-
-    @BeforeAll
-    static void startZooKeeper() {
-        zooKeeper = new RealZooKeeper(directory);
-    }
-
-    @AfterAll
-    static void stopZooKeeper() {
-        zooKeeper.close();
-    }
 
     @AfterEach
     void closeSessions() {
@@ -59,13 +45,9 @@ class CuratorSessionTest {
     }
 
     private CuratorDirectory open() {
-        CuratorDirectory session = openSession(SESSION_TIMEOUT);
+        CuratorDirectory session = zooKeeper.open(cluster, SESSION_TIMEOUT);
         opened.add(session);
         return session;
-    }
-
-    private CuratorDirectory openSession(Duration timeout) {
-        return CuratorDirectory.open(new CuratorConfig(zooKeeper.connectString(), cluster, timeout, Waits.seconds(1)));
     }
 
     @Test
@@ -94,7 +76,7 @@ class CuratorSessionTest {
     void aRegistrationThatAnOlderSessionOfThisProcessLeftIsReplacedInOneStep() {
         // Longer than the client takes to find the server again, which pauses for up to 1 s between attempts.
         Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(4);
-        try (CuratorDirectory one = openSession(timeout)) {
+        try (CuratorDirectory one = zooKeeper.open(cluster, timeout)) {
             RecordingListener told = new RecordingListener();
             one.addListener(told);
             NodeRecord before = one.register(advert("a"), DEADLINE);
@@ -127,33 +109,8 @@ class CuratorSessionTest {
     }
 
     @Test
-    void aZooKeeperThatWasAwayForLongFindsEverySessionAndRegistrationAsItWas() {
-        // Longer than the client takes to find the server again, which pauses for up to 1 s between attempts.
-        Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(4);
-        try (CuratorDirectory one = openSession(timeout)) {
-            RecordingListener told = new RecordingListener();
-            one.addListener(told);
-            NodeRecord before = one.register(advert("a"), DEADLINE);
-            long session = one.session().sessionId();
-
-            zooKeeper.stop();
-            long endNs = System.nanoTime() + 3 * timeout.toNanos(); // the client gives it up twice meanwhile
-            while (System.nanoTime() - endNs < 0) {
-                LockSupport.parkNanos(endNs - System.nanoTime());
-            }
-            assertThat(one.isAvailable()).isFalse();
-            zooKeeper.start();
-
-            Waits.until("it is found again", one::isAvailable);
-            assertThat(one.nodesNow(DEADLINE)).containsExactly(before);
-            assertThat(one.session().sessionId()).isEqualTo(session);
-            assertThat(told.registeredAgain).isEmpty();
-        }
-    }
-
-    @Test
     void aNameThatWasTakenBetweenTwoSessionsIsReported() {
-        try (CuratorDirectory one = openSession(SHORT_SESSION_TIMEOUT)) {
+        try (CuratorDirectory one = zooKeeper.open(cluster, SHORT_SESSION_TIMEOUT)) {
             RecordingListener told = new RecordingListener();
             one.addListener(told);
             one.register(advert("a"), DEADLINE);

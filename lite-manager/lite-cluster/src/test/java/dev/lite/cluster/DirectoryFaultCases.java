@@ -8,12 +8,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.ClusterUnavailableException;
+import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /** Registrations that expire, and a directory that goes away. */
@@ -56,7 +56,7 @@ interface DirectoryFaultCases extends DirectoryCases {
         expire(one);
         await(lost);
 
-        LockSupport.parkNanos(Waits.scaled(Duration.ofMillis(200)).toNanos());
+        Waits.pass(Waits.scaled(Duration.ofMillis(200)));
         assertThat(other.nodesNow(DEADLINE)).isEmpty();
         givenUp.countDown();
         Waits.until("it is there", () -> !other.nodesNow(DEADLINE).isEmpty());

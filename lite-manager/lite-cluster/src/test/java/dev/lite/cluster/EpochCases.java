@@ -5,11 +5,11 @@ import static dev.lite.cluster.ClusterDirectoryContract.advert;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /** Epochs: the membership as it is kept, and who has acknowledged it. */
@@ -67,7 +67,7 @@ interface EpochCases extends DirectoryCases {
         assertThat(removed.isRemoved(c.id(), c.incarnation() + 1)).isFalse();
         assertThat(one.acknowledge(a, removed.number(), DEADLINE)).isTrue();
         assertThat(two.acknowledge(b, removed.number() - 1, DEADLINE)).isTrue();
-        LockSupport.parkNanos(Waits.scaled(Duration.ofMillis(200)).toNanos());
+        Waits.pass(Waits.scaled(Duration.ofMillis(200)));
         assertThat(one.epochNow(DEADLINE)).isEqualTo(removed);
 
         assertThat(two.acknowledge(b, removed.number(), DEADLINE)).isTrue();
@@ -100,7 +100,7 @@ interface EpochCases extends DirectoryCases {
         Epoch removed = one.epoch();
         assertThat(removed.isRemoved(a.id(), a.incarnation())).isTrue();
         assertThat(one.acknowledge(a, removed.number(), DEADLINE)).isFalse();
-        LockSupport.parkNanos(Waits.scaled(Duration.ofMillis(200)).toNanos());
+        Waits.pass(Waits.scaled(Duration.ofMillis(200)));
         assertThat(one.epochNow(DEADLINE).pending()).hasSize(2);
 
         assertThat(one.acknowledge(again, removed.number(), DEADLINE)).isTrue();

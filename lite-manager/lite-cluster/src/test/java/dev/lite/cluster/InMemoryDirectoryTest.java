@@ -2,6 +2,7 @@ package dev.lite.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.testing.Waits;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;

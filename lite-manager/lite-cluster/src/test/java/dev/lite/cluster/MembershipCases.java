@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.testing.Waits;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;

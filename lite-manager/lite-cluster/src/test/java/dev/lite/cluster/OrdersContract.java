@@ -8,6 +8,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.cluster.Order.Kind;
 import dev.lite.cluster.Order.State;
+import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;

@@ -1,27 +1,54 @@
 package dev.lite.cluster;
 
+import dev.lite.testing.Waits;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Comparator;
 import java.util.Properties;
+import java.util.stream.Stream;
 import org.apache.zookeeper.server.embedded.ExitHandler;
 import org.apache.zookeeper.server.embedded.ZooKeeperServerEmbedded;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** A ZooKeeper server in this process that can be stopped and started again with its data and its port. */
-final class RealZooKeeper implements AutoCloseable {
+/**
+ * A ZooKeeper server in this process, for all tests of the class that registers this extension. A test can stop it and start it
+ * again; it keeps its data and its port.
+ */
+final class RealZooKeeper implements BeforeAllCallback, AfterAllCallback {
     static final int TICK_MS = 200;
 
-    private final Path directory;
+    private Path directory = Path.of("");
     private int port;
     private @Nullable ZooKeeperServerEmbedded server;
 
-    RealZooKeeper(Path directory) {
-        this.directory = directory;
+    @Override
+    public void beforeAll(ExtensionContext context) throws IOException {
+        directory = Files.createTempDirectory("lite-zookeeper");
         start();
+    }
+
+    @Override
+    public void afterAll(ExtensionContext context) throws IOException {
+        stop();
+        try (Stream<Path> files = Files.walk(directory)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(file);
+            }
+        }
     }
 
     String connectString() {
         return "127.0.0.1:" + port;
+    }
+
+    /** Opens a session that is the caller's to close; it waits 1 s for a connection, scaled. */
+    CuratorDirectory open(String cluster, Duration sessionTimeout) {
+        return CuratorDirectory.open(new CuratorConfig(connectString(), cluster, sessionTimeout, Waits.seconds(1)));
     }
 
     void start() {
@@ -30,9 +57,11 @@ final class RealZooKeeper implements AutoCloseable {
         properties.setProperty("clientPortAddress", "127.0.0.1");
         properties.setProperty("tickTime", Integer.toString(TICK_MS));
         properties.setProperty("admin.enableServer", "false");
+        // No test cuts the power: nothing has to reach the disk.
+        properties.setProperty("forceSync", "no");
         try {
             ZooKeeperServerEmbedded started = ZooKeeperServerEmbedded.builder()
-                    .baseDir(Files.createDirectories(directory))
+                    .baseDir(directory)
                     .configuration(properties)
                     .exitHandler(ExitHandler.LOG_ONLY)
                     .build();
@@ -50,10 +79,5 @@ final class RealZooKeeper implements AutoCloseable {
         if (running != null) {
             running.close();
         }
-    }
-
-    @Override
-    public void close() {
-        stop();
     }
 }

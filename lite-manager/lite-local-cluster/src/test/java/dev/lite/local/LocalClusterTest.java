@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import dev.lite.testing.Waits;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -23,8 +24,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class LocalClusterTest {
-
-    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
 
     @TempDir
     static Path directory;
@@ -80,7 +79,7 @@ class LocalClusterTest {
     @Test
     void aProcessThatIsNeverReadyIsKilledAtTheDeadline() {
         try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "never-ready")
-                .startDeadline(scaled(Duration.ofSeconds(2)))
+                .startDeadline(Waits.seconds(2))
                 .build()) {
             cluster.startManager();
             assertThatThrownBy(() -> cluster.startNode(1))
@@ -133,7 +132,7 @@ class LocalClusterTest {
         List<String> lines = new CopyOnWriteArrayList<>();
         try (LocalCluster cluster = fakes().build()) {
             LocalProcess application = cluster.startApplication("counter", jar, List.of("--ends=7"), lines::add);
-            assertThat(application.awaitExit(scaled(Duration.ofSeconds(20)))).isEqualTo(OptionalInt.of(7));
+            assertThat(application.awaitExit(Waits.seconds(20))).isEqualTo(OptionalInt.of(7));
             assertThat(lines).contains("ends with ä");
             assertThat(application.lastLines()).contains("ends with");
         }
@@ -171,7 +170,7 @@ class LocalClusterTest {
                             .start()
                             .waitFor())
                     .isZero();
-            assertThat(launcher.waitFor(scaled(Duration.ofSeconds(30)).toMillis(), TimeUnit.MILLISECONDS))
+            assertThat(launcher.waitFor(Waits.seconds(30).toMillis(), TimeUnit.MILLISECONDS))
                     .isTrue();
             assertThat(children).noneMatch(ProcessHandle::isAlive);
             assertThat(work).doesNotExist();
@@ -192,7 +191,7 @@ class LocalClusterTest {
         assertThat(cluster.workDirectory()).isDirectory();
 
         Process stop = new ProcessBuilder("sh", script.toString()).inheritIO().start();
-        assertThat(stop.waitFor(scaled(Duration.ofSeconds(30)).toMillis(), TimeUnit.MILLISECONDS))
+        assertThat(stop.waitFor(Waits.seconds(30).toMillis(), TimeUnit.MILLISECONDS))
                 .isTrue();
         assertThat(stop.exitValue()).isZero();
         assertThat(cluster.processes()).noneMatch(LocalProcess::isAlive);
@@ -247,10 +246,6 @@ class LocalClusterTest {
         return LocalCluster.builder()
                 .jars(jar, jar)
                 .sharedMemory(directory.resolve("shm"))
-                .startDeadline(scaled(Duration.ofSeconds(20)));
-    }
-
-    private static Duration scaled(Duration duration) {
-        return Duration.ofNanos((long) (duration.toNanos() * TIME_SCALE));
+                .startDeadline(Waits.seconds(20));
     }
 }

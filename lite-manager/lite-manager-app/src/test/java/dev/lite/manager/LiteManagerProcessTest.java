@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.CuratorDirectory;
 import dev.lite.cluster.NodeAdvert;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -56,8 +57,7 @@ class LiteManagerProcessTest {
 
                 // Without its ZooKeeper the second one lives on, but is not ready.
                 first.process().destroy();
-                assertThat(first.awaitExit(ManagerProcess.scaled(Duration.ofSeconds(10))))
-                        .isEqualTo(SIGTERM_STATUS);
+                assertThat(first.awaitExit(Waits.seconds(10))).isEqualTo(SIGTERM_STATUS);
                 assertThat(first.hasReadyFile()).isFalse();
                 ManagerProcess.awaitHealth(secondHealth, "\"directory\":\"unreachable\"");
                 assertThat(ManagerProcess.get(secondHealth + "/readiness").statusCode())
@@ -65,8 +65,7 @@ class LiteManagerProcessTest {
                 assertThat(ManagerProcess.get(secondHealth + "/liveness").statusCode())
                         .isEqualTo(200);
                 second.process().destroy();
-                assertThat(second.awaitExit(ManagerProcess.scaled(Duration.ofSeconds(10))))
-                        .isEqualTo(SIGTERM_STATUS);
+                assertThat(second.awaitExit(Waits.seconds(10))).isEqualTo(SIGTERM_STATUS);
             }
             assertThat(first.log())
                     .contains("membership changed nodes=[node-a] joined=[node-a(id=0,incarnation=1)] left=[]")
@@ -117,8 +116,7 @@ class LiteManagerProcessTest {
 
             owner.destroyForcibly();
 
-            assertThat(manager.awaitExit(ManagerProcess.scaled(Duration.ofSeconds(15))))
-                    .isZero();
+            assertThat(manager.awaitExit(Waits.seconds(15))).isZero();
             assertThat(manager.hasReadyFile()).isFalse();
         } finally {
             owner.destroyForcibly();

@@ -1,5 +1,6 @@
 package dev.lite.manager;
 
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.StringReader;
 import java.io.UncheckedIOException;
@@ -18,8 +19,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** A manager in a process of its own. */
 final class ManagerProcess implements AutoCloseable {
-    private static final double SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
-    static final Duration START = scaled(Duration.ofSeconds(90));
+    static final Duration START = Waits.seconds(90);
 
     private final Process process;
     private final Path log;
@@ -47,23 +47,18 @@ final class ManagerProcess implements AutoCloseable {
                 .start();
     }
 
-    static Duration scaled(Duration duration) {
-        return Duration.ofNanos((long) (duration.toNanos() * SCALE));
-    }
-
     Process process() {
         return process;
     }
 
     /** What the ready file says, once it is there. */
     Properties ready() {
-        long endNs = System.nanoTime() + START.toNanos();
-        while (!Files.exists(readyFile)) {
-            if (!process.isAlive() || System.nanoTime() > endNs) {
-                throw new AssertionError("the manager is not ready:\n" + log());
+        Waits.until("the manager is ready", START, () -> {
+            if (!process.isAlive()) {
+                throw new AssertionError("the manager ended:\n" + log());
             }
-            LockSupport.parkNanos(20_000_000);
-        }
+            return Files.exists(readyFile);
+        });
         try {
             Properties properties = new Properties();
             properties.load(new StringReader(Files.readString(readyFile)));
@@ -98,7 +93,7 @@ final class ManagerProcess implements AutoCloseable {
         try (HttpClient client = HttpClient.newHttpClient()) {
             return client.send(
                     HttpRequest.newBuilder(URI.create(url))
-                            .timeout(scaled(Duration.ofSeconds(20)))
+                            .timeout(Waits.seconds(20))
                             .build(),
                     HttpResponse.BodyHandlers.ofString());
         }
@@ -106,7 +101,7 @@ final class ManagerProcess implements AutoCloseable {
 
     /** Looks again until the health has the text. */
     static String awaitHealth(String url, String text) throws IOException, InterruptedException {
-        long endNs = System.nanoTime() + scaled(Duration.ofSeconds(30)).toNanos();
+        long endNs = System.nanoTime() + Waits.seconds(30).toNanos();
         while (true) {
             String body = get(url).body();
             if (body.contains(text)) {

@@ -2,6 +2,7 @@ package dev.lite.manager;
 
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.CuratorDirectory;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -11,8 +12,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.springframework.boot.SpringApplication;
 import org.springframework.context.ConfigurableApplicationContext;
 import tools.jackson.databind.JsonNode;
@@ -20,7 +19,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 /** A manager within this JVM, on ports of its own, with its embedded ZooKeeper and a directory beside it. */
 public final class RunningManager implements AutoCloseable {
-    public static final Duration DEADLINE = ManagerProcess.scaled(Duration.ofSeconds(20));
+    public static final Duration DEADLINE = Waits.seconds(20);
     private static final JsonMapper JSON = JsonMapper.builder().build();
 
     private final ConfigurableApplicationContext context;
@@ -88,16 +87,6 @@ public final class RunningManager implements AutoCloseable {
 
     public static JsonNode tree(String body) {
         return JSON.readTree(body);
-    }
-
-    public static void await(String what, BooleanSupplier isSo) {
-        long endNs = System.nanoTime() + DEADLINE.toNanos();
-        while (!isSo.getAsBoolean()) {
-            if (System.nanoTime() > endNs) {
-                throw new AssertionError("waited for: " + what);
-            }
-            LockSupport.parkNanos(20_000_000);
-        }
     }
 
     @Override

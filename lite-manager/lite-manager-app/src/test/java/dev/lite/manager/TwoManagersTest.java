@@ -7,6 +7,7 @@ import dev.lite.cluster.CuratorDirectory;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -21,7 +22,7 @@ import tools.jackson.databind.JsonNode;
 
 /** Two managers as processes on a ZooKeeper that outlives them. */
 class TwoManagersTest {
-    private static final Duration SESSION_TIMEOUT = ManagerProcess.scaled(Duration.ofSeconds(4));
+    private static final Duration SESSION_TIMEOUT = Waits.seconds(4);
 
     @TempDir
     Path directory;

@@ -7,9 +7,9 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.node.LiteNode;
 import java.util.Arrays;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * malloc, map and free by LMR size (paper Fig. 8) with an embedded caller, compared with mapping the same amount of shared
@@ -64,7 +64,7 @@ final class AllocationBench implements BenchMain.Benchmark {
         Times times = new Times(rounds);
         for (int round = 0; round < rounds; round++) {
             while (node.usage().uncleanBytes() > 0) {
-                LockSupport.parkNanos(PAUSE_NS);
+                Polling.sleepNs(PAUSE_NS);
             }
             long begin = System.nanoTime();
             LmrHandle handle = memory.malloc(LmrSpec.of(bytes).withDefaultPermissions(Permission.READ));

@@ -9,8 +9,8 @@ import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.Post;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Polling;
 import java.nio.file.Path;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -60,7 +60,7 @@ final class BarePosts implements AutoCloseable, FabricHandler {
                 bare.close();
                 throw new IllegalStateException("the bare driver is not connected to %s: %s".formatted(address, why));
             }
-            LockSupport.parkNanos(1_000_000);
+            Polling.sleepNs(1_000_000);
         }
         return bare;
     }

@@ -5,6 +5,7 @@ import dev.lite.api.NodeInfo;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import java.io.IOException;
@@ -14,7 +15,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 
 /** Nodes {@code node-0}, {@code node-1}, … in this JVM, connected by shared memory, for one benchmark. Used by one thread. */
@@ -43,7 +43,7 @@ final class BenchNodes implements AutoCloseable {
             nodes.add(LiteNode.start(config, directories.get(index), List.of(new ShmFabricProvider())));
         }
         while (nodes.stream().anyMatch(BenchNodes::isAlone)) {
-            LockSupport.parkNanos(PAUSE_NS);
+            Polling.sleepNs(PAUSE_NS);
         }
     }
 

@@ -8,6 +8,7 @@ import dev.lite.api.LtLock;
 import dev.lite.api.Placement;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.sync.SyncStats;
@@ -18,7 +19,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -265,7 +265,7 @@ final class LockBench implements BenchMain.Benchmark {
         long start = System.nanoTime();
         go.countDown();
         for (long left = ROUND.toNanos(); left > 0; left = start + ROUND.toNanos() - System.nanoTime()) {
-            LockSupport.parkNanos(left);
+            Polling.sleepNs(left);
         }
         stop.set(true);
         running.forEach(LockBench::join);

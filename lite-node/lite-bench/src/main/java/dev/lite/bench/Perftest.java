@@ -1,5 +1,6 @@
 package dev.lite.bench;
 
+import dev.lite.os.waiting.Polling;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -10,7 +11,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalDouble;
 import java.util.OptionalInt;
-import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -115,7 +115,7 @@ final class Perftest {
                 throw new IOException("the server ended: "
                         + new String(server.getInputStream().readAllBytes(), StandardCharsets.UTF_8));
             }
-            LockSupport.parkNanos(PAUSE_NS);
+            Polling.sleepNs(PAUSE_NS);
         }
         throw new IOException("the server does not listen on port " + PORT);
     }

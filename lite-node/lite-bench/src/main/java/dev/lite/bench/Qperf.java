@@ -1,5 +1,6 @@
 package dev.lite.bench;
 
+import dev.lite.os.waiting.Polling;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -8,7 +9,6 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.OptionalDouble;
-import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -62,7 +62,7 @@ final class Qperf {
                 socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
                 return;
             } catch (IOException e) {
-                LockSupport.parkNanos(PAUSE_NS);
+                Polling.sleepNs(PAUSE_NS);
             }
         }
         throw new IOException("qperf does not listen on port " + port);

@@ -8,6 +8,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import java.io.IOException;
@@ -21,7 +22,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Two processes on this machine with two nodes each: one pair of nodes is connected by RDMA, the other by TCP. The other
@@ -146,7 +146,7 @@ final class RdmaPeer implements AutoCloseable {
             if (System.nanoTime() - endNs > 0) {
                 throw new IllegalStateException("not connected: " + node.nodes() + node.trouble(1));
             }
-            LockSupport.parkNanos(PAUSE_NS);
+            Polling.sleepNs(PAUSE_NS);
         }
     }
 

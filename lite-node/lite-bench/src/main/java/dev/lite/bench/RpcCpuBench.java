@@ -1,11 +1,11 @@
 package dev.lite.bench;
 
 import dev.lite.api.RpcClient;
+import dev.lite.os.waiting.Polling;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * CPU time of both processes: per call at 1,000 calls per second (paper §5.3), compared with the call's time when idle; and
@@ -55,7 +55,7 @@ final class RpcCpuBench implements BenchMain.Benchmark {
 
     private static void pause(long untilNs) {
         for (long left = untilNs - System.nanoTime(); left > 0; left = untilNs - System.nanoTime()) {
-            LockSupport.parkNanos(left);
+            Polling.sleepNs(left);
         }
     }
 }

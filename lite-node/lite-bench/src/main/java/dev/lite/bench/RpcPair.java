@@ -10,6 +10,7 @@ import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import java.io.BufferedReader;
@@ -25,7 +26,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -115,7 +115,7 @@ final class RpcPair implements AutoCloseable {
             if (System.nanoTime() - end > 0) {
                 throw new IllegalStateException("not connected: " + node.trouble(0));
             }
-            LockSupport.parkNanos(PAUSE_NS);
+            Polling.sleepNs(PAUSE_NS);
         }
         return new RpcPair(root, page, server, node);
     }

@@ -2,6 +2,7 @@ package dev.lite.demo;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -15,8 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The command {@code lite} as a user runs it, by its wrapper, on the executable jars of this build. */
 class CommandLineTest {
-    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
-    private static final long DEADLINE_SECONDS = (long) (120 * TIME_SCALE);
+    private static final long DEADLINE_SECONDS = Waits.seconds(120).toSeconds();
     private static final String NAME = "cli-" + ProcessHandle.current().pid();
 
     @TempDir

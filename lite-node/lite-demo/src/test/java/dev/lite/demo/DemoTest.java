@@ -3,6 +3,7 @@ package dev.lite.demo;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import dev.lite.testing.Waits;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -30,8 +31,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Execution(ExecutionMode.CONCURRENT)
 class DemoTest {
 
-    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
-    private static final long DEADLINE_SECONDS = (long) (120 * TIME_SCALE);
+    private static final long DEADLINE_SECONDS = Waits.seconds(120).toSeconds();
 
     @TempDir
     Path directory;

@@ -11,6 +11,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeperConfig;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -31,7 +32,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Execution(ExecutionMode.CONCURRENT)
 class LiteNodeProcessTest {
     private static final int SIGTERM_STATUS = 128 + 15;
-    private static final Duration STOP = NodeProcess.scaled(Duration.ofSeconds(15));
+    private static final Duration STOP = Waits.seconds(15);
 
     private static final String STORE_PASSWORD = "changeit";
 

@@ -1,5 +1,6 @@
 package dev.lite.node;
 
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.StringReader;
 import java.io.UncheckedIOException;
@@ -18,8 +19,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** A node in a process of its own. */
 final class NodeProcess implements AutoCloseable {
-    private static final double SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
-    static final Duration START = scaled(Duration.ofSeconds(90));
+    static final Duration START = Waits.seconds(90);
 
     private final Process process;
     private final Path log;
@@ -48,23 +48,18 @@ final class NodeProcess implements AutoCloseable {
                 .start();
     }
 
-    static Duration scaled(Duration duration) {
-        return Duration.ofNanos((long) (duration.toNanos() * SCALE));
-    }
-
     Process process() {
         return process;
     }
 
     /** What the ready file says, once it is there. */
     Properties ready() {
-        long endNs = System.nanoTime() + START.toNanos();
-        while (!Files.exists(readyFile)) {
-            if (!process.isAlive() || System.nanoTime() > endNs) {
-                throw new AssertionError("the node is not ready:\n" + log());
+        Waits.until("the node is ready", START, () -> {
+            if (!process.isAlive()) {
+                throw new AssertionError("the node ended:\n" + log());
             }
-            LockSupport.parkNanos(20_000_000);
-        }
+            return Files.exists(readyFile);
+        });
         try {
             Properties properties = new Properties();
             properties.load(new StringReader(Files.readString(readyFile)));
@@ -99,7 +94,7 @@ final class NodeProcess implements AutoCloseable {
         try (HttpClient client = HttpClient.newHttpClient()) {
             return client.send(
                     HttpRequest.newBuilder(URI.create(url))
-                            .timeout(scaled(Duration.ofSeconds(20)))
+                            .timeout(Waits.seconds(20))
                             .build(),
                     HttpResponse.BodyHandlers.ofString());
         }
@@ -107,7 +102,7 @@ final class NodeProcess implements AutoCloseable {
 
     /** Looks again until the health has the text. */
     static String awaitHealth(String url, String text) throws IOException, InterruptedException {
-        long endNs = System.nanoTime() + scaled(Duration.ofSeconds(30)).toNanos();
+        long endNs = System.nanoTime() + Waits.seconds(30).toNanos();
         while (true) {
             String body = get(url).body();
             if (body.contains(text)) {

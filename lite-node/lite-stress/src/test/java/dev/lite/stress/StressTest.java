@@ -2,11 +2,11 @@ package dev.lite.stress;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -14,8 +14,7 @@ import org.junit.jupiter.api.Test;
  * explains long runs.
  */
 class StressTest {
-    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
-    private static final int TESTS = 9;
+    private static final int TESTS = 10;
     private static final long DEADLINE_SECONDS = 600;
 
     @Test
@@ -51,8 +50,8 @@ class StressTest {
                 .directory(results.toFile())
                 .start();
         try {
-            assertThat(process.waitFor((long) (DEADLINE_SECONDS * TIME_SCALE), TimeUnit.SECONDS))
-                    .as("jcstress has ended; see " + output)
+            assertThat(process.waitFor(Waits.seconds(DEADLINE_SECONDS)))
+                    .as("jcstress ended; see " + output)
                     .isTrue();
         } finally {
             process.destroyForcibly();

@@ -12,6 +12,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.api.SessionLostException;
 import dev.lite.local.LocalCluster;
+import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -21,7 +22,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -30,10 +31,11 @@ import org.junit.jupiter.params.provider.ValueSource;
  * its threads notice nothing but a wait, and at most the refusal to go on while a lock that was held is not closed. The nodes are
  * real processes.
  */
+@ExtendWith(SharedClusters.Resolver.class)
 class ApplicationOutlivesNodeTest {
-    private static final int BYTES = 9 << 20; // more than a chunk, over both nodes
+    private static final int BYTES = 9 << 20; // three chunks, over all nodes
     private static final int BLOCK = 64 << 10;
-    private static final Duration DEADLINE = Clusters.seconds(60);
+    private static final Duration DEADLINE = Waits.seconds(60);
     /** Between two operations of a thread: the node that is started meanwhile needs the machine, too. */
     private static final long PACE_NS = 500_000;
 
@@ -43,18 +45,12 @@ class ApplicationOutlivesNodeTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"shm", "tcp"})
-    void itsHandlesAndLocksGoOnWhenTheNodeIsBack(String fabric) {
+    void itsHandlesAndLocksGoOnWhenTheNodeIsBack(String fabric, SharedClusters clusters) {
         System.out.println("seed " + SEED);
-        try (LocalCluster cluster = Clusters.builder("ApplicationOutlivesNodeTest-" + fabric)
-                .nodes(2)
-                .fabrics(fabric)
-                .retainArenas(true)
-                .build()) {
-            cluster.startManager();
-            cluster.startNodes();
-            try (Applications applications = new Applications()) {
-                killTheNodeUnder(cluster, applications.start(cluster.socket(1), DEADLINE));
-            }
+        try (SharedClusters.Borrowed borrowed = clusters.borrow(fabric);
+                Applications applications = new Applications()) {
+            LocalCluster cluster = borrowed.cluster();
+            killTheNodeUnder(cluster, applications.start(cluster.socket(1), DEADLINE));
         }
     }
 
@@ -150,18 +146,10 @@ class ApplicationOutlivesNodeTest {
     private static void awaitMore(List<CompletableFuture<Void>> threads, AtomicLong... counters) {
         for (AtomicLong counter : counters) {
             long before = counter.get();
-            until(() -> {
+            Waits.until("every thread continues", DEADLINE, () -> {
                 threads.stream().filter(CompletableFuture::isDone).forEach(CompletableFuture::join);
                 return counter.get() > before + 2;
             });
-        }
-    }
-
-    private static void until(BooleanSupplier isSo) {
-        long endNs = System.nanoTime() + DEADLINE.toNanos();
-        while (!isSo.getAsBoolean()) {
-            assertThat(System.nanoTime() - endNs).as("every thread goes on").isNegative();
-            LockSupport.parkNanos(5_000_000);
         }
     }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.local.LocalCluster;
 import dev.lite.local.ProcessFailedException;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -13,28 +14,30 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A process that cannot start says why in one clear message, and disturbs nobody. Real processes. */
+@ExtendWith(SharedClusters.Resolver.class)
 class BadStartTest {
-    private static LocalCluster cluster;
+    private SharedClusters.Borrowed borrowed;
+    private LocalCluster cluster;
 
     @TempDir
     Path directory;
 
-    @BeforeAll
-    static void start() {
-        cluster = Clusters.builder("BadStartTest").nodes(2).arenaBytes(16 << 20).build();
-        cluster.startManager();
-        cluster.startNode(1);
+    @BeforeEach
+    void borrow(SharedClusters clusters) {
+        borrowed = clusters.borrow("shm");
+        cluster = borrowed.cluster();
     }
 
-    @AfterAll
-    static void stop() {
-        cluster.close();
+    @AfterEach
+    void giveBack() {
+        borrowed.close();
     }
 
     @Test
@@ -145,7 +148,7 @@ class BadStartTest {
                     .redirectOutput(log.toFile())
                     .start();
             try {
-                boolean ended = process.waitFor(Clusters.seconds(60).toMillis(), TimeUnit.MILLISECONDS);
+                boolean ended = process.waitFor(Waits.seconds(60).toMillis(), TimeUnit.MILLISECONDS);
                 assertThat(ended)
                         .as("it ended by itself: %s", Files.readString(log))
                         .isTrue();

@@ -9,6 +9,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtLock;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.testing.Waits;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -109,7 +110,7 @@ final class CheckedLoad implements AutoCloseable {
         lockCounts.add(counted);
         for (int thread = 0; thread < 2; thread++) {
             begin("lock", round -> {
-                try (HeldLock held = lock.acquire(Clusters.seconds(10))) {
+                try (HeldLock held = lock.acquire(Waits.seconds(10))) {
                     counted[0]++;
                     assertThat(held.fencingToken()).as("token of %s", name).isGreaterThan(counted[1]);
                     counted[1] = held.fencingToken();
@@ -175,7 +176,7 @@ final class CheckedLoad implements AutoCloseable {
         stop.set(true);
         for (Thread thread : threads) {
             try {
-                if (!thread.join(Clusters.seconds(30))) {
+                if (!thread.join(Waits.seconds(30))) {
                     throw new AssertionError(thread + " did not end");
                 }
             } catch (InterruptedException e) {

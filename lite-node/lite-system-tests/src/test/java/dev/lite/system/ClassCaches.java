@@ -1,6 +1,7 @@
 package dev.lite.system;
 
 import dev.lite.local.LocalCluster;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -63,7 +64,7 @@ final class ClassCaches {
         try (LocalCluster cluster = Clusters.bareBuilder(ClassCaches.class.getSimpleName())
                 .nodes(1)
                 .fabrics("shm", "tcp")
-                .stopDeadline(Clusters.seconds(60))
+                .stopDeadline(Waits.seconds(60))
                 .managerJavaOption("-XX:AOTCacheOutput=" + MANAGER)
                 .nodeJavaOption("-XX:AOTCacheOutput=" + NODE)
                 .build()) {

@@ -2,8 +2,8 @@ package dev.lite.system;
 
 import dev.lite.api.Lite;
 import dev.lite.local.LocalCluster;
+import dev.lite.testing.Waits;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
@@ -16,7 +16,6 @@ final class Clusters {
      */
     private static final String QUICK_START = "-XX:TieredStopAtLevel=1";
 
-    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
     private static final AtomicInteger COUNT = new AtomicInteger();
 
     private Clusters() {}
@@ -27,11 +26,6 @@ final class Clusters {
 
     static Path nodeJar() {
         return Path.of(System.getProperty("lite.system.node-jar"));
-    }
-
-    /** A wait, scaled for slow machines. */
-    static Duration seconds(double seconds) {
-        return Duration.ofNanos((long) (seconds * TIME_SCALE * 1e9));
     }
 
     /** What to give to the JVM of a manager that a test starts by itself. */
@@ -60,12 +54,12 @@ final class Clusters {
                 .name(name)
                 .jars(managerJar(), nodeJar())
                 .nodeJavaOption(QUICK_START)
-                .startDeadline(seconds(90))
+                .startDeadline(Waits.seconds(90))
                 .logDirectory(Path.of(System.getProperty("lite.system.logs"), test));
     }
 
     static Lite attach(LocalCluster cluster, int node) {
         return Lite.attach(
-                Lite.AttachOptions.to(cluster.socket(node), "system-test").withDeadline(seconds(20)));
+                Lite.AttachOptions.to(cluster.socket(node), "system-test").withDeadline(Waits.seconds(20)));
     }
 }

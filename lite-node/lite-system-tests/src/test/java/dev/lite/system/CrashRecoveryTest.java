@@ -14,28 +14,30 @@ import dev.lite.local.LocalCluster;
 import java.time.Duration;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** What SIGKILL does to a node, and does not do to anybody else. Real processes. */
+@ExtendWith(SharedClusters.Resolver.class)
 class CrashRecoveryTest {
     private static final int BYTES = 21 << 20; // six chunks over three nodes, the last one not full
     private static final long SEED = System.nanoTime();
 
-    private static LocalCluster cluster;
+    private SharedClusters.Borrowed borrowed;
+    private LocalCluster cluster;
 
-    @BeforeAll
-    static void start() {
+    @BeforeEach
+    void borrow(SharedClusters clusters) {
         System.out.println("seed " + SEED);
-        cluster = Clusters.builder("CrashRecoveryTest").retainArenas(true).build();
-        cluster.startManager();
-        cluster.startNodes();
+        borrowed = clusters.borrow("shm");
+        cluster = borrowed.cluster();
     }
 
-    @AfterAll
-    static void stop() {
-        cluster.close();
+    @AfterEach
+    void giveBack() {
+        borrowed.close();
     }
 
     @Test

@@ -9,6 +9,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Placement;
 import dev.lite.local.LocalCluster;
+import dev.lite.testing.Waits;
 import java.util.HashMap;
 import java.util.Map;
 import org.assertj.core.util.Throwables;
@@ -31,7 +32,7 @@ class EmbeddedNodeJoinsTest {
             Lite lite = applications.startEmbedded(properties(cluster, "welcome", PASSWORD));
 
             LmrHandle handle =
-                    lite.memory().malloc(LmrSpec.of(4096).withPlacement(Placement.on("node-1")), Clusters.seconds(20));
+                    lite.memory().malloc(LmrSpec.of(4096).withPlacement(Placement.on("node-1")), Waits.seconds(20));
             assertThat(handle.fetchAdd(0, 5)).isZero();
             assertThat(handle.fetchAdd(0, 0)).isEqualTo(5);
             handle.free();
@@ -51,7 +52,7 @@ class EmbeddedNodeJoinsTest {
         properties.put("lite.embedded.name", name);
         properties.put("lite.embedded.principal", "orders");
         properties.put("lite.embedded.arena-size", "16MB");
-        properties.put("lite.embedded.deadline", Clusters.seconds(10).toMillis() + "ms");
+        properties.put("lite.embedded.deadline", Waits.seconds(10).toMillis() + "ms");
         properties.put("lite.embedded.auth.password", password);
         return properties;
     }

@@ -7,6 +7,7 @@ import dev.lite.api.Lite;
 import dev.lite.api.NodeInfo;
 import dev.lite.local.LocalCluster;
 import dev.lite.local.LocalProcess;
+import dev.lite.testing.Waits;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -17,8 +18,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -38,11 +37,11 @@ import org.junit.jupiter.api.TestMethodOrder;
 @Tag("faults")
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class FaultsTest {
-    private static final Duration SESSION_TIMEOUT = Clusters.seconds(3);
+    private static final Duration SESSION_TIMEOUT = Waits.seconds(3);
     /** Of the operations: longer than a node takes to start on a busy machine. */
-    private static final Duration DEADLINE = Clusters.seconds(30);
+    private static final Duration DEADLINE = Waits.seconds(30);
 
-    private static final Duration SOON = Clusters.seconds(90);
+    private static final Duration SOON = Waits.seconds(90);
     private static final long SEED = Long.getLong("lite.faults.seed", System.nanoTime());
     private static final int RESTARTS = Integer.getInteger("lite.faults.restarts", 30);
     private static final String FABRICS = System.getProperty("lite.faults.fabrics", "tcp");
@@ -78,7 +77,7 @@ class FaultsTest {
                 .nodeProperty("lite.node.deadline", DEADLINE.toMillis() + "ms")
                 .nodeProperty("lite.node.tcp.peer-timeout", SESSION_TIMEOUT.toMillis() + "ms")
                 .retainArenas(true)
-                .stopDeadline(Clusters.seconds(60))
+                .stopDeadline(Waits.seconds(60))
                 .build();
         cluster.startManager(1);
         cluster.startManager(2);
@@ -142,7 +141,7 @@ class FaultsTest {
 
     private static void awaitWhole() {
         try (Lite lite = Clusters.attach(cluster, 1)) {
-            until("every node is there and connected", () -> {
+            Waits.until("every node is there and connected", SOON, () -> {
                 List<NodeInfo> nodes = lite.nodes();
                 return nodes.size() == NODES
                         && nodes.stream().noneMatch(node -> node.fabric().equals("none"));
@@ -201,7 +200,7 @@ class FaultsTest {
         int leader = leader();
         cluster.killManager(leader);
         over(null);
-        until("the other one leads", () -> leads(3 - leader));
+        Waits.until("the other one leads", SOON, () -> leads(3 - leader));
         cluster.startManager(leader);
     }
 
@@ -210,16 +209,16 @@ class FaultsTest {
         int leader = leader();
         cluster.manager(leader).pause();
         try {
-            until("the other one leads", () -> leads(3 - leader));
+            Waits.until("the other one leads", SOON, () -> leads(3 - leader));
         } finally {
             cluster.manager(leader).resume();
         }
         over(null);
-        until("one leads", () -> leads(1) != leads(2));
+        Waits.until("one leads", SOON, () -> leads(1) != leads(2));
     }
 
     private static int leader() {
-        until("one leads", () -> leads(1) != leads(2));
+        Waits.until("one leads", SOON, () -> leads(1) != leads(2));
         return leads(1) ? 1 : 2;
     }
 
@@ -262,7 +261,7 @@ class FaultsTest {
         try {
             workload.insideLock(3, SOON, node::pause);
             locks = workload.awaitLocks(SOON, 1, 2);
-            pause(SESSION_TIMEOUT.multipliedBy(2));
+            Waits.pass(SESSION_TIMEOUT.multipliedBy(2));
         } finally {
             node.resume();
         }
@@ -272,7 +271,7 @@ class FaultsTest {
     @Test
     void zooKeeperIsKilled() {
         zooKeeper.kill(1);
-        pause(SESSION_TIMEOUT.multipliedBy(3));
+        Waits.pass(SESSION_TIMEOUT.multipliedBy(3));
         zooKeeper.startAll();
         over(null);
         awaitWhole();
@@ -282,7 +281,7 @@ class FaultsTest {
     void zooKeeperStandsStillForLong() {
         zooKeeper.signal("STOP");
         try {
-            pause(SESSION_TIMEOUT.multipliedBy(3));
+            Waits.pass(SESSION_TIMEOUT.multipliedBy(3));
         } finally {
             zooKeeper.signal("CONT");
         }
@@ -297,11 +296,11 @@ class FaultsTest {
         full.fill();
         try (Lite lite = Clusters.attach(cluster, 2)) {
             // Names are made until ZooKeeper cannot write any more; it ends then.
-            until("ZooKeeper ends", () -> {
+            Waits.until("ZooKeeper ends", SOON, () -> {
                 NameMaker.tryOne(lite);
                 return !zooKeeper.isAlive(1);
             });
-            pause(SESSION_TIMEOUT);
+            Waits.pass(SESSION_TIMEOUT);
             assertThat(NameMaker.tryOne(lite))
                     .as("a name while there is no ZooKeeper")
                     .isFalse();
@@ -325,21 +324,6 @@ class FaultsTest {
         }
         fault = "%s (%d)".formatted("rolling restarts", RESTARTS);
         over(null);
-    }
-
-    private static void pause(Duration duration) {
-        long endNs = System.nanoTime() + duration.toNanos();
-        while (System.nanoTime() - endNs < 0) {
-            LockSupport.parkNanos(endNs - System.nanoTime());
-        }
-    }
-
-    private static void until(String what, BooleanSupplier isSo) {
-        long endNs = System.nanoTime() + SOON.toNanos();
-        while (!isSo.getAsBoolean()) {
-            assertThat(System.nanoTime() - endNs).as("waited for: " + what).isNegative();
-            LockSupport.parkNanos(20_000_000);
-        }
     }
 
     /** A small file system in memory, for the disk that is full. */

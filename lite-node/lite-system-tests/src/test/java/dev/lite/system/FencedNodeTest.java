@@ -10,14 +10,13 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.local.LocalCluster;
+import dev.lite.testing.Waits;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -34,11 +33,10 @@ class FencedNodeTest {
     @Test
     void aNodeThatStoodStillTouchesNothingThatHasPassedOnMeanwhile() {
         try (LocalCluster cluster = Clusters.builder("FencedNodeTest")
-                .property("lite.cluster.session-timeout", Clusters.seconds(2).toMillis() + "ms")
+                .property("lite.cluster.session-timeout", Waits.seconds(2).toMillis() + "ms")
                 .nodes(2)
                 .fabrics("tcp")
-                .nodeProperty(
-                        "lite.node.tcp.peer-timeout", Clusters.seconds(120).toMillis() + "ms")
+                .nodeProperty("lite.node.tcp.peer-timeout", Waits.seconds(120).toMillis() + "ms")
                 .build()) {
             cluster.startManager();
             cluster.startNodes();
@@ -46,16 +44,16 @@ class FencedNodeTest {
             try (Lite other = Clusters.attach(cluster, 1);
                     Lite writer = Clusters.attach(cluster, 2);
                     Lite adder = Clusters.attach(cluster, 2)) {
-                until("the nodes are connected", () -> isConnected(other));
+                Waits.until("the nodes are connected", Waits.seconds(60), () -> isConnected(other));
                 LmrHandle word = other.memory()
                         .malloc(LmrSpec.of(4096)
                                 .withName(WORD)
                                 .withPlacement(Placement.on("node-1"))
                                 .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC));
-                other.sync().lock(LOCK).acquire(Clusters.seconds(10)).close(); // its word lies at node-1
+                other.sync().lock(LOCK).acquire(Waits.seconds(10)).close(); // its word lies at node-1
                 LmrHandle write = map(writer);
                 LmrHandle add = map(adder);
-                HeldLock lost = writer.sync().lock(LOCK).acquire(Clusters.seconds(10));
+                HeldLock lost = writer.sync().lock(LOCK).acquire(Waits.seconds(10));
                 write.write(0, number(1));
 
                 cluster.node(2).pause();
@@ -63,7 +61,7 @@ class FencedNodeTest {
                 CompletableFuture<Boolean> added = attempt(() -> {
                     long unused = add.fetchAdd(COUNTER, 1);
                 });
-                HeldLock held = other.sync().lock(LOCK).acquire(Clusters.seconds(60));
+                HeldLock held = other.sync().lock(LOCK).acquire(Waits.seconds(60));
                 assertThat(held.fencingToken()).isGreaterThan(lost.fencingToken());
                 word.write(0, number(2));
                 cluster.node(2).resume();
@@ -71,7 +69,7 @@ class FencedNodeTest {
                 assertThat(List.of(succeeded(written), succeeded(added)))
                         .as("whether what it was asked before it was removed succeeded")
                         .containsOnly(false);
-                until("it is back", () -> isConnected(other));
+                Waits.until("it is back", Waits.seconds(60), () -> isConnected(other));
                 byte[] found = new byte[8];
                 word.read(0, found);
                 assertThat(found).as("what the present holder wrote").isEqualTo(number(2));
@@ -81,7 +79,7 @@ class FencedNodeTest {
                         .as("a lock that somebody else holds")
                         .isEmpty();
                 held.close();
-                writer.sync().lock(LOCK).acquire(Clusters.seconds(10)).close();
+                writer.sync().lock(LOCK).acquire(Waits.seconds(10)).close();
                 assertThat(add.fetchAdd(COUNTER, 1)).isZero();
             }
         }
@@ -113,7 +111,7 @@ class FencedNodeTest {
 
     private static boolean succeeded(CompletableFuture<Boolean> attempt) {
         try {
-            return attempt.get(Clusters.seconds(60).toMillis(), TimeUnit.MILLISECONDS);
+            return attempt.get(Waits.seconds(60).toMillis(), TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new AssertionError("interrupted", e);
@@ -125,13 +123,5 @@ class FencedNodeTest {
     private static boolean isConnected(Lite lite) {
         return lite.nodes().stream()
                 .anyMatch(node -> node.name().equals("node-2") && node.fabric().equals("tcp"));
-    }
-
-    private static void until(String what, BooleanSupplier isSo) {
-        long endNs = System.nanoTime() + Clusters.seconds(60).toNanos();
-        while (!isSo.getAsBoolean()) {
-            assertThat(System.nanoTime() - endNs).as("waited for: " + what).isNegative();
-            LockSupport.parkNanos(20_000_000);
-        }
     }
 }

@@ -1,6 +1,7 @@
 package dev.lite.system;
 
 import dev.lite.local.LocalProcess;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -19,7 +20,7 @@ final class Health {
         }
         try (HttpClient client = HttpClient.newHttpClient()) {
             HttpRequest request = HttpRequest.newBuilder(URI.create(address))
-                    .timeout(Clusters.seconds(2))
+                    .timeout(Waits.seconds(2))
                     .build();
             return client.send(request, HttpResponse.BodyHandlers.ofString()).body();
         } catch (IOException e) {

@@ -1,5 +1,6 @@
 package dev.lite.system;
 
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -10,7 +11,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Several "hosts" on this machine: network namespaces, each with one interface to a switch in a namespace of its own, which
@@ -19,7 +19,6 @@ import java.util.concurrent.locks.LockSupport;
 final class Hosts implements AutoCloseable {
     private static final String NET = "10.77.0.";
     private static final int SWITCH = 254;
-    private static final long PAUSE_NS = 20_000_000;
 
     private final String prefix = "lite%d-".formatted(ProcessHandle.current().pid());
     private final Path directory;
@@ -114,13 +113,12 @@ final class Hosts implements AutoCloseable {
             throw new UncheckedIOException(e);
         }
         processes.add(process);
-        long end = System.nanoTime() + Clusters.seconds(90).toNanos();
-        while (!Files.exists(readyFile)) {
-            if (!process.isAlive() || System.nanoTime() - end > 0) {
-                throw new AssertionError("%s is not ready; its log is %s".formatted(name, log));
+        Waits.until("%s is ready; its log is %s".formatted(name, log), Waits.seconds(90), () -> {
+            if (!process.isAlive()) {
+                throw new AssertionError("%s ended; its log is %s".formatted(name, log));
             }
-            LockSupport.parkNanos(PAUSE_NS);
-        }
+            return Files.exists(readyFile);
+        });
     }
 
     @Override

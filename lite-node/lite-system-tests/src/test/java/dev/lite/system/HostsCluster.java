@@ -2,12 +2,12 @@ package dev.lite.system;
 
 import dev.lite.api.Lite;
 import dev.lite.api.NodeInfo;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 
 /** A manager at the switch and a node on each host, which have only a network between them, with the cluster secret. One thread. */
 final class HostsCluster implements AutoCloseable {
@@ -56,18 +56,19 @@ final class HostsCluster implements AutoCloseable {
     }
 
     Lite attach(int host) {
-        return Lite.attach(Lite.AttachOptions.to(socket(host), "system-test").withDeadline(Clusters.seconds(20)));
+        return Lite.attach(Lite.AttachOptions.to(socket(host), "system-test").withDeadline(Waits.seconds(20)));
     }
 
     /** Until a host reaches so many others over TCP. */
     static void awaitConnected(Lite lite, int others) {
-        long endNs = System.nanoTime() + Clusters.seconds(30).toNanos();
-        while (lite.nodes().stream().map(NodeInfo::fabric).filter("tcp"::equals).count() < others) {
-            if (System.nanoTime() - endNs > 0) {
-                throw new AssertionError("not connected: " + lite.nodes());
-            }
-            LockSupport.parkNanos(20_000_000);
-        }
+        Waits.until(
+                "connections to %d nodes".formatted(others),
+                Waits.seconds(30),
+                () -> lite.nodes().stream()
+                                .map(NodeInfo::fabric)
+                                .filter("tcp"::equals)
+                                .count()
+                        >= others);
     }
 
     private List<String> managerCommand() {

@@ -14,6 +14,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.embedded.EmbeddedNode;
 import dev.lite.embedded.EmbeddedNodeConfig;
 import dev.lite.local.LocalCluster;
+import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -26,37 +27,29 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What SIGKILL of a server's node does to the calls that are under way, and to nobody else. Real processes. */
+@ExtendWith(SharedClusters.Resolver.class)
 class KilledServerTest {
     private static final byte[] REQUEST = "hello".getBytes(StandardCharsets.UTF_8);
     /** Of the calls that the kill ends: so long that a call which only its deadline ended fails the test. */
-    private static final Duration OF_CALL = Clusters.seconds(120);
+    private static final Duration OF_CALL = Waits.seconds(120);
     /** How soon they end at the latest. A broken connection is noticed at once; the rest is for a busy machine. */
-    private static final Duration SOON = Clusters.seconds(10);
+    private static final Duration SOON = Waits.seconds(10);
 
-    private static final long POLL_NS = 2_000_000;
     /** Between two calls: the node that is started meanwhile needs the machine, too. */
     private static final long PACE_NS = 500_000;
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "tcp"})
-    void aServerThatIsKilledInACallFailsThatCallAtOnceAndNoOther(String fabric) {
-        try (LocalCluster cluster = Clusters.builder("KilledServerTest-" + fabric)
-                .nodes(3)
-                .fabrics(fabric)
-                .build()) {
-            cluster.startManager();
-            cluster.startNodes();
-            EmbeddedNodeConfig config = EmbeddedNodeConfig.builder()
-                    .arenaBytes(16 << 20)
-                    .zookeeper(cluster.zookeeper())
-                    .cluster(cluster.name())
-                    .build();
+    @ValueSource(strings = {"tcp", "shm"})
+    void aServerThatIsKilledInACallFailsThatCallAtOnceAndNoOther(String fabric, SharedClusters clusters) {
+        try (SharedClusters.Borrowed borrowed = clusters.borrow(fabric)) {
+            LocalCluster cluster = borrowed.cluster();
+            EmbeddedNodeConfig config = borrowed.embedded("embedded").arenaBytes(16 << 20).build();
             try (EmbeddedNode node = EmbeddedNode.start(config);
                     Lite embedded = node.attach("embedded");
                     Lite attached = Clusters.attach(cluster, 1)) {
@@ -84,7 +77,10 @@ class KilledServerTest {
             for (int i = 0; i < callers.size(); i++) {
                 received.add(held.receive(SOON)); // so the calls are in the middle
             }
-            until("the others call", () -> bystanders.stream().allMatch(one -> one.calls.get() > 10));
+            Waits.until(
+                    "the others call",
+                    Waits.seconds(30),
+                    () -> bystanders.stream().allMatch(one -> one.calls.get() > 10));
 
             long killNs = System.nanoTime();
             cluster.kill(2);
@@ -105,7 +101,10 @@ class KilledServerTest {
 
             for (Bystander bystander : bystanders) {
                 long before = bystander.calls.get();
-                until("the others go on", () -> bystander.failed() || bystander.calls.get() > before + 10);
+                Waits.until(
+                        "the others go on",
+                        Waits.seconds(30),
+                        () -> bystander.failed() || bystander.calls.get() > before + 10);
             }
             stop.set(true);
             bystanders.forEach(Bystander::join);
@@ -119,7 +118,7 @@ class KilledServerTest {
         try (Lite again = Clusters.attach(cluster, 2)) {
             again.rpc().register("held", 1, KilledServerTest::echo);
             for (Lite caller : callers) {
-                until("the node is connected again", () -> isConnected(caller, "node-2"));
+                Waits.until("the node is connected again", Waits.seconds(30), () -> isConnected(caller, "node-2"));
                 assertThat(caller.rpc().call("node-2", "held", REQUEST, SOON)).isEqualTo(REQUEST);
             }
         }
@@ -175,7 +174,7 @@ class KilledServerTest {
 
     private static void awaitConnected(Lite lite, String fabric, String... nodes) {
         for (String node : nodes) {
-            until(lite.nodeName() + " is connected to " + node, () -> isConnected(lite, node));
+            Waits.until(lite.nodeName() + " is connected to " + node, Waits.seconds(30), () -> isConnected(lite, node));
             assertThat(lite.nodes())
                     .filteredOn(one -> one.name().equals(node))
                     .extracting(NodeInfo::fabric)
@@ -186,15 +185,5 @@ class KilledServerTest {
     private static boolean isConnected(Lite lite, String node) {
         return lite.nodes().stream()
                 .anyMatch(one -> one.name().equals(node) && !one.fabric().equals("none"));
-    }
-
-    private static void until(String what, BooleanSupplier condition) {
-        long endNs = System.nanoTime() + Clusters.seconds(30).toNanos();
-        while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - endNs > 0) {
-                throw new AssertionError("not within the time: " + what);
-            }
-            LockSupport.parkNanos(POLL_NS);
-        }
     }
 }

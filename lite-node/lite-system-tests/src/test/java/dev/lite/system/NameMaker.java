@@ -3,6 +3,7 @@ package dev.lite.system;
 import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrSpec;
+import dev.lite.testing.Waits;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Makes LMRs of new names and frees them. */
@@ -15,7 +16,7 @@ final class NameMaker {
     static boolean tryOne(Lite lite) {
         try {
             lite.memory()
-                    .malloc(LmrSpec.of(4096).withName("made/" + COUNT.incrementAndGet()), Clusters.seconds(5))
+                    .malloc(LmrSpec.of(4096).withName("made/" + COUNT.incrementAndGet()), Waits.seconds(5))
                     .free();
             return true;
         } catch (ClusterUnavailableException e) {

@@ -9,6 +9,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.local.LocalCluster;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -16,6 +17,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -23,15 +25,16 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What an operator orders, by the command {@code lite} and by REST, done by real nodes under an application's handles. */
+@ExtendWith(SharedClusters.Resolver.class)
 class OperatorOrdersTest {
     private static final String MAIN_LMR = "shop/counters";
     private static final int BYTES = 4 << 20;
+    private static final Duration SOON = Waits.seconds(60);
     private static final long SEED = Long.getLong("lite.test.seed", System.nanoTime());
 
     @TempDir
@@ -40,15 +43,16 @@ class OperatorOrdersTest {
     private String manager = "";
 
     @Test
-    void moveDrainRebalanceAndLeaveAreCarriedOutAndNoByteIsLost() throws IOException, InterruptedException {
+    void moveDrainRebalanceAndLeaveAreCarriedOutAndNoByteIsLost(SharedClusters clusters)
+            throws IOException, InterruptedException {
         System.out.println("seed " + SEED);
-        try (LocalCluster cluster = Clusters.builder("OperatorOrdersTest").build()) {
-            cluster.startManager();
-            cluster.startNodes();
+        try (SharedClusters.Borrowed borrowed = clusters.borrow("shm")) {
+            LocalCluster cluster = borrowed.cluster();
             manager = cluster.manager().property("url").orElseThrow();
             try (Lite lite = Clusters.attach(cluster, 1)) {
-                until(
+                Waits.until(
                         "the nodes are connected",
+                        SOON,
                         () -> lite.nodes().stream()
                                         .filter(node -> !node.fabric().equals("none"))
                                         .count()
@@ -83,10 +87,11 @@ class OperatorOrdersTest {
                         .containsExactlyInAnyOrder("node-1", "node-2", "node-3");
 
                 orderByRest("/api/lmrs/shop%2Fcounters/move", "{\"node\": \"node-3\"}");
-                until("it has moved", () -> nodes(handles.getFirst()).equals(Set.of("node-3")));
+                Waits.until(
+                        "it has moved", SOON, () -> nodes(handles.getFirst()).equals(Set.of("node-3")));
 
                 lite("drain", "node-3", "--leave");
-                until("its process ends", () -> !cluster.node(3).isAlive());
+                Waits.until("its process ends", SOON, () -> !cluster.node(3).isAlive());
                 for (LmrHandle handle : handles) {
                     assertThat(nodes(handle)).doesNotContain("node-3");
                     byte[] found = new byte[BYTES];
@@ -94,7 +99,10 @@ class OperatorOrdersTest {
                     assertThat(Arrays.equals(found, content))
                             .as("every byte of " + handle)
                             .isTrue();
+                    handle.free();
                 }
+                cluster.startNode(3);
+                lite("undrain", "node-3");
             }
         }
     }
@@ -122,7 +130,7 @@ class OperatorOrdersTest {
         builder.environment().put("LITE_MANAGER", manager);
         Process process = builder.start();
         try {
-            assertThat(process.waitFor(Clusters.seconds(60).toMillis(), TimeUnit.MILLISECONDS))
+            assertThat(process.waitFor(Waits.seconds(60).toMillis(), TimeUnit.MILLISECONDS))
                     .as("lite " + String.join(" ", arguments) + " ends")
                     .isTrue();
         } finally {
@@ -140,13 +148,13 @@ class OperatorOrdersTest {
             HttpRequest request = HttpRequest.newBuilder(URI.create(manager + path))
                     .header("Content-Type", "application/json")
                     .POST(HttpRequest.BodyPublishers.ofString(body))
-                    .timeout(Clusters.seconds(20))
+                    .timeout(Waits.seconds(20))
                     .build();
             HttpResponse<String> response = client.send(request, HttpResponse.BodyHandlers.ofString());
             assertThat(response.statusCode()).as(response.body()).isEqualTo(202);
             URI order = URI.create(manager)
                     .resolve(response.headers().firstValue("Location").orElseThrow());
-            until("the order is done", () -> state(client, order).contains("\"DONE\""));
+            Waits.until("the order is done", SOON, () -> state(client, order).contains("\"DONE\""));
         }
     }
 
@@ -159,14 +167,6 @@ class OperatorOrdersTest {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new AssertionError("interrupted", e);
-        }
-    }
-
-    private static void until(String what, BooleanSupplier isSo) {
-        long endNs = System.nanoTime() + Clusters.seconds(60).toNanos();
-        while (!isSo.getAsBoolean()) {
-            assertThat(System.nanoTime() - endNs).as("waited for: " + what).isNegative();
-            LockSupport.parkNanos(20_000_000);
         }
     }
 }

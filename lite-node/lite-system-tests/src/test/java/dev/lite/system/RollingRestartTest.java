@@ -6,38 +6,30 @@ import dev.lite.api.Lite;
 import dev.lite.embedded.EmbeddedNode;
 import dev.lite.embedded.EmbeddedNodeConfig;
 import dev.lite.local.LocalCluster;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Every node is stopped by SIGTERM and started again, one after the other, while an application at another node works. */
+@ExtendWith(SharedClusters.Resolver.class)
 class RollingRestartTest {
     private static final long SEED = Long.getLong("lite.test.seed", System.nanoTime());
-    private static final int NODES = 3;
-    private static final long POLL_NS = 5_000_000;
+    private static final int NODES = SharedClusters.NODES;
 
     @ParameterizedTest
     @ValueSource(strings = {"shm", "tcp"})
-    void noOperationFailsAndNoByteIsLost(String fabric) throws IOException {
+    void noOperationFailsAndNoByteIsLost(String fabric, SharedClusters clusters) throws IOException {
         System.out.println("seed " + SEED);
-        String test = "RollingRestartTest-" + fabric;
-        try (LocalCluster cluster = Clusters.builder(test)
-                .nodes(NODES)
-                .fabrics(fabric)
-                .retainArenas(true)
-                .stopDeadline(Clusters.seconds(40))
-                .build()) {
-            cluster.startManager();
-            cluster.startNodes();
-            EmbeddedNodeConfig config = EmbeddedNodeConfig.builder()
-                    .arenaBytes(64 << 20)
-                    .zookeeper(cluster.zookeeper())
-                    .cluster(cluster.name())
-                    .build();
+        try (SharedClusters.Borrowed borrowed = clusters.borrow(fabric)) {
+            LocalCluster cluster = borrowed.cluster();
+            EmbeddedNodeConfig config = borrowed.embedded("embedded").arenaBytes(64 << 20).build();
+            List<String> before = logs(borrowed);
             try (EmbeddedNode node = EmbeddedNode.start(config);
                     Lite lite = node.attach("load")) {
                 for (int number = 1; number <= NODES; number++) {
@@ -54,19 +46,29 @@ class RollingRestartTest {
                     System.out.printf("%s: %s, no failure%n", fabric, load.counts());
                 }
             }
+            List<String> after = logs(borrowed);
             for (int number = 1; number <= NODES; number++) {
-                String log = Files.readString(
-                        Path.of(System.getProperty("lite.system.logs"), test, "node-%d.log".formatted(number)));
+                String log =
+                        after.get(number - 1).substring(before.get(number - 1).length());
                 assertThat(log).contains("node leaves name=node-" + number).contains("memory=empty");
             }
         }
+    }
+
+    private static List<String> logs(SharedClusters.Borrowed borrowed) throws IOException {
+        List<String> logs = new ArrayList<>();
+        for (int number = 1; number <= NODES; number++) {
+            logs.add(Files.readString(
+                    Path.of(System.getProperty("lite.system.logs"), borrowed.logs(), "node-%d.log".formatted(number))));
+        }
+        return logs;
     }
 
     /** A lock whose word lies at a node: there it is used first. */
     private static String lockAt(LocalCluster cluster, int number) {
         String name = "load/lock-" + number;
         try (Lite there = Clusters.attach(cluster, number)) {
-            there.sync().lock(name).acquire(Clusters.seconds(10)).close();
+            there.sync().lock(name).acquire(Waits.seconds(10)).close();
         }
         return name;
     }
@@ -93,20 +95,11 @@ class RollingRestartTest {
 
     private static void awaitConnected(Lite lite, int number) {
         String name = LocalCluster.nodeName(number);
-        until(
+        Waits.until(
                 "the connection to " + name,
+                Waits.seconds(60),
                 () -> lite.nodes().stream()
                         .anyMatch(node ->
                                 node.name().equals(name) && !node.fabric().equals("none")));
-    }
-
-    private static void until(String what, BooleanSupplier condition) {
-        long endNs = System.nanoTime() + Clusters.seconds(60).toNanos();
-        while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - endNs > 0) {
-                throw new AssertionError("not within the time: " + what);
-            }
-            LockSupport.parkNanos(POLL_NS);
-        }
     }
 }

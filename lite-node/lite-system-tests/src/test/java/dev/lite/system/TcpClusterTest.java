@@ -11,31 +11,29 @@ import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.local.LocalCluster;
 import java.time.Duration;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Three nodes, real processes, that have nothing but TCP between them. */
+@ExtendWith(SharedClusters.Resolver.class)
 class TcpClusterTest {
     private static final long SEED = System.nanoTime();
 
-    private static LocalCluster cluster;
+    private SharedClusters.Borrowed borrowed;
+    private LocalCluster cluster;
 
-    @BeforeAll
-    static void start() {
+    @BeforeEach
+    void borrow(SharedClusters clusters) {
         System.out.println("seed " + SEED);
-        cluster = Clusters.builder("TcpClusterTest")
-                .fabrics("tcp")
-                .nodeProperty("lite.node.tcp.lanes", "3")
-                .nodeProperty("lite.node.tcp.secret", "the secret of this test")
-                .build();
-        cluster.startManager();
-        cluster.startNodes();
+        borrowed = clusters.borrow("tcp");
+        cluster = borrowed.cluster();
     }
 
-    @AfterAll
-    static void stop() {
-        cluster.close();
+    @AfterEach
+    void giveBack() {
+        borrowed.close();
     }
 
     @Test

@@ -11,6 +11,7 @@ import dev.lite.api.LtLock;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.api.RpcCall;
+import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
@@ -62,7 +63,7 @@ final class Workload implements AutoCloseable {
     /** Between two rounds: the processes that are started meanwhile need the machine, too. */
     private static final long PACE_NS = 2_000_000;
     /** For the answer to come back to a thread of a machine that is busy. */
-    private static final Duration SLACK = Clusters.seconds(3);
+    private static final Duration SLACK = Waits.seconds(3);
 
     private static final int CALLS_KEPT = 256;
 
@@ -103,7 +104,7 @@ final class Workload implements AutoCloseable {
                                     .withName(MEMORY)
                                     .withPlacement(Placement.spread())
                                     .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC),
-                            Clusters.seconds(30));
+                            Waits.seconds(30));
             // In the order in which the nodes were registered, which is another one each time.
             lockedWord = LOCKED_WORD
                     + made.extents().stream()

@@ -11,13 +11,12 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.local.LocalCluster;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -29,9 +28,9 @@ import org.junit.jupiter.api.Test;
  * nodes; applications that work and check every answer all the time. No operation of theirs may fail.
  */
 class ZooKeeperAwayTest {
-    private static final Duration SESSION_TIMEOUT = Clusters.seconds(6);
-    private static final Duration DEADLINE = Clusters.seconds(10);
-    private static final Duration SOON = Clusters.seconds(30);
+    private static final Duration SESSION_TIMEOUT = Waits.seconds(4);
+    private static final Duration DEADLINE = Waits.seconds(10);
+    private static final Duration SOON = Waits.seconds(30);
     private static final long SEED = System.nanoTime();
 
     private static ZooKeepers zooKeepers;
@@ -95,8 +94,8 @@ class ZooKeeperAwayTest {
         zooKeepers.kill(leader);
 
         try (Lite lite = Clusters.attach(cluster, 2)) {
-            until("a new name works", () -> makeAndFree(lite, "away/after-leader"));
-            pause(SESSION_TIMEOUT.multipliedBy(2));
+            Waits.until("a new name works", SOON, () -> makeAndFree(lite, "away/after-leader"));
+            Waits.pass(SESSION_TIMEOUT.multipliedBy(2));
             assertThat(makeAndFree(lite, "away/after-leader")).isTrue();
         }
         var unused = workload.awaitRound(SOON);
@@ -112,8 +111,8 @@ class ZooKeeperAwayTest {
             zooKeepers.killAll();
 
             // As soon as it is noticed, and not later than the deadline before.
-            assertUnavailable(() -> map(lite, "away/before", Clusters.seconds(3)), Clusters.seconds(3));
-            pause(SESSION_TIMEOUT.multipliedBy(2).plus(Clusters.seconds(1)));
+            assertUnavailable(() -> map(lite, "away/before", Waits.seconds(3)), Waits.seconds(3));
+            Waits.pass(SESSION_TIMEOUT.multipliedBy(2).plus(Waits.seconds(1)));
             assertUnavailable(() -> map(lite, "away/before", DEADLINE), DEADLINE);
             assertUnavailable(() -> lite.memory().malloc(LmrSpec.of(4096).withName("away/new"), DEADLINE), DEADLINE);
             assertUnavailable(() -> lite.sync().lock("away/new-lock"), DEADLINE);
@@ -128,11 +127,11 @@ class ZooKeeperAwayTest {
 
             zooKeepers.startAll();
 
-            until("a new name works", () -> makeAndFree(lite, "away/new"));
+            Waits.until("a new name works", SOON, () -> makeAndFree(lite, "away/new"));
             awaitNodes(lite);
             assertThat(lite.nodes()).extracting(NodeInfo::id).containsExactlyElementsOf(ids(nodes));
             assertThat(map(lite, "away/before", DEADLINE).fetchAdd(0, 1)).isEqualTo(1);
-            pause(SESSION_TIMEOUT.multipliedBy(2)); // the older sessions end meanwhile
+            Waits.pass(SESSION_TIMEOUT.multipliedBy(2)); // the older sessions end meanwhile
             awaitNodes(lite);
             before.free();
         }
@@ -143,12 +142,12 @@ class ZooKeeperAwayTest {
     void serversThatAreSlowGoUnnoticed() {
         for (int stop = 0; stop < 3; stop++) {
             zooKeepers.signal("STOP");
-            pause(SESSION_TIMEOUT.dividedBy(3));
+            Waits.pass(SESSION_TIMEOUT.dividedBy(3));
             zooKeepers.signal("CONT");
-            pause(SESSION_TIMEOUT.dividedBy(3));
+            Waits.pass(SESSION_TIMEOUT.dividedBy(3));
         }
         try (Lite lite = Clusters.attach(cluster, 3)) {
-            until("a new name works", () -> makeAndFree(lite, "away/after-slow"));
+            Waits.until("a new name works", SOON, () -> makeAndFree(lite, "away/after-slow"));
         }
         var unused = workload.awaitRound(SOON);
         requireNoFailure();
@@ -163,16 +162,16 @@ class ZooKeeperAwayTest {
         try (Lite lite = Clusters.attach(cluster, 3)) {
             zooKeepers.signal("STOP");
 
-            assertUnavailable(() -> map(lite, "away/nothing", Clusters.seconds(1)), Clusters.seconds(1));
-            pause(SESSION_TIMEOUT.multipliedBy(2).plus(Clusters.seconds(1)));
-            assertUnavailable(() -> map(lite, "away/nothing", Clusters.seconds(1)), Clusters.seconds(1));
+            assertUnavailable(() -> map(lite, "away/nothing", Waits.seconds(1)), Waits.seconds(1));
+            Waits.pass(SESSION_TIMEOUT.multipliedBy(2).plus(Waits.seconds(1)));
+            assertUnavailable(() -> map(lite, "away/nothing", Waits.seconds(1)), Waits.seconds(1));
             var unused = workload.awaitRound(SOON);
             assertThat(workload.books().failures()).as("while they stand still").isEmpty();
 
             zooKeepers.signal("CONT");
 
-            until("a new name works", () -> makeAndFree(lite, "away/after-stop"));
-            pause(SESSION_TIMEOUT.multipliedBy(2));
+            Waits.until("a new name works", SOON, () -> makeAndFree(lite, "away/after-stop"));
+            Waits.pass(SESSION_TIMEOUT.multipliedBy(2));
             awaitNodes(lite);
         }
         var unused = workload.awaitRound(SOON);
@@ -204,29 +203,14 @@ class ZooKeeperAwayTest {
         assertThatThrownBy(call::run)
                 .isInstanceOf(ClusterUnavailableException.class)
                 .isInstanceOf(LiteException.class);
-        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(deadline.plus(Clusters.seconds(1)));
+        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(deadline.plus(Waits.seconds(1)));
     }
 
     private static void awaitNodes(Lite lite) {
-        until("every node is there and connected", () -> {
+        Waits.until("every node is there and connected", SOON, () -> {
             List<NodeInfo> nodes = lite.nodes();
             return nodes.size() == 3
                     && nodes.stream().noneMatch(node -> node.fabric().equals("none"));
         });
-    }
-
-    private static void pause(Duration duration) {
-        long endNs = System.nanoTime() + duration.toNanos();
-        while (System.nanoTime() - endNs < 0) {
-            LockSupport.parkNanos(endNs - System.nanoTime());
-        }
-    }
-
-    private static void until(String what, BooleanSupplier isSo) {
-        long endNs = System.nanoTime() + SOON.toNanos();
-        while (!isSo.getAsBoolean()) {
-            assertThat(System.nanoTime() - endNs).as("waited for: " + what).isNegative();
-            LockSupport.parkNanos(20_000_000);
-        }
     }
 }

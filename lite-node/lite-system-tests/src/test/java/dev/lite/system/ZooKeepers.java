@@ -1,5 +1,6 @@
 package dev.lite.system;
 
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -13,7 +14,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -25,7 +25,6 @@ final class ZooKeepers implements AutoCloseable {
     static final int TICK_MS = 200;
 
     private static final int ANSWER_MS = 1000;
-    private static final long PAUSE_NS = 20_000_000;
 
     private final Path directory;
     private final String host;
@@ -154,13 +153,10 @@ final class ZooKeepers implements AutoCloseable {
 
     /** Until as many serve as make a majority. */
     void awaitServing() {
-        long endNs = System.nanoTime() + Clusters.seconds(60).toNanos();
-        while (IntStream.rangeClosed(1, count()).filter(this::isServing).count() <= count() / 2) {
-            if (System.nanoTime() - endNs > 0) {
-                throw new AssertionError("ZooKeeper does not serve; its logs are in " + directory);
-            }
-            LockSupport.parkNanos(PAUSE_NS);
-        }
+        Waits.until(
+                "a majority of the ZooKeeper servers serves; their logs are in " + directory,
+                Waits.seconds(60),
+                () -> IntStream.rangeClosed(1, count()).filter(this::isServing).count() > count() / 2);
     }
 
     private boolean isServing(int server) {

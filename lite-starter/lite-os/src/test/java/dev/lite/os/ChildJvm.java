@@ -1,5 +1,6 @@
 package dev.lite.os;
 
+import dev.lite.testing.Waits;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.management.ThreadMXBean;
+import dev.lite.testing.Waits;
 import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -42,7 +43,7 @@ class EpollTest {
             var waiter = Thread.ofPlatform()
                     .daemon()
                     .start(() -> assertThat(set.await(Long.MAX_VALUE)).isEqualTo(1));
-            Waits.untilInCall(waiter);
+            SystemCalls.awaitIn(waiter);
             bell.signal();
             assertThat(waiter.join(Waits.seconds(20))).isTrue();
             assertThat(set.key(0)).isEqualTo(Long.MIN_VALUE);

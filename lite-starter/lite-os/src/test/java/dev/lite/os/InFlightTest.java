@@ -2,6 +2,7 @@ package dev.lite.os;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -31,7 +32,7 @@ class InFlightTest {
         });
         Waits.until("the operation is under way", entered::get);
         Thread waiter = Thread.ofPlatform().start(() -> InFlight.awaitEnd(number -> number == mapping));
-        Waits.aMoment(Duration.ofMillis(20));
+        Waits.pass(Duration.ofMillis(20));
         assertThat(waiter.isAlive()).isTrue();
         mayEnd.set(true);
         Waits.join(waiter);
@@ -70,12 +71,12 @@ class InFlightTest {
         Waits.until("it is in both", () -> step.get() == 1);
         Thread ofInner = Thread.ofPlatform().start(() -> InFlight.awaitEnd(number -> number == inner));
         Thread ofOuter = Thread.ofPlatform().start(() -> InFlight.awaitEnd(number -> number == outer));
-        Waits.aMoment(Duration.ofMillis(20));
+        Waits.pass(Duration.ofMillis(20));
         assertThat(ofInner.isAlive()).isTrue();
         step.set(2);
         Waits.join(ofInner);
         Waits.until("it left the inner one", () -> step.get() == 3);
-        Waits.aMoment(Duration.ofMillis(20));
+        Waits.pass(Duration.ofMillis(20));
         assertThat(ofOuter.isAlive()).isTrue();
         step.set(4);
         Waits.join(ofOuter);

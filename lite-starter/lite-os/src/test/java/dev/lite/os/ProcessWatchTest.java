@@ -3,6 +3,7 @@ package dev.lite.os;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
 

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -385,7 +386,7 @@ class UnixSocketTest {
                 result.completeExceptionally(e);
             }
         });
-        Waits.untilInCall(thread);
+        SystemCalls.awaitIn(thread);
         return result;
     }
 

@@ -8,6 +8,7 @@ import dev.lite.cluster.NodeAdvert;
 import dev.lite.manager.EventReader;
 import dev.lite.manager.RunningManager;
 import dev.lite.manager.zookeeper.EmbeddedZooKeeper;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
@@ -32,7 +33,7 @@ class EventStreamTest {
     void start() {
         manager = new RunningManager(
                 work, "--lite.manager.events.heartbeat=200ms", "--lite.manager.events.subscribers=3");
-        RunningManager.await(
+        Waits.until(
                 "it leads",
                 () -> manager.bean(dev.lite.cluster.Leadership.class).isLeader());
     }
@@ -64,7 +65,7 @@ class EventStreamTest {
             assertThat(events.awaitComment()).isEqualTo("alive");
         }
         try (CuratorDirectory node = join("node-b")) {
-            RunningManager.await(
+            Waits.until(
                     "the manager sees it",
                     () -> !manager.bean(dev.lite.cluster.ClusterDirectory.class)
                             .nodes()
@@ -99,8 +100,7 @@ class EventStreamTest {
         assertThat(refused.statusCode()).isEqualTo(503);
         assertThat(refused.body()).contains("there are 3 subscribers of events; the limit is 3");
         readers.removeFirst().close();
-        RunningManager.await(
-                "its place is free", () -> manager.bean(EventStreams.class).subscribers() == 2);
+        Waits.until("its place is free", () -> manager.bean(EventStreams.class).subscribers() == 2);
         readers.add(read(null));
         assertThat(readers.getLast().next().type()).isEqualTo("state");
         readers.forEach(EventReader::close);

@@ -10,6 +10,7 @@ import dev.lite.cluster.Order;
 import dev.lite.cluster.Orders;
 import dev.lite.manager.EventReader;
 import dev.lite.manager.RunningManager;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
@@ -71,7 +72,7 @@ class OrdersTest {
             assertThat(order.get("state").asString()).isEqualTo("WANTED");
             assertThat(order.has("executor")).isFalse();
             events.nextOf("orders", event -> isDraining(event) && state(event).equals("WANTED"));
-            RunningManager.await("the node is marked", () -> isMarked("node-a"));
+            Waits.until("the node is marked", () -> isMarked("node-a"));
             assertThat(post("/api/nodes/node-a/drain", "{\"leave\":true}")
                             .headers()
                             .firstValue("Location"))
@@ -121,8 +122,7 @@ class OrdersTest {
                 .extracting(Order::kind)
                 .contains(Order.Kind.MOVE, Order.Kind.REBALANCE, Order.Kind.FREE_ORPHANS);
         assertThat(manager.json("/api/orders").size()).isGreaterThanOrEqualTo(3);
-        RunningManager.await(
-                "they are counted", () -> manager.bean(OrderWatch.class).open() >= 3);
+        Waits.until("they are counted", () -> manager.bean(OrderWatch.class).open() >= 3);
         assertThat(manager.json("/actuator/metrics/lite.manager.orders.open")
                         .get("measurements")
                         .get(0)
@@ -139,7 +139,7 @@ class OrdersTest {
 
     @Test
     void theEpochNumbersTheMembership() throws IOException, InterruptedException {
-        RunningManager.await(
+        Waits.until(
                 "there is an epoch",
                 () -> manager.bean(ClusterDirectory.class).epoch().number() > 0);
         JsonNode epoch = manager.json("/api/epochs");

@@ -8,6 +8,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.manager.RunningManager;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
@@ -46,7 +47,7 @@ class RestTest {
         node = directory.register(
                 new NodeAdvert("node-a", NodeAdvert.NO_ID, "host/boot", 1L << 40, Map.of("tcp", "127.0.0.1:1")),
                 RunningManager.DEADLINE);
-        RunningManager.await(
+        Waits.until(
                 "the manager sees the node",
                 () -> !manager.bean(ClusterDirectory.class).nodes().isEmpty());
         for (String name : List.of("shop/counters", "shop/stock", "shop/users", "umlaut ü;+%", "zoo")) {
@@ -93,7 +94,7 @@ class RestTest {
 
     @Test
     void theManagerSaysWhoLeads() throws IOException, InterruptedException {
-        RunningManager.await(
+        Waits.until(
                 "it leads",
                 () -> manager.bean(dev.lite.cluster.Leadership.class).isLeader());
         JsonNode view = manager.json("/api/manager");

@@ -9,6 +9,7 @@ import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.demo.app.DemoProperties.Role;
 import dev.lite.demo.app.DemoRole.Meeting;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import java.io.IOException;
@@ -29,9 +30,8 @@ import org.springframework.boot.DefaultApplicationArguments;
 /** The roles in one process, each with a session of its own at a node of its own. */
 class RolesTest {
 
-    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
-    private static final Duration LONG = Duration.ofMillis((long) (20_000 * TIME_SCALE));
-    private static final Duration SHORT = Duration.ofMillis((long) (300 * TIME_SCALE));
+    private static final Duration LONG = Waits.seconds(20);
+    private static final Duration SHORT = Waits.seconds(0.3);
 
     @TempDir
     Path directory;
