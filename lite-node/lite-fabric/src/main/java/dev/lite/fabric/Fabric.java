@@ -6,10 +6,10 @@ public interface Fabric extends AutoCloseable {
     /** The driver's name. */
     String name();
 
-    /** What a peer gives to its {@link #connect}; known from {@link #register} on. */
+    /** The address that peers pass to {@link #connect}; empty before {@link #register}. */
     String localAddress();
 
-    /** What this fabric offers. Any thread, from the time on when it was opened; it does not change. */
+    /** What this fabric offers. Never changes. Any thread. */
     FabricCapabilities capabilities();
 
     /**
@@ -21,70 +21,70 @@ public interface Fabric extends AutoCloseable {
     void register(FabricMemory memory);
 
     /**
-     * Starts a connection. The endpoint is usable from {@link FabricHandler#connected} on; posts before answer
-     * {@link Post#CLOSED}. A failure to connect, also to an address that means nothing, arrives as
-     * {@link FabricHandler#disconnected}. Does not block. The own address is allowed: it makes two endpoints here.
+     * Starts a connection. Does not block. Posts to the endpoint answer {@link Post#CLOSED} until
+     * {@link FabricHandler#connected} is called. If the connection fails, also because the address is invalid,
+     * {@link FabricHandler#disconnected} is called. A node may connect to itself, which makes two endpoints here.
      *
      * @throws IllegalStateException before {@link #register} and after {@link #close}
      */
     FabricEndpoint connect(String address);
 
     /**
-     * Hands at most {@code limit} completions, immediates and connection events to the handler. Never blocks. Poll role.
+     * Passes at most {@code limit} completions, immediates and connection events to the handler. Never blocks. Poll role.
      *
-     * @return how many it handed over, or 1 when there was nothing to hand over, but something to do for a peer (see
-     *     {@link FabricCapabilities}); 0 when there was nothing to do
+     * @return the number of calls of the handler; 1 if there were none, but this poll served a peer's request (see
+     *     {@link FabricCapabilities}); 0 if there was nothing to do
      */
     int poll(int limit);
 
     /**
-     * How much longer a {@link #poll} that finds nothing takes than a look at memory, about: whoever polls in vain before it
-     * sleeps does so the fewer times, at least 1. Any thread.
+     * About how many times longer an empty {@link #poll} takes than a read of memory, at least 1. A thread that spins before it
+     * blocks divides its spin count by this. Any thread.
      */
     default int pollCost() {
         return 1;
     }
 
     /**
-     * Blocks until there may be something to poll, {@link #wakeup} is called, or the time is over. Poll role.
+     * Blocks until there may be something to poll, {@link #wakeup} is called, or the timeout has passed. Poll role.
      *
      * @param timeoutNs nanoseconds, at least 0
      */
     void await(long timeoutNs);
 
     /**
-     * Arms {@link #standBy}: from now on, until {@link #disarm}, what may be polled ends it. Whoever gives the poll role up,
-     * and nobody takes it over, arms first. Poll role; never blocks.
+     * Arms {@link #standBy}: until {@link #disarm}, anything that can be polled ends it. A thread that gives up the poll role
+     * without a successor arms the fabric first. Never blocks. Poll role.
      *
-     * @return false when there may be something to poll already that does not end {@link #standBy} by itself; the fabric is armed all
-     *     the same
+     * @return false if there may already be something to poll that does not end {@link #standBy}; the fabric is armed in either
+     *     case
      */
     boolean arm();
 
     /**
-     * Ends {@link #arm}: whoever takes the poll role over disarms first, so that what arrives while it polls wakes nobody
-     * else. {@link #standBy} goes on. Poll role; never blocks, and costs little.
+     * Ends {@link #arm}. A thread that takes the poll role disarms first, so that what arrives while it polls wakes no other
+     * thread. A running {@link #standBy} continues. Never blocks, and is cheap. Poll role.
      */
     void disarm();
 
     /**
-     * Blocks until something may be polled while the fabric is armed, or was since the last {@link #arm}; until
-     * {@link #wakeup}; or until the time is over. One thread at a time, which does <b>not</b> hold the poll role: another
-     * thread may hold it, poll and even {@link #await} meanwhile. May return without a reason, but not again and again
+     * Blocks until there may be something to poll while the fabric is armed, or there was since the last {@link #arm};
+     * until {@link #wakeup}; or until the timeout has passed. One thread at a time, which does <b>not</b> hold the poll role:
+     * another thread may hold it, poll and even {@link #await} meanwhile. Spurious returns are allowed, but must not repeat
      * while the fabric is disarmed.
      *
      * @param timeoutNs nanoseconds, at least 0
      */
     void standBy(long timeoutNs);
 
-    /** Makes the current, or else the next, {@link #await} return, and {@link #standBy} likewise. Any thread. */
+    /** Ends the current {@link #await}, or else the next one, and likewise {@link #standBy}. Any thread. */
     void wakeup();
 
     /**
-     * Closes every endpoint and the fabric. Operations still under way fail with {@link FabricError#FLUSHED}: their
-     * {@code failed} calls, and the {@code disconnected} of every endpoint, run on the calling thread before this returns;
-     * no handler method runs afterwards, and the driver uses the registered segment no more. The caller holds the poll
-     * role. Afterwards {@link #poll} answers 0, {@link #await} returns at once, and a second {@code close} does nothing.
+     * Closes every endpoint and the fabric. Outstanding operations fail with {@link FabricError#FLUSHED}: their
+     * {@code failed} calls, and {@code disconnected} for every endpoint, run on the calling thread before this returns.
+     * Afterwards no handler method runs, the driver no longer uses the registered segment, {@link #poll} answers 0,
+     * {@link #await} returns at once, and a second {@code close} does nothing. The caller holds the poll role.
      */
     @Override
     void close();

@@ -9,11 +9,11 @@ import org.jspecify.annotations.Nullable;
  * What a driver is opened with.
  *
  * @param node the local node's name
- * @param hello at most {@value #HELLO_BYTES_MAX} bytes that every peer is given when a connection is made; a driver does
- *     not look into them
+ * @param hello at most {@value #HELLO_BYTES_MAX} bytes that every peer receives when a connection is made; opaque to the
+ *     driver
  * @param runDirectory where the driver may put sockets; exists
  * @param options the driver's own settings, checked by the driver at open
- * @param tls this node's certificate and whom it trusts, for drivers whose bytes leave the host; null for none
+ * @param tls this node's certificate and the authorities that it trusts, for drivers whose bytes leave the host; null for none
  */
 public record FabricConfig(
         String node,
@@ -54,7 +54,7 @@ public record FabricConfig(
         return new FabricConfig(node, hello, runDirectory, options, context);
     }
 
-    /** Without the values of the options: one may be a secret. */
+    /** Omits the values of the options, because one may be a secret. */
     @Override
     public String toString() {
         return "FabricConfig[node=%s, hello=%d bytes, runDirectory=%s, options=%s, tls=%s]"

@@ -3,23 +3,27 @@ package dev.lite.fabric;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection to one peer. Addresses: {@code remoteOffset} counts from the start of the memory that the peer
+ * A connection to one peer. {@code remoteOffset} counts from the start of the memory that the peer
  * {@linkplain Fabric#register registered}; {@code localAddress} is a raw address of this process. Any thread may post.
  *
- * <p>The local memory of a post lies in the memory that this node registered: a driver may refuse any other with an
- * {@link IllegalArgumentException}.
+ * <p>A post is checked in this order, before the driver takes anything:
  *
- * <p>A post to an endpoint that is not connected answers {@link Post#CLOSED}, whatever it names. On a connected one, a post
- * whose remote range does not lie in {@code [0, remoteSize())} throws {@link IndexOutOfBoundsException} (an empty range lies
- * in it up to and including its end), and one with a word that is not a multiple of 8, or longer than
- * {@link FabricCapabilities#operationBytesMax}, {@link IllegalArgumentException}, before anything is taken. The local
- * address of an empty range is not looked at; that of a result is a multiple of 8.
+ * <ul>
+ *   <li>The endpoint is not connected: the answer is {@link Post#CLOSED}, whatever the arguments.
+ *   <li>The remote range does not lie in {@code [0, remoteSize())}: {@link IndexOutOfBoundsException}. An empty range may also
+ *       begin at the end of the memory.
+ *   <li>The offset of a word is not a multiple of 8, or the length exceeds {@link FabricCapabilities#operationBytesMax}:
+ *       {@link IllegalArgumentException}.
+ *   <li>The local memory does not lie in the memory that this node registered: a driver may throw
+ *       {@link IllegalArgumentException}. The local address of an empty range is ignored.
+ * </ul>
  *
- * <p>An atomic step is one against every other endpoint's, and against CPU atomics of the memory's owner.
+ * <p>The address of a result is a multiple of 8. Atomic operations are atomic with respect to those of every other endpoint, and
+ * to CPU atomics of the memory's owner.
  */
 public interface FabricEndpoint {
 
-    /** The peer's hello; empty before {@link FabricHandler#connected}, and kept after {@link #close}. */
+    /** A copy of the peer's hello; empty before {@link FabricHandler#connected}, and kept after {@link #close}. */
     byte[] hello();
 
     /**
@@ -29,40 +33,40 @@ public interface FabricEndpoint {
     long remoteSize();
 
     /**
-     * Where the peer's registered memory is mapped into this process so that plain loads, stores and CPU atomics reach
-     * it, or 0 when it is not. The mapping stays until the fabric is closed, also after the endpoint was closed or the
-     * peer died; whether it may still be used then is the tier's decision.
+     * The address at which the peer's registered memory is mapped into this process, for plain loads, stores and CPU
+     * atomics, or 0 if it is not mapped. The mapping stays until the fabric is closed, even after the endpoint was closed or
+     * the peer died; the tier decides whether it may still be used then.
      */
     long mappedAddress();
 
     /**
-     * Whether the peer's process still has this node's memory mapped, so that no {@link #close} keeps it from it: true from
-     * {@link FabricHandler#connected} on until that process has ended, or has closed its fabric in this very process; false
-     * with drivers that map nothing. Any thread; may take a system call.
+     * Whether the peer's process still has this node's memory mapped, which no {@link #close} can prevent. True from
+     * {@link FabricHandler#connected} until that process has ended; false if the peer is in this process, or the driver maps
+     * nothing. Any thread; may make a system call.
      */
     default boolean isMappedByPeer() {
         return false;
     }
 
-    /** Peer's memory → local memory. */
+    /** Copies from the peer's memory to local memory. */
     Post read(long remoteOffset, long localAddress, long length, long context);
 
-    /** Local memory → peer's memory. Complete when placed. */
+    /** Copies from local memory to the peer's memory. Complete when the data is in place there. */
     Post write(long remoteOffset, long localAddress, long length, long context);
 
     /**
-     * {@link #write}, then tells the peer's {@link FabricHandler#immediate} the value; a length of 0 writes nothing.
-     * Complete when the local memory is needed no more; the data is in its place at the latest when the peer's handler is
-     * told, which may be earlier or later than that.
+     * Like {@link #write}, and then passes the value to the peer's {@link FabricHandler#immediate}. A length of 0 writes
+     * nothing. Complete when the driver no longer needs the local memory, which may be before or after the peer's handler is
+     * called; the data is in place before that call.
      */
     Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context);
 
-    /** Adds to the peer's 64-bit word in one atomic step; its value before goes to {@code resultAddress}. */
+    /** Atomically adds to the peer's 64-bit word, and stores its previous value at {@code resultAddress}. */
     Post fetchAdd(long remoteOffset, long delta, long resultAddress, long context);
 
     /**
-     * Puts {@code value} into the peer's 64-bit word if it holds {@code expected}, in one atomic step; its value before
-     * goes to {@code resultAddress}.
+     * Atomically replaces the peer's 64-bit word by {@code value} if it is {@code expected}, and stores its previous value at
+     * {@code resultAddress}.
      */
     Post compareAndSwap(long remoteOffset, long expected, long value, long resultAddress, long context);
 
@@ -74,9 +78,9 @@ public interface FabricEndpoint {
     void attach(@Nullable Object attachment);
 
     /**
-     * Cuts the connection: from the return of this call on, no post of this endpoint touches the peer's memory any more.
-     * {@code failed} for what was under way and then {@link FabricHandler#disconnected} follow in {@code poll}. A second
-     * call does nothing.
+     * Closes the connection: once this has returned, no post of this endpoint touches the peer's memory any more. In
+     * {@code poll}, {@code failed} follows for outstanding operations, and then {@link FabricHandler#disconnected}. A second
+     * call does nothing. Any thread; blocks for 100 ms at most.
      */
     void close();
 }

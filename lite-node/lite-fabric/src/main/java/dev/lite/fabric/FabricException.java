@@ -2,7 +2,7 @@ package dev.lite.fabric;
 
 import org.jspecify.annotations.Nullable;
 
-/** A fabric cannot be opened, or memory not be registered. The message says what, the value and the limit. */
+/** A fabric cannot be opened, or memory cannot be registered. The message names what, the value and the limit. */
 public final class FabricException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
  *     {@value #NO_DESCRIPTOR}; the descriptor stays the caller's
  */
 public record FabricMemory(MemorySegment segment, int descriptor) {
-    /** For memory that no file stands behind. */
+    /** For memory without a file. */
     public static final int NO_DESCRIPTOR = -1;
 
     /** Checks that the memory is native. */

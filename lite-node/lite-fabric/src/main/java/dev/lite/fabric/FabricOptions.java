@@ -6,7 +6,7 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A fabric's settings as {@link FabricConfig#options} has them, for the driver to read.
+ * The options of {@link FabricConfig}, with the checks that every driver needs.
  *
  * @param values by name; none but those the driver knows
  */
@@ -15,7 +15,7 @@ public record FabricOptions(Map<String, String> values) {
     /**
      * Checks the names.
      *
-     * @param fabric the driver's, in words for a message
+     * @param fabric the fabric's name for a message
      * @param known the names of its options
      * @throws IllegalArgumentException when one is unknown
      */

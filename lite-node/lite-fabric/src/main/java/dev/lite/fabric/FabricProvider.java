@@ -8,7 +8,7 @@ public interface FabricProvider {
     /** {@code shm}, {@code tcp}, {@code rdma}. */
     String name();
 
-    /** Why this driver cannot be used on this machine, in words that say what to do; empty when it can. */
+    /** Why this driver cannot be used on this machine, as a sentence that says what to do; empty if it can. */
     Optional<String> unavailable();
 
     /**

@@ -187,7 +187,7 @@ final class Delivery {
 
     private int arrived(RdmaLane lane, RdmaEndpoint endpoint, int count, boolean isImmediate, int immediate) {
         var mailbox = lane.mailbox();
-        if (mailbox == null || !endpoint.isHeard()) {
+        if (mailbox == null || !endpoint.isLive()) {
             return 0;
         }
         int handed;

@@ -64,35 +64,8 @@ record PeerMemory(long address, long bytes, Windows windows, int[] keys, long cr
         return new PeerMemory(address, bytes, windows, keys, creditAddress, creditKey);
     }
 
-    /** Whether a range lies in it, safe against overflow. */
-    boolean has(long offset, long length) {
-        return (offset | length) >= 0 && offset <= bytes - length;
-    }
-
     /** The key for the window that an offset lies in. */
     int key(long offset) {
         return keys[windows.of(offset)];
-    }
-
-    /** Checks a range. */
-    void checkRange(long offset, long length) {
-        if (!has(offset, length)) {
-            throw new IndexOutOfBoundsException(
-                    "offset %d and length %d are not within the %d bytes of the peer's memory"
-                            .formatted(offset, length, bytes));
-        }
-        if (length > RdmaFabric.OPERATION_BYTES_MAX) {
-            throw new IllegalArgumentException(
-                    "an operation has at most %d bytes, not %d".formatted(RdmaFabric.OPERATION_BYTES_MAX, length));
-        }
-    }
-
-    /** Checks one 64-bit word. */
-    void checkWord(long offset) {
-        checkRange(offset, Long.BYTES);
-        if ((offset & (Long.BYTES - 1)) != 0) {
-            throw new IllegalArgumentException(
-                    "the offset of a word must be a multiple of %d, not %d".formatted(Long.BYTES, offset));
-        }
     }
 }

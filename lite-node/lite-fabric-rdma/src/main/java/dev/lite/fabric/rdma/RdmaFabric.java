@@ -8,6 +8,7 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricException;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
+import dev.lite.fabric.driver.Connections;
 import dev.lite.fabric.driver.LaneHandshake;
 import dev.lite.fabric.driver.Waiting;
 import dev.lite.fabric.rdma.verbs.Device;
@@ -20,13 +21,11 @@ import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** The RDMA fabric of one node; see the package for how it works. */
-final class RdmaFabric implements Fabric {
+final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaLink> {
     /** At a megabyte in a tenth of a second this still ends before the peer counts as gone. */
     static final long OPERATION_BYTES_MAX = 16 << 20;
 
@@ -40,7 +39,7 @@ final class RdmaFabric implements Fabric {
      * A poll this long after the one before looks for ended peers first: closers wait twice as long for an answer. Who comes back after a
      * wait looks, too: cheaper than to read the clock whenever the poll role is taken.
      */
-    private static final long STALL_NS = RdmaEndpoint.CLOSE_WAIT_NS / 2;
+    private static final long STALL_NS = RdmaEndpoint.CLOSE_WAIT.toNanos() / 2;
     /** A peer is asked for a sign of life after one silent part of its time, and given up after all of them. */
     private static final int TICKS = 3;
 
@@ -54,15 +53,9 @@ final class RdmaFabric implements Fabric {
     private final Lanes lanes;
     private final long tickNs;
 
-    /** At most three for each connection, one for each lane, and one for each connect over the limit. */
-    private final Queue<Event> events = new ConcurrentLinkedQueue<>();
-
-    /** Guarded by {@link #events}: nothing is added any more. */
-    private boolean eventsClosed;
-
-    private volatile boolean closed;
+    private final Connections<RdmaEndpoint, RdmaLink> connections;
+    private volatile @Nullable RdmaConnector connector;
     private volatile @Nullable Resources resources;
-    private volatile @Nullable Connections connections;
     private volatile String address = "";
 
     private volatile @Nullable Delivery delivery;
@@ -98,13 +91,14 @@ final class RdmaFabric implements Fabric {
                     null);
         }
         tickNs = TimeUnit.MILLISECONDS.toNanos(options.peerTimeoutMs()) / TICKS;
-        lanes = new Lanes(options.connectionsMax() * options.lanes() + Connections.STRANGERS_MAX);
+        lanes = new Lanes(options.limits().connectionsMax() * options.lanes() + RdmaConnector.STRANGERS_MAX);
         verbs = Verbs.load();
         try {
             waiting = Waiting.open(tickNs);
         } catch (OsException | UnsupportedOperationException e) {
             throw new FabricException("the RDMA fabric cannot be opened: " + e.getMessage(), e);
         }
+        connections = new Connections<>(RdmaFabricProvider.NAME, config.node(), options.limits(), handler, this);
     }
 
     @Override
@@ -124,9 +118,7 @@ final class RdmaFabric implements Fabric {
 
     @Override
     public synchronized void register(FabricMemory memory) {
-        if (connections != null || closed) {
-            throw new IllegalStateException("memory is registered once, with an open fabric");
-        }
+        connections.requireNew();
         var segment = memory.segment();
         MemoryLock.missing(segment.byteSize()).ifPresent(reason -> {
             throw new FabricException("node %s: %s".formatted(config.node(), reason), null);
@@ -146,15 +138,16 @@ final class RdmaFabric implements Fabric {
             resources = opened;
             delivery = new Delivery(opened.completions(), opened.announcements(), lanes, handler, this::deviceFailed);
             waiting.watch(opened.announcements().descriptor());
-            connections =
-                    new Connections(config.node(), options, host, handshake, opened, lanes, this::offer, this::ended);
-            opened.manager().start();
+            var made = new RdmaConnector(
+                    connections, handshake, options, host, opened, lanes, lane -> addGone(null, lane));
+            connector = made;
+            connections.start(made);
             var bound = opened.manager().address();
             address = "%s:%d".formatted(bound.getAddress().getHostAddress(), bound.getPort());
         } catch (VerbsException | OsException e) {
             resources = null;
             delivery = null;
-            connections = null;
+            connector = null;
             opened.giveUp();
             throw new FabricException(
                     "node %s cannot listen for peers at %s: %s"
@@ -164,7 +157,7 @@ final class RdmaFabric implements Fabric {
     }
 
     private void requested(ConnectionManager.Id id) {
-        var current = connections;
+        var current = connector;
         if (current != null) {
             current.requested(id);
         }
@@ -172,35 +165,22 @@ final class RdmaFabric implements Fabric {
 
     @Override
     public FabricEndpoint connect(String peerAddress) {
-        var current = connections;
-        if (current == null || closed) {
-            throw new IllegalStateException("to connect, the fabric must be open and have memory registered");
-        }
-        return current.connect(peerAddress);
+        return connections.connect(peerAddress);
     }
 
     @Override
     public int poll(int limit) {
         var current = delivery;
-        if (closed || current == null) {
+        if (connections.isClosed() || current == null) {
             return 0;
         }
         long now = System.nanoTime();
         if (now - lastPollNs > STALL_NS) {
             lookForEndedPeers();
         }
-        int handed = 0;
-        while (handed < limit && !closed) {
-            var event = events.poll();
-            if (event == null) {
-                break;
-            }
-            handed += handle(event, current);
-        }
+        releaseGone(current);
+        int handed = connections.poll(limit);
         handed += current.poll(limit - handed);
-        if (!gone.isEmpty()) {
-            handed += finishGone(limit - handed, current);
-        }
         current.settle(live);
         if (handed == 0 && current.isAnnouncedAnyway()) {
             // A message that is being waited for shall not wake who stands by, too.
@@ -216,7 +196,7 @@ final class RdmaFabric implements Fabric {
 
     private void deviceFailed(String reason) {
         for (var endpoint : live) {
-            endpoint.lost(reason, FabricError.FLUSHED);
+            endpoint.broken(reason, FabricError.FLUSHED);
         }
     }
 
@@ -227,53 +207,54 @@ final class RdmaFabric implements Fabric {
         }
     }
 
-    private int handle(Event event, Delivery current) {
-        switch (event) {
-            case Event.Connected connected -> {
-                return connected(connected.endpoint(), connected.link());
-            }
-            case Event.Ended ended -> tearDown(ended.endpoint(), current);
-            case Event.TornDown tornDown -> gone.add(new Gone(tornDown.endpoint(), null, current.handled()));
-            case Event.Discarded discarded -> gone.add(new Gone(null, discarded.lane(), current.handled()));
-        }
-        return 0;
+    @Override
+    public void opened(RdmaEndpoint endpoint, RdmaLink link) {
+        link.mailbox().connect(link.remote());
+        live.add(endpoint);
     }
 
-    private int connected(RdmaEndpoint endpoint, RdmaLink link) {
-        if (endpoint.isEnding()) {
-            // Closed here, or broken, while the handshake was still under way.
-            execute(() -> {
-                for (var lane : link.lanes()) {
-                    lane.destroy();
-                    boolean unused = offer(new Event.Discarded(lane));
-                }
-            });
-            return 0;
-        }
-        boolean told = endpoint.connected(link);
-        if (told) {
-            live.add(endpoint);
-            handler.connected(endpoint, endpoint.accepted());
-            return 1;
-        }
-        return 0;
-    }
-
-    /** Destroying takes its time: the manager's thread does it, and says so. */
-    private void tearDown(RdmaEndpoint endpoint, Delivery current) {
+    /** Destroying takes its time: the manager's thread does it. */
+    @Override
+    public boolean ended(RdmaEndpoint endpoint) {
         live.remove(endpoint);
-        endpoint.beginEnding();
         var link = endpoint.link();
         if (link == null) {
-            gone.add(new Gone(endpoint, null, current.handled()));
+            return true;
+        }
+        execute(() -> {
+            link.destroy();
+            boolean unused = connections.inPollRole(() -> addGone(endpoint, null));
+        });
+        return false;
+    }
+
+    @Override
+    public void finished(RdmaEndpoint endpoint) {
+        var link = endpoint.link();
+        if (link != null) {
+            for (var lane : link.lanes()) {
+                lanes.release(lane.tag);
+            }
+        }
+    }
+
+    @Override
+    public void discard(RdmaLink link) {
+        if (connections.isClosed()) {
+            link.destroy();
             return;
         }
         execute(() -> {
+            link.destroy();
             for (var lane : link.lanes()) {
-                lane.destroy();
+                boolean unused = connections.inPollRole(() -> addGone(null, lane));
             }
-            boolean unused = offer(new Event.TornDown(endpoint));
         });
+    }
+
+    @Override
+    public void wake() {
+        waiting.wakeAll();
     }
 
     private void execute(Runnable task) {
@@ -303,54 +284,32 @@ final class RdmaFabric implements Fabric {
         }
     }
 
-    /** Fails what ended endpoints still had under way, tells their end, and frees the places of their lanes. */
-    private int finishGone(int limit, Delivery current) {
-        int handed = 0;
-        while (!gone.isEmpty() && handed < limit) {
-            var first = gone.peek();
-            if (!current.queueEmpty() && current.handled() - first.since() < options.completionEntries()) {
-                break;
-            }
-            var lane = first.lane();
-            if (lane != null) {
-                lanes.release(lane.tag);
-            }
-            var endpoint = first.endpoint();
-            if (endpoint != null) {
-                handed += endpoint.fail(handler, limit - handed);
-                if (handed == limit) {
-                    break;
-                }
-                handed += finish(endpoint);
-            }
-            gone.remove();
-        }
-        return handed;
+    private void addGone(@Nullable RdmaEndpoint endpoint, @Nullable RdmaLane lane) {
+        var current = delivery;
+        gone.add(new Gone(endpoint, lane, current == null ? 0 : current.handled()));
     }
 
-    private int finish(RdmaEndpoint endpoint) {
-        var link = endpoint.link();
-        if (link != null && !endpoint.isFinished()) {
-            for (var lane : link.lanes()) {
-                lanes.release(lane.tag);
+    /** Frees the places of lanes that no completion can name any more, and lets their endpoints be flushed. */
+    private void releaseGone(Delivery current) {
+        while (!gone.isEmpty()) {
+            var first = gone.peek();
+            if (!current.queueEmpty() && current.handled() - first.since() < options.completionEntries()) {
+                return;
+            }
+            gone.remove();
+            if (first.lane() != null) {
+                lanes.release(first.lane().tag);
+            }
+            if (first.endpoint() != null) {
+                connections.flush(first.endpoint());
             }
         }
-        var current = connections;
-        if (current != null) {
-            current.remove(endpoint);
-        }
-        if (!endpoint.finish()) {
-            return 0;
-        }
-        var end = endpoint.end();
-        handler.disconnected(endpoint, end == null ? "this node closed the fabric" : end.reason());
-        return 1;
     }
 
     @Override
     public void await(long timeoutNs) {
         requireTimeout(timeoutNs);
-        if (!closed && leave() && waiting.await(timeoutNs)) {
+        if (!connections.isClosed() && leave() && waiting.await(timeoutNs)) {
             announced();
         }
         comeBack();
@@ -365,7 +324,7 @@ final class RdmaFabric implements Fabric {
     /** Nobody polls for a while: whether there is nothing to poll, and what comes is announced. */
     private boolean leave() {
         var current = delivery;
-        return events.isEmpty() && gone.isEmpty() && (current == null || current.leave());
+        return !connections.hasWork() && gone.isEmpty() && (current == null || current.leave());
     }
 
     /** Somebody polls again. */
@@ -386,7 +345,7 @@ final class RdmaFabric implements Fabric {
 
     @Override
     public boolean arm() {
-        if (closed) {
+        if (connections.isClosed()) {
             return true;
         }
         waiting.arm();
@@ -400,7 +359,7 @@ final class RdmaFabric implements Fabric {
 
     @Override
     public void disarm() {
-        if (!closed) {
+        if (!connections.isClosed()) {
             waiting.disarm();
         }
         comeBack();
@@ -413,7 +372,7 @@ final class RdmaFabric implements Fabric {
         // Peers are looked after at every tick.
         long allNs = Math.min(timeoutNs, tickNs);
         long leftNs = allNs;
-        while (!closed && leftNs >= 0) {
+        while (!connections.isClosed() && leftNs >= 0) {
             if (waiting.standBy(leftNs)) {
                 announced();
                 return;
@@ -427,79 +386,30 @@ final class RdmaFabric implements Fabric {
         waiting.wakeAll();
     }
 
-    private void ended(RdmaEndpoint endpoint) {
-        // Refused when the fabric is closed, which tells the handler itself.
-        boolean unused = offer(new Event.Ended(endpoint));
-    }
-
-    private boolean offer(Event event) {
-        synchronized (events) {
-            if (eventsClosed) {
-                return false;
-            }
-            events.add(event);
-        }
-        waiting.wakeAll();
-        return true;
-    }
-
     @Override
     public synchronized void close() {
-        if (closed) {
+        if (connections.isClosed()) {
             return;
         }
-        closed = true;
-        synchronized (events) {
-            eventsClosed = true;
-        }
-        var current = connections;
         var opened = resources;
         var handing = delivery;
         if (handing != null) {
             handing.stop();
         }
-        if (current != null && opened != null) {
-            close(current, opened);
+        boolean alone = connections.close();
+        if (opened != null) {
+            if (alone) {
+                opened.close();
+            } else {
+                // A thread that makes a connection still uses the rest, which is left to the end of the process.
+                opened.closeMemory();
+            }
         }
         waiting.wakeAll();
         waiting.close();
         if (opened != null) {
             // Last, since who stands by may just be about to watch it.
             opened.announcements().close();
-        }
-    }
-
-    private void close(Connections current, Resources opened) {
-        var left = current.stop();
-        boolean alone = current.awaitThreads();
-        for (var event = events.poll(); event != null; event = events.poll()) {
-            if (event instanceof Event.Connected connected) {
-                // Not announced any more.
-                for (var lane : connected.link().lanes()) {
-                    lane.destroy();
-                }
-            }
-        }
-        long deadline = System.nanoTime() + RdmaEndpoint.CLOSE_WAIT_NS;
-        for (var endpoint : left) {
-            endpoint.lost("this node closed the fabric", FabricError.FLUSHED);
-            var link = endpoint.link();
-            if (link != null) {
-                endpoint.cut(link, deadline);
-                for (var lane : link.lanes()) {
-                    lane.destroy();
-                }
-            }
-        }
-        if (alone) {
-            opened.close();
-        } else {
-            opened.closeMemory();
-        }
-        for (var endpoint : left) {
-            int failed = endpoint.fail(handler, Integer.MAX_VALUE);
-            int told = finish(endpoint);
-            assert failed + told >= 0;
         }
     }
 }

@@ -474,7 +474,7 @@ final class RdmaLane {
         owner = endpoint;
         var before = trouble.get();
         if (before != null) {
-            endpoint.lost(before, FabricError.FLUSHED);
+            endpoint.broken(before, FabricError.FLUSHED);
         }
     }
 
@@ -496,7 +496,7 @@ final class RdmaLane {
         boolean first = trouble.compareAndSet(null, reason);
         var endpoint = owner;
         if (endpoint != null) {
-            endpoint.lost(reason, error);
+            endpoint.broken(reason, error);
         } else if (first) {
             boolean unused = messages.offer(BROKEN);
             var told = watcher;

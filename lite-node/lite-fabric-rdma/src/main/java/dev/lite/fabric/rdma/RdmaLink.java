@@ -1,5 +1,7 @@
 package dev.lite.fabric.rdma;
 
+import dev.lite.fabric.driver.DriverLink;
+
 /**
  * What a connection consists of.
  *
@@ -10,4 +12,18 @@ package dev.lite.fabric.rdma;
  * @param mailbox of the first lane
  * @param peer the peer's address
  */
-record RdmaLink(byte[] hello, OwnMemory own, PeerMemory remote, RdmaLane[] lanes, Mailbox mailbox, String peer) {}
+record RdmaLink(byte[] hello, OwnMemory own, PeerMemory remote, RdmaLane[] lanes, Mailbox mailbox, String peer)
+        implements DriverLink {
+
+    @Override
+    public long remoteBytes() {
+        return remote.bytes();
+    }
+
+    /** Destroys its lanes; from then on, the device touches no memory for them. */
+    void destroy() {
+        for (var lane : lanes) {
+            lane.destroy();
+        }
+    }
+}

@@ -1,6 +1,7 @@
 package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.FabricOptions;
+import dev.lite.fabric.driver.ConnectionLimits;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Set;
@@ -18,10 +19,8 @@ import org.jspecify.annotations.Nullable;
  * @param queueDepth {@value #QUEUE_DEPTH}: requests under way in a lane, a power of two from {@value #QUEUE_DEPTH_MIN} to {@value #QUEUE_DEPTH_LIMIT},
  *     128 unless set
  * @param secret {@value #SECRET}: what all nodes of the cluster know, at least {@value #SECRET_BYTES_MIN} bytes; never sent
- * @param connectionsMax {@value #CONNECTIONS_MAX}: peers at a time, 1 to 1024, 48 unless set. Times lanes and queue depth it gives the
- *     length of the completion queue, which devices limit.
- * @param handshakeTimeoutMs {@value #HANDSHAKE_TIMEOUT_MS}: how long a peer may take when a connection is made, 1 to 60000
- *     milliseconds, 5000 unless set
+ * @param limits {@code connections-max}: peers at a time, 1 to 1024, 48 unless set; times lanes and queue depth it gives the
+ *     length of the completion queue, which devices limit; and {@code handshake-timeout-ms}
  * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: for how long nothing may come back from a peer, asked for a sign of life, until it counts as
  *     gone, 300 to 600000 milliseconds, 3000 unless set
  * @param windowBytes {@value #WINDOW_BYTES}: how much of the memory is one registration, a power of two from a mebibyte to a gibibyte;
@@ -34,8 +33,7 @@ public record RdmaOptions(
         int lanes,
         int queueDepth,
         @Nullable String secret,
-        int connectionsMax,
-        int handshakeTimeoutMs,
+        ConnectionLimits limits,
         int peerTimeoutMs,
         int windowBytes) {
     static final String DEVICE = "device";
@@ -44,8 +42,6 @@ public record RdmaOptions(
     static final String LANES = "lanes";
     static final String QUEUE_DEPTH = "queue-depth";
     static final String SECRET = "secret";
-    static final String CONNECTIONS_MAX = "connections-max";
-    static final String HANDSHAKE_TIMEOUT_MS = "handshake-timeout-ms";
     static final String PEER_TIMEOUT_MS = "peer-timeout-ms";
     static final String WINDOW_BYTES = "window-bytes";
 
@@ -64,13 +60,13 @@ public record RdmaOptions(
             LANES,
             QUEUE_DEPTH,
             SECRET,
-            CONNECTIONS_MAX,
-            HANDSHAKE_TIMEOUT_MS,
+            ConnectionLimits.CONNECTIONS_MAX,
+            ConnectionLimits.HANDSHAKE_TIMEOUT_MS,
             PEER_TIMEOUT_MS,
             WINDOW_BYTES);
     private static final int PORT_LIMIT = 65_535;
     private static final int CONNECTIONS_LIMIT = 1024;
-    private static final int HANDSHAKE_TIMEOUT_MS_LIMIT = 60_000;
+    private static final int CONNECTIONS_DEFAULT = 48;
     private static final int PEER_TIMEOUT_MS_MIN = 300;
     private static final int PEER_TIMEOUT_MS_LIMIT = 600_000;
 
@@ -80,8 +76,6 @@ public record RdmaOptions(
         FabricOptions.requireRange(LANES, lanes, 1, LANES_MAX);
         FabricOptions.requireRange(QUEUE_DEPTH, queueDepth, QUEUE_DEPTH_MIN, QUEUE_DEPTH_LIMIT);
         requirePowerOfTwo(QUEUE_DEPTH, queueDepth);
-        FabricOptions.requireRange(CONNECTIONS_MAX, connectionsMax, 1, CONNECTIONS_LIMIT);
-        FabricOptions.requireRange(HANDSHAKE_TIMEOUT_MS, handshakeTimeoutMs, 1, HANDSHAKE_TIMEOUT_MS_LIMIT);
         FabricOptions.requireRange(PEER_TIMEOUT_MS, peerTimeoutMs, PEER_TIMEOUT_MS_MIN, PEER_TIMEOUT_MS_LIMIT);
         FabricOptions.requireRange(WINDOW_BYTES, windowBytes, 1 << Windows.SHIFT_MIN, 1 << Windows.SHIFT_MAX);
         requirePowerOfTwo(WINDOW_BYTES, windowBytes);
@@ -114,8 +108,7 @@ public record RdmaOptions(
                 given.number(LANES, 2),
                 given.number(QUEUE_DEPTH, 128),
                 given.text(SECRET),
-                given.number(CONNECTIONS_MAX, 48),
-                given.number(HANDSHAKE_TIMEOUT_MS, 5_000),
+                ConnectionLimits.of(given, CONNECTIONS_DEFAULT, CONNECTIONS_LIMIT),
                 given.number(PEER_TIMEOUT_MS, 3_000),
                 given.number(WINDOW_BYTES, 1 << Windows.SHIFT_MAX));
     }
@@ -132,7 +125,7 @@ public record RdmaOptions(
     int completionEntries() {
         int perLane = queueDepth + RdmaLane.HANDSHAKE_RECEIVES;
         int perConnection = lanes * perLane + Mailbox.RECEIVES;
-        return connectionsMax * perConnection + Connections.STRANGERS_MAX * 2 * RdmaLane.HANDSHAKE_RECEIVES;
+        return limits.connectionsMax() * perConnection + RdmaConnector.STRANGERS_MAX * 2 * RdmaLane.HANDSHAKE_RECEIVES;
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.lite.fabric.rdma;
 
 import dev.lite.fabric.FabricException;
+import dev.lite.fabric.driver.ConnectionLimits;
 import dev.lite.fabric.rdma.verbs.MemoryLock;
 import dev.lite.fabric.rdma.verbs.Verbs;
 import dev.lite.fabric.rdma.verbs.VerbsException;
@@ -69,7 +70,7 @@ final class Resources implements AutoCloseable {
                             .formatted(
                                     node,
                                     e.getMessage(),
-                                    RdmaOptions.CONNECTIONS_MAX,
+                                    ConnectionLimits.CONNECTIONS_MAX,
                                     RdmaOptions.LANES,
                                     RdmaOptions.QUEUE_DEPTH,
                                     MemoryLock.describe()),

@@ -3,6 +3,7 @@ package dev.lite.fabric.rdma;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.conformance.FabricConformanceTest;
+import dev.lite.fabric.driver.ConnectionLimits;
 import java.lang.foreign.Arena;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
@@ -26,7 +27,7 @@ class RdmaFabricConformanceTest extends FabricConformanceTest {
         return Map.of(
                 RdmaOptions.SECRET,
                 Devices.SECRET,
-                RdmaOptions.CONNECTIONS_MAX,
+                ConnectionLimits.CONNECTIONS_MAX,
                 "16",
                 RdmaOptions.PEER_TIMEOUT_MS,
                 "600000");

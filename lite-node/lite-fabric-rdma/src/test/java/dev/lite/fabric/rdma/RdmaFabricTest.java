@@ -10,6 +10,7 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.Post;
+import dev.lite.fabric.driver.ConnectionLimits;
 import dev.lite.os.RawMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -66,9 +67,9 @@ class RdmaFabricTest {
             var options = RdmaOptions.of(Map.of(
                     RdmaOptions.SECRET,
                     secret,
-                    RdmaOptions.CONNECTIONS_MAX,
+                    ConnectionLimits.CONNECTIONS_MAX,
                     "4",
-                    RdmaOptions.HANDSHAKE_TIMEOUT_MS,
+                    ConnectionLimits.HANDSHAKE_TIMEOUT_MS,
                     "60000",
                     RdmaOptions.WINDOW_BYTES,
                     Integer.toString(windowBytes)));

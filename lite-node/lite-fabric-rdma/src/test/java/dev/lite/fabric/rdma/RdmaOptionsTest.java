@@ -3,6 +3,7 @@ package dev.lite.fabric.rdma;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import dev.lite.fabric.driver.ConnectionLimits;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -14,7 +15,9 @@ class RdmaOptionsTest {
     void nothingNeedsToBeSet() {
         var options = RdmaOptions.of(Map.of());
 
-        assertThat(options).isEqualTo(new RdmaOptions(null, null, 0, 2, 128, null, 48, 5_000, 3_000, 1 << 30));
+        assertThat(options)
+                .isEqualTo(
+                        new RdmaOptions(null, null, 0, 2, 128, null, new ConnectionLimits(48, 5_000), 3_000, 1 << 30));
     }
 
     @Test

@@ -6,20 +6,20 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 
 /**
- * Tells whether somebody of one node is to be woken, and wakes it. A page of shared memory, mapped by the node and by all its
- * peers: a word that says who sleeps, and a bell for each of the two who may. A bell is a count that only grows, and the
- * futex that its owner sleeps on.
+ * Wakes the threads of one node that wait for its peers. A page of shared memory, mapped by the node and by all its peers: a state
+ * word, and a bell for each of the two threads that may sleep. A bell is a growing counter, and the futex that its owner
+ * sleeps on.
  *
  * <pre>
- *   0    state     int   {@link #AWAKE}: nobody; {@link #STANDING_BY}: ring for the stand-by; {@link #ASLEEP}: for the poller
+ *   0    state     int   {@link #AWAKE}: ring no bell; {@link #STANDING_BY}: ring the standby bell; {@link #ASLEEP}: the poller's
  *   128  poller    int   rung for the holder of the poll role
- *   256  stand-by  int   rung for the thread that stands by
+ *   256  standby   int   rung for the standby thread
  * </pre>
  *
- * <p>Nothing is lost: the holder of the poll role stores the state and then looks for work; a sender stores work and then
- * looks at the state. All four are sequentially consistent, so one of the two sees the other. Whoever takes the state back to
- * {@link #AWAKE} rings: it counts the bell up and makes the one system call. A bell that was rung before its owner sleeps
- * does not let it sleep. When the ringer dies in between, the end of its connection {@linkplain #ringBoth rings} again.
+ * <p>No wake-up is lost: the holder of the poll role stores the state and then checks for work; a sender stores work and then
+ * reads the state. All four are sequentially consistent, so one of the two sees the other's store. The sender that resets the
+ * state to {@link #AWAKE} increments the bell and makes the one system call. A thread does not sleep if its bell was rung since it
+ * last read it. If the sender dies in between, the end of its connection {@linkplain #ringBoth rings} instead.
  */
 final class Doorbell implements AutoCloseable {
     private static final int AWAKE = 0;
@@ -34,11 +34,11 @@ final class Doorbell implements AutoCloseable {
     private final long pollerBell;
     private final long standByBell;
 
-    /** Poll role: how often the poller's bell had rung when it was last looked at. */
-    private int pollerHeard;
+    /** Poll role: the poller's bell when it was last read. */
+    private int pollerSeen;
 
-    /** The thread that stands by: likewise. */
-    private int standByHeard;
+    /** Standby thread: its bell when it was last read. */
+    private int standBySeen;
 
     private Doorbell(SharedMemory memory) {
         this.memory = memory;
@@ -61,7 +61,7 @@ final class Doorbell implements AutoCloseable {
         return memory.descriptor();
     }
 
-    /** Any thread of any process that has it mapped: wakes who sleeps. Comes after the work was stored. */
+    /** Wakes the thread that sleeps, if any. Called after the work was stored, by any thread of any process that maps this. */
     void ring() {
         int seen = RawMemory.getIntVolatile(state);
         if (seen != AWAKE && RawMemory.compareAndSetInt(state, seen, AWAKE)) {
@@ -69,7 +69,7 @@ final class Doorbell implements AutoCloseable {
         }
     }
 
-    /** Any thread: wakes both, now or when they are about to sleep next. */
+    /** Wakes both threads, now or when they are about to sleep next. Any thread. */
     void ringBoth() {
         RawMemory.putIntVolatile(state, AWAKE);
         ring(pollerBell);
@@ -81,34 +81,34 @@ final class Doorbell implements AutoCloseable {
         Futex.wake(bell, 1);
     }
 
-    /** Poll role: from now on the stand-by is to be woken. Who calls looks for work once more after this. */
+    /** Poll role: from now on senders wake the standby thread. The caller checks for work once more afterwards. */
     void arm() {
         RawMemory.putIntVolatile(state, STANDING_BY);
     }
 
-    /** Poll role: nobody need be woken any more. A sender that does not see it yet rings in vain. */
+    /** Poll role: from now on senders wake no thread. A sender that does not see this yet rings for nothing. */
     void disarm() {
         RawMemory.putIntRelease(state, AWAKE);
     }
 
-    /** Poll role: from now on the poller is to be woken. It looks for work once more after this. */
+    /** Poll role: from now on senders wake the poller. The caller checks for work once more afterwards. */
     void announceSleep() {
         RawMemory.putIntVolatile(state, ASLEEP);
     }
 
-    /** Poll role: sleeps until its bell rings, or did since it was last heard. */
+    /** Poll role: sleeps until its bell rings, unless it rang since the last sleep. */
     void sleep(long timeoutNs) {
-        pollerHeard = await(pollerBell, pollerHeard, timeoutNs);
+        pollerSeen = await(pollerBell, pollerSeen, timeoutNs);
     }
 
-    /** The thread that stands by: sleeps until its bell rings, or did since it was last heard. */
+    /** Standby thread: sleeps until its bell rings, unless it rang since the last sleep. */
     void standBy(long timeoutNs) {
-        standByHeard = await(standByBell, standByHeard, timeoutNs);
+        standBySeen = await(standByBell, standBySeen, timeoutNs);
     }
 
-    private static int await(long bell, int heard, long timeoutNs) {
-        if (timeoutNs > 0 && RawMemory.getIntVolatile(bell) == heard) {
-            Futex.await(bell, heard, timeoutNs);
+    private static int await(long bell, int seen, long timeoutNs) {
+        if (timeoutNs > 0 && RawMemory.getIntVolatile(bell) == seen) {
+            Futex.await(bell, seen, timeoutNs);
         }
         return RawMemory.getIntVolatile(bell);
     }

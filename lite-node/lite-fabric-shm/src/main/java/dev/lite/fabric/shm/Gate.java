@@ -23,7 +23,7 @@ final class Gate {
         return state.compareAndSet(NEW, OPEN);
     }
 
-    /** A stamp for {@link #exit}, or {@link #REFUSED}. Whoever is inside must not close. */
+    /** A stamp for {@link #exit}, or {@link #REFUSED}. A thread that is inside must not close. */
     long enter() {
         if (state.get() != OPEN) {
             return REFUSED;
@@ -43,7 +43,7 @@ final class Gate {
 
     /** Closes, also before it was opened; a second call, too, returns only when everybody is out. */
     void close() {
-        // First refuse new users: they would take the read side past a waiting writer for ever.
+        // First refuse new users: they could pass a waiting writer again and again.
         state.set(CLOSED);
         users.unlockWrite(users.writeLock());
     }

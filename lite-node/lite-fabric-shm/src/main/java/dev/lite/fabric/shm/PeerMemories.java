@@ -16,7 +16,7 @@ import java.util.Map;
  * closed; and the processes that may have this node's memory mapped. Thread-safe.
  */
 final class PeerMemories implements AutoCloseable {
-    /** Address space is what a mapping costs; peers that come back with ever new memory are stopped here. */
+    /** Address space is what a mapping costs; this bounds peers that reconnect with new memory each time. */
     private static final int MAPPINGS_MAX = 4096;
 
     /** One file, whatever its name or descriptor. */

@@ -34,7 +34,8 @@ final class PeerProcess implements AutoCloseable {
             return new PeerProcess(pid, null, true); // a node of this process unmaps in order, or ends with it
         }
         if (pid == 0) {
-            LOG.warn("a peer's process cannot be seen from here (another pid namespace?): it counts as alive for ever");
+            LOG.warn(
+                    "a peer's process cannot be seen from here (another pid namespace?): it is treated as alive until this node stops");
             return new PeerProcess(pid, null, false);
         }
         try {

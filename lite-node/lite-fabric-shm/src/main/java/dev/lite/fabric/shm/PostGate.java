@@ -5,7 +5,7 @@ import dev.lite.os.InFlight;
 /**
  * Lets posts in between {@link #open} and {@link #close}; close returns when none is inside any more, and none gets in
  * afterwards. A post stays as long as its copy and never waits inside, so it is found by {@link InFlight}, which costs it
- * neither a lock nor a fence; closing pays. For who stays longer there is {@link Gate}. Any thread.
+ * neither a lock nor a fence; closing pays. For longer stays there is {@link Gate}. Any thread.
  */
 final class PostGate {
     /** What {@link #enter} answers when the gate is not open. */
@@ -26,7 +26,7 @@ final class PostGate {
         return state == OPEN;
     }
 
-    /** A slot for {@link #exit}, or {@link #REFUSED}. Whoever is inside must not close. */
+    /** A slot for {@link #exit}, or {@link #REFUSED}. A thread that is inside must not close. */
     long enter() {
         long slot = InFlight.enterWithin(number);
         // After the announcement: either this sees that it is closed, or close sees the announcement.

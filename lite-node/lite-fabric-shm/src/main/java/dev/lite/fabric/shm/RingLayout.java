@@ -11,7 +11,7 @@ package dev.lite.fabric.shm;
  *          +16  that data, at most {@value #INLINE_BYTES_MAX} bytes
  * </pre>
  *
- * <p>An entry is whole when its lap is right, so nothing needs to be cleared. Data in the entry saves the receiver a cache
+ * <p>An entry is complete if its lap is the expected one, so nothing needs to be cleared. Data in the entry saves the receiver a cache
  * miss, which is most of the time that a short message takes.
  */
 final class RingLayout {

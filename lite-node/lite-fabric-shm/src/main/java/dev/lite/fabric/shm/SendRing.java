@@ -4,10 +4,10 @@ import dev.lite.os.RawMemory;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The sender's side of a ring. Any thread of this process. Whoever sends what is short takes a position, places the data and
- * publishes: one atomic step, and none between the data and the entry, so both cache lines travel at once. Those behind it
- * wait until it has published; therefore whoever sends what is long first holds room only, places the data, and takes its
- * position when that is done.
+ * The sender's side of a ring. Any thread of this process. To send short data, a thread takes a position, copies the data and
+ * publishes: one atomic instruction, and none between the data and the entry, so both cache lines travel at once. Later positions
+ * are not delivered before this one is published; therefore a thread with long data first reserves room, copies the data, and
+ * takes its position afterwards.
  */
 final class SendRing {
     /** No room. */
@@ -21,7 +21,7 @@ final class SendRing {
     private final int entries;
     /** Upwards of {@link #HELD_BITS} the positions taken so far; below, how many hold room without a position yet. */
     private final AtomicLong taken = new AtomicLong();
-    /** A count of consumed entries that was true once. */
+    /** A count of consumed entries as it was when last read. */
     private final AtomicLong consumedSeen = new AtomicLong();
 
     SendRing(long ring, int entries) {
@@ -53,7 +53,7 @@ final class SendRing {
         }
     }
 
-    /** What the peer has consumed; a number that cannot be (it is the peer's memory, too) is not believed. */
+    /** What the peer has consumed. Impossible values are ignored, because the peer can write this memory, too. */
     private long refreshConsumed() {
         long seen = consumedSeen.get();
         long consumed = RawMemory.getLongAcquire(RingLayout.consumedAddress(ring));
@@ -74,13 +74,13 @@ final class SendRing {
         taken.getAndDecrement();
     }
 
-    /** Hands an immediate over. All that this thread stored before is visible to whoever takes it. */
+    /** Publishes an immediate. The receiver sees everything that this thread stored before. */
     void publish(long position, int immediate) {
         publish(position, immediate, 0, 0, 0);
     }
 
     /**
-     * Hands an immediate over, and data of at most {@link RingLayout#INLINE_BYTES_MAX} bytes, which the receiver places before
+     * Publishes an immediate and data of at most {@link RingLayout#INLINE_BYTES_MAX} bytes, which the receiver places before
      * it takes the immediate.
      */
     void publish(long position, int immediate, long remoteOffset, long localAddress, long length) {

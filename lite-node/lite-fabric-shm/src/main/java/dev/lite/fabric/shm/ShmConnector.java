@@ -77,7 +77,7 @@ final class ShmConnector implements Connector<ShmEndpoint> {
             endpoint.use(socket);
             watch(endpoint, handshake.accept(socket, connections.handshakeDeadline()), socket, socket.toString());
         } catch (RuntimeException e) {
-            // The handler is not told.
+            // The handler has not seen it.
             connections.forget(endpoint);
             LOG.warn("{}: cannot accept a peer: {}", connections.node(), e.getMessage());
         }

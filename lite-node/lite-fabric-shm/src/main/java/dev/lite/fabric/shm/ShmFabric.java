@@ -30,7 +30,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
     private final FabricHandler handler;
     private final Path address;
     private final Doorbell doorbell;
-    /** Keeps the doorbell mapped for whoever rings it. */
+    /** Keeps the doorbell mapped while a thread rings it. */
     private final Gate doorbellGate = new Gate();
 
     private final PeerMemories peers = new PeerMemories();
@@ -159,7 +159,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
 
     @Override
     public void wake() {
-        ringBoth(); // rare, and it also stands in for a peer that died before it rang
+        ringBoth(); // rare; also replaces the ring of a peer that died before it could ring
     }
 
     @Override
@@ -172,7 +172,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
         }
         doorbell.announceSleep();
         try {
-            // After the announcement: whoever came before it is found here, whoever comes after it rings.
+            // After the announcement: work that was published before it is found here, later senders ring.
             if (!hasWork()) {
                 doorbell.sleep(timeoutNs);
             }
@@ -205,7 +205,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
         long stamp = doorbellGate.enter();
         if (stamp != Gate.REFUSED) {
             try {
-                // Set before close rings: who comes after that ring does not sleep.
+                // Set before close rings: after that ring, no thread sleeps.
                 if (connections.isClosed()) {
                     return;
                 }
@@ -255,7 +255,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
             handshake.close();
         }
         peers.close();
-        ringBoth(); // who stands by is inside the gate
+        ringBoth(); // the standby thread is inside the gate
         doorbellGate.close();
         doorbell.close();
     }

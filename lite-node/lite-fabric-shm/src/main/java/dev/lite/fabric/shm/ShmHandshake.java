@@ -181,7 +181,7 @@ final class ShmHandshake implements AutoCloseable {
         try {
             send(socket, new Message(REFUSED, 0, 0, Arrays.copyOf(text, Math.min(text.length, TEXT_BYTES_MAX))));
         } catch (RuntimeException e) {
-            // Nobody there to be told; the caller reports the reason itself.
+            // The peer is gone; the caller reports the reason itself.
             return;
         }
     }
@@ -192,7 +192,7 @@ final class ShmHandshake implements AutoCloseable {
         socket.setTimeout(leftNs, leftNs);
     }
 
-    /** Under the lock, so that no number of a descriptor goes out that its owner has closed after {@link #close}. */
+    /** Under the lock, so that no descriptor is sent after {@link #close}, when its owner may have closed it. */
     private synchronized void send(UnixSocket socket, Message message, int... descriptors) {
         if (closed) {
             throw new HandshakeException("the fabric is closed");

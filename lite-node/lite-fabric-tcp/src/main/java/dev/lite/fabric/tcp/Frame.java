@@ -4,7 +4,7 @@ import dev.lite.os.RawMemory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What goes over a lane: a header of {@value #HEADER_BYTES} bytes, for some kinds a payload, and zeroes up to a multiple of
+ * A frame on a lane: a header of {@value #HEADER_BYTES} bytes, for some kinds a payload, and zeroes up to a multiple of
  * {@value #ALIGNMENT}. Little-endian, which both processors that LITE runs on are.
  *
  * <pre>
@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Operations have no number of their own: the owner carries those of a lane out in their order, so both sides count. Every
- * header says how many are done, modulo 2^32; that acknowledges all of them. A read and an atomic step are answered by a frame of
- * their own.
+ * header has the number of operations done, modulo 2^32, which acknowledges all of them. A read and an atomic operation are answered by a
+ * frame of their own.
  */
 final class Frame {
     static final int HEADER_BYTES = 40;
@@ -122,7 +122,7 @@ final class Frame {
         return kind <= COMPARE_AND_SWAP;
     }
 
-    /** Whether an operation changes the owner's memory or tells it something. */
+    /** Whether an operation changes the owner's memory or calls its handler. */
     static boolean changes(int kind) {
         return isOperation(kind) && kind != READ;
     }

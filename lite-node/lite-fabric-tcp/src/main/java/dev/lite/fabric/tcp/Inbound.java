@@ -16,7 +16,7 @@ final class Inbound {
     enum Step {
         /** Nothing is left to be done. */
         IDLE,
-        /** Something that nobody need be told of. */
+        /** Something without a call of the handler. */
         PROGRESS,
         /** An operation is done: {@link #context}. */
         COMPLETED,
@@ -44,13 +44,13 @@ final class Inbound {
 
     private int limit;
 
-    /** Whether the frame at the position had its count of what is done looked at. */
+    /** Whether the acknowledgement in the frame at the position was handled. */
     private boolean counted;
 
     /** Up to where the own operations are done. */
     private int acknowledged;
 
-    /** Of a long payload: how much is missing, and where it goes; 0 to drop it. */
+    /** Of a long payload: how much is missing, and where to put it; 0 to drop it. */
     private long payloadLeft;
 
     private long payloadAddress;
@@ -62,7 +62,7 @@ final class Inbound {
     private boolean promptly;
     private boolean pinged;
     private long received;
-    /** Since the last receive, which left nothing behind, nobody was told yet that nothing is left to be done. */
+    /** Whether the last receive emptied the socket, and no step has answered {@link Step#IDLE} since. */
     private boolean drained;
 
     private long context;
@@ -117,7 +117,7 @@ final class Inbound {
     /**
      * Does the next thing. Poll role.
      *
-     * @throws WireException when the peer's bytes make no sense, or it ended
+     * @throws WireException if the peer violates the protocol or ended the connection
      * @throws dev.lite.os.OsException when the connection broke
      */
     Step step() {

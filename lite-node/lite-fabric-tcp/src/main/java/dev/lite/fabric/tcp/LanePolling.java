@@ -12,20 +12,20 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The lanes of the connected endpoints: receives what came on them, and sends acknowledgements and signs of life. A lane that
- * brought something lately is looked at in every poll; the others when the system says that there is something.
+ * received something lately is read in every poll; the others when epoll reports them.
  *
  * <p>Used by the poll role only, but for {@link #all}.
  */
 final class LanePolling {
-    /** For how many polls after its last byte a lane is looked at without asking the system first. */
+    /** For how many polls after its last byte a lane is read without asking epoll first. */
     private static final int WARM_POLLS = 64;
-    /** While lanes are warm, the system is asked about the cold ones at every so manieth poll. */
+    /** While lanes are warm, epoll is asked about the cold ones once in so many polls. */
     private static final int COLD_EVERY = 8;
-    /** What a lane may bring in one turn, in bytes; then it is another one's. */
+    /** The most bytes that a lane receives in one turn; then it is the next lane's. */
     private static final long TURN_BYTES = 256 << 10;
-    /** How long acknowledgements of immediates may wait for a frame to ride on, while somebody polls. */
+    /** How long acknowledgements of immediates may wait for a frame to travel in while a thread polls. */
     private static final long RIDE_NS = 20_000;
-    /** A peer is asked for a sign of life after one silent part of its time, and given up after all of them. */
+    /** The peer timeout has so many ticks: a peer is pinged after one silent tick, and given up after all of them. */
     static final int TICKS = 3;
 
     private final FabricHandler handler;
@@ -51,7 +51,7 @@ final class LanePolling {
     /** Whether this poll received anything. */
     private boolean served;
 
-    /** Since when an acknowledgement waits for a frame to ride on; 0 for none. */
+    /** Since when an acknowledgement waits for a frame to travel in; 0 for none. */
     private long ridingSinceNs;
 
     /** A lane and whose it is. */
@@ -105,7 +105,7 @@ final class LanePolling {
     }
 
     /**
-     * Receives what there is, and says what was done for peers.
+     * Receives what there is, and acknowledges what was done for peers.
      *
      * @param limit how many completions and immediates may be handed to the handler
      * @return how many were
@@ -130,7 +130,7 @@ final class LanePolling {
         return more;
     }
 
-    /** Whether an acknowledgement waits for a frame to ride on. */
+    /** Whether an acknowledgement waits for a frame to travel in. */
     boolean isRiding() {
         return ridingSinceNs != 0;
     }
@@ -161,7 +161,7 @@ final class LanePolling {
         return handed;
     }
 
-    /** Asks the system what there is. */
+    /** Asks epoll which lanes have something. */
     private int pollCold(int limit) {
         int handed = 0;
         int ready = sockets.await(0);
@@ -187,7 +187,7 @@ final class LanePolling {
         var endpoint = one.endpoint();
         var inbound = lane.inbound;
         if (endpoint.end() != null) {
-            // Nothing more is told; its end is on its way.
+            // Nothing more is delivered; its end is queued.
             lane.more = false;
             lane.warm = 0;
             return 0;
@@ -235,7 +235,7 @@ final class LanePolling {
     }
 
     /**
-     * Says what was done: of writes at once, of immediates a little later, since an answer will probably go the same way and says it,
+     * Acknowledges writes at once, and immediates a little later, because an answer will probably follow whose frame acknowledges them,
      * too.
      */
     private void acknowledge(long now) {
@@ -266,7 +266,7 @@ final class LanePolling {
         ridingSinceNs = 0;
     }
 
-    /** After a pause: what a peer sent and then took back by a reset is not carried out. */
+    /** After a pause: drops lanes that the peer has reset, so that nothing of them is carried out. */
     void dropReset() {
         for (var one : watched) {
             if (one.lane().isReset()) {
@@ -276,7 +276,7 @@ final class LanePolling {
         }
     }
 
-    /** Looks for peers that are silent for too long; {@value #TICKS} times in the time that a peer has. */
+    /** Checks for peers that are silent for too long; {@value #TICKS} times within the peer timeout. */
     void tick() {
         for (var one : watched) {
             int silent = one.lane().tick();

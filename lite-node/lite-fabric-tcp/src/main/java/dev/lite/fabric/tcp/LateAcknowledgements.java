@@ -1,26 +1,26 @@
 package dev.lite.fabric.tcp;
 
 /**
- * Says what was done for a peer when no frame went its way since and nobody polls. Whoever gives the poll role up leaves this to
- * the thread that stands by: a frame of its own would cost a caller a third of a round trip, and the answer or the next call,
- * which mostly follows at once, says it for nothing.
+ * Acknowledges what was done for a peer if no frame has gone to it since and no thread polls. A thread that gives up the poll role
+ * leaves this to the standby thread: a frame of its own would cost a caller a third of a round trip, and mostly the answer or the
+ * next call follows at once and acknowledges for free.
  *
- * <p>The thread that stands by looks every {@link #EVERY_NS} from the first {@link #watch} on, and stops when there was nothing
- * to be said for {@value #QUIET_LOOKS_MAX} looks, so an idle fabric costs nothing. What is owed is said after two looks at most.
+ * <p>From {@link #watch} on, the standby thread checks every millisecond. It stops after {@value #IDLE_CHECKS_MAX} checks with nothing to
+ * acknowledge, so an idle fabric costs nothing. Every acknowledgement is sent after two checks at most.
  */
 final class LateAcknowledgements {
-    /** Nanoseconds between two looks. */
+    /** Nanoseconds between two checks. */
     private static final long EVERY_NS = 1_000_000;
 
-    private static final int QUIET_LOOKS_MAX = 64;
+    private static final int IDLE_CHECKS_MAX = 64;
 
     private volatile boolean watched;
 
-    // Of the thread that stands by.
-    private long lastLookNs;
-    private int quietLooks;
+    // Standby thread.
+    private long lastCheckNs;
+    private int idleChecks;
 
-    /** Something may be owed. Poll role, after it is counted as done. Returns whether the thread that stands by must be told. */
+    /** An acknowledgement may be owed. Poll role, after the operation was counted. Returns whether to wake the standby thread. */
     boolean watch() {
         if (watched) {
             return false;
@@ -29,23 +29,23 @@ final class LateAcknowledgements {
         return true;
     }
 
-    /** How long to stand by before the next {@link #look}, at most {@code leftNs}. The thread that stands by. */
+    /** How long to stand by before the next {@link #check}, at most {@code leftNs}. Standby thread. */
     long pauseNs(long leftNs) {
         return watched ? Math.min(leftNs, EVERY_NS) : leftNs;
     }
 
-    /** Acknowledges what was owed at the look before, too, and no frame said since. The thread that stands by. */
-    void look(TcpLane[] lanes, long nowNs) {
-        if (!watched || nowNs - lastLookNs < EVERY_NS) {
+    /** Acknowledges what was owed at the previous check already and no frame has acknowledged since. Standby thread. */
+    void check(TcpLane[] lanes, long nowNs) {
+        if (!watched || nowNs - lastCheckNs < EVERY_NS) {
             return;
         }
-        lastLookNs = nowNs;
+        lastCheckNs = nowNs;
         if (acknowledge(lanes)) {
-            quietLooks = 0;
-        } else if (++quietLooks > QUIET_LOOKS_MAX) {
-            quietLooks = 0;
+            idleChecks = 0;
+        } else if (++idleChecks > IDLE_CHECKS_MAX) {
+            idleChecks = 0;
             watched = false;
-            // Who counted something as done before it saw that, told nobody.
+            // A thread that counted an operation before it saw this woke no thread.
             watched = owes(lanes);
         }
     }
@@ -55,11 +55,11 @@ final class LateAcknowledgements {
         for (var lane : lanes) {
             if (lane.outbound.owesAcknowledgement()) {
                 some = true;
-                int said = lane.outbound.acknowledgedSaid();
-                if (said == lane.saidAtLook) {
+                int sent = lane.outbound.acknowledgedSent();
+                if (sent == lane.sentAtCheck) {
                     lane.outbound.acknowledge(false);
                 }
-                lane.saidAtLook = said;
+                lane.sentAtCheck = sent;
             }
         }
         return some;

@@ -8,16 +8,16 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * The sending half of a lane: what goes out, and the operations that wait for their end.
+ * The sending half of a lane: queued frames, and the operations that are outstanding.
  *
- * <p>Any thread enters frames, under a lock that is held only for that. Whoever finds nobody sending sends what there is, its
- * own and that of others, without the lock; when the socket is full, the poll role goes on once there is room. Small
- * payloads are copied when they are entered, so that a word of 8 bytes is never sent in two states; larger ones are sent from where they lie:
- * the poster's memory, which is the driver's until the end of the post, or the registered memory.
+ * <p>Any thread queues frames, under a lock that is held only for that. A thread that finds no other sending sends all queued frames,
+ * its own and those of others, without the lock. If the socket is full, the poll role continues once there is room. Small
+ * payloads are copied into the queue, so that a word of 8 bytes is never sent half old and half new. Larger ones are sent from their place:
+ * the poster's memory, which is the driver's until the post completes, or the registered memory.
  *
  * <p>Bounds: at most {@value #OPERATIONS_MAX} operations without an end in each direction, so at most as many operations and
  * as many answers wait here, and beside them one acknowledgement and one ping: {@value #FRAMES_MAX} places, of
- * {@value #PLACE_BYTES} bytes each, are enough. A peer that asks for more than it may is cut off.
+ * {@value #PLACE_BYTES} bytes each, are enough. A peer that exceeds this is disconnected.
  */
 final class Outbound {
     /** How many operations of a lane may be without an end. */
@@ -38,9 +38,9 @@ final class Outbound {
     /** Enough to fill a socket; other lanes wait meanwhile when it is the poll role that sends. */
     private static final long BATCH_BYTES = 1 << 20;
 
-    /** How the lane's watcher learns that there is no room, or that the connection is gone. */
+    /** Receives the news that the socket is full or the connection broke. */
     interface Trouble {
-        /** Whether to be told by the poll role when there is room again. Called under the lock. */
+        /** Whether the socket is full, so that {@link #writable} must be called when there is room. Called under the lock. */
         void full(boolean full);
 
         /** The connection cannot be used any more. */
@@ -72,7 +72,7 @@ final class Outbound {
 
     private int acknowledgementPlace;
     /** Written under the lock, too. */
-    private volatile int acknowledgedSaid;
+    private volatile int acknowledgedSent;
 
     private final int[] kinds = new int[OPERATIONS_MAX];
     private final long[] contexts = new long[OPERATIONS_MAX];
@@ -81,7 +81,7 @@ final class Outbound {
     private int operationHead;
     private int operationTail;
 
-    /** Of the head frame: how much is sent already. Whoever sends. */
+    /** How much of the head frame is sent. The sending thread. */
     private long headSent;
 
     /** How many of the peer's operations are done. Written by the poll role. */
@@ -140,8 +140,8 @@ final class Outbound {
             int number = done;
             enter(kind, length, number, 0, first, 0, payload);
             done = number + 1;
-            // The answer says so by itself.
-            acknowledgedSaid = number + 1;
+            // The answer acknowledges it.
+            acknowledgedSent = number + 1;
             send = startSending();
         } finally {
             lock.unlock();
@@ -152,29 +152,29 @@ final class Outbound {
         return true;
     }
 
-    /** Counts the peer's next operation as done; the next frame says so, whichever it is. Poll role. */
+    /** Counts the peer's next operation as done; the next frame of any kind acknowledges it. Poll role. */
     void countDone() {
         int before = done;
         // The poll role alone writes it.
         done = before + 1;
     }
 
-    /** Whether something is done that no frame said yet. Any thread. */
+    /** Whether an operation is done that no frame has acknowledged yet. Any thread. */
     boolean owesAcknowledgement() {
-        return done != acknowledgedSaid;
+        return done != acknowledgedSent;
     }
 
-    /** How many of the peer's operations a frame said that they are done, modulo 2^32. Any thread. */
-    int acknowledgedSaid() {
-        return acknowledgedSaid;
+    /** How many of the peer's operations frames have acknowledged, modulo 2^32. Any thread. */
+    int acknowledgedSent() {
+        return acknowledgedSent;
     }
 
-    /** Says what is done, unless a frame did already. Any thread. */
+    /** Acknowledges what is done, unless a frame has already. Any thread. */
     void acknowledge(boolean always) {
         boolean send;
         lock.lock();
         try {
-            if (closed || (!always && done == acknowledgedSaid)) {
+            if (closed || (!always && done == acknowledgedSent)) {
                 return;
             }
             if (acknowledgementQueued) {
@@ -191,13 +191,13 @@ final class Outbound {
         }
     }
 
-    /** Asks the peer for a sign of life. */
+    /** Asks the peer to acknowledge, so that it shows that it is alive. */
     void ping() {
         boolean send;
         lock.lock();
         try {
             if (closed || frameTail != frameHead) {
-                // What waits already is as good a question.
+                // The peer has to answer what is queued already.
                 return;
             }
             enter(Frame.PING, 0, 0, 0, 0, 0, 0);
@@ -220,9 +220,9 @@ final class Outbound {
     private void enter(int kind, int length, int number, long offset, long first, long second, long payload) {
         int place = frameTail & FRAME_MASK;
         long header = places + (long) place * PLACE_BYTES;
-        int said = done;
-        Frame.encode(header, kind, said, length, number, offset, first, second);
-        acknowledgedSaid = said;
+        int acknowledged = done;
+        Frame.encode(header, kind, acknowledged, length, number, offset, first, second);
+        acknowledgedSent = acknowledged;
         int bytes = Frame.payload(kind, length);
         if (bytes <= INLINE_MAX) {
             RawMemory.copy(payload, header + Frame.HEADER_BYTES, bytes);
@@ -321,7 +321,7 @@ final class Outbound {
             }
             frameHead++;
         }
-        if (acknowledgementWanted && !acknowledgementQueued && done != acknowledgedSaid) {
+        if (acknowledgementWanted && !acknowledgementQueued && done != acknowledgedSent) {
             enterAcknowledgement();
         }
     }
@@ -420,7 +420,7 @@ final class Outbound {
         return kinds[operationHead & OPERATION_MASK];
     }
 
-    /** Where its result goes. */
+    /** Where its result is stored. */
     long oldestLocal() {
         return localAddresses[operationHead & OPERATION_MASK];
     }
@@ -442,7 +442,7 @@ final class Outbound {
         }
     }
 
-    /** Takes no more, and returns when nobody sends any more; what was not sent never is. Any thread. */
+    /** Takes no more frames, drops those that are queued, and returns when no thread sends any more. Any thread. */
     void close() {
         lock.lock();
         try {

@@ -6,7 +6,7 @@ import dev.lite.os.TcpSocket;
 final class PlainWire implements Wire {
     private final TcpSocket socket;
 
-    /** Whoever receives. */
+    /** The receiving thread. */
     private boolean drained;
 
     PlainWire(TcpSocket socket) {

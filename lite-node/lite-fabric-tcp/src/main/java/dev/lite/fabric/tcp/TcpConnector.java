@@ -114,7 +114,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
         if (connecting) {
             LaneHandshake.awaitReady(first, deadline);
         } else {
-            LaneHandshake.sayReady(first, deadline);
+            LaneHandshake.sendReady(first, deadline);
         }
         var made = lanes.stream()
                 .map(lane -> new TcpLane(

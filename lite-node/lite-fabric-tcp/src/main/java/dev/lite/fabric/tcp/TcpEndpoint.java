@@ -11,10 +11,10 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
     /** Reads and writes above this have lanes of their own, so that small ones do not wait behind them. */
     static final int LARGE_BYTES = 16 << 10;
 
-    /** Guarded by this object: closers that look at the sockets. */
+    /** Guarded by this object: closing threads that use the sockets. */
     private int closers;
 
-    /** Guarded by this object: its lanes are given up. */
+    /** Guarded by this object: whether its lanes are released. */
     private boolean released;
 
     TcpEndpoint(boolean accepted) {
@@ -160,7 +160,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         return handed;
     }
 
-    /** Poll role: gives the lanes up, once. Waits, bounded, for threads that {@link #close} it. */
+    /** Poll role: releases the lanes, once. Waits, bounded, for threads that {@link #close} it. */
     void release() {
         synchronized (this) {
             released = true;

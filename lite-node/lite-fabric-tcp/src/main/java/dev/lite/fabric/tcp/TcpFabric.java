@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 
 /** The TCP fabric of one node; see the package for how it works. */
 final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink> {
-    /** A system call of 300 to 400 ns, against the 30 to 50 ns of a look at memory. */
+    /** A system call takes 300 to 400 ns, a read of memory 30 to 50 ns. */
     private static final int POLL_COST = 8;
 
     private static final FabricCapabilities CAPABILITIES = new FabricCapabilities(Frame.LENGTH_MAX, false, false, true);
@@ -25,7 +25,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     /** "LITETCP" and the version of the protocol. */
     private static final long PROTOCOL = 0x4C49544554435001L;
 
-    /** A poll this long after the one before looks for resets first: closers wait twice as long for an answer. */
+    /** A poll this long after the previous one checks for resets first; a close waits twice as long for an answer. */
     private static final long STALL_NS = TcpEndpoint.CLOSE_WAIT.toNanos() / 2;
 
     private final FabricConfig config;
@@ -131,7 +131,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         int handed = connections.poll(limit);
         handed += lanes.poll(limit - handed, now);
         if (handed == 0) {
-            // While nothing else is to be done: a holder that found at once what it waits for does not need it.
+            // Only after an empty poll: a thread that found at once what it waits for does not need this.
             waiting.settle();
         }
         if (now - lastTickNs > tickNs) {
@@ -139,7 +139,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             lanes.tick();
         }
         lastPollNs = now;
-        // What peers asked for is work, too: whoever polls must not take it for a time in which nothing came.
+        // Serving peers is work, too: the poller must not treat this poll as an empty one.
         return handed == 0 && lanes.served() && limit > 0 ? 1 : handed;
     }
 
@@ -199,7 +199,8 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             waiting.nudgeStandBy();
         }
         waiting.arm();
-        // What the sockets have already ends standBy as what comes does; to ask for it would cost who leaves a system
+        // What the sockets have already received ends standBy, too; to check for it here would cost this thread a
+        // system
         // call.
         boolean work = hasWork();
         if (work) {
@@ -222,7 +223,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
         }
         long startNs = System.nanoTime();
-        // Peers are looked after at every tick.
+        // Peers are checked at every tick.
         long allNs = Math.min(timeoutNs, tickNs);
         long leftNs = allNs;
         while (!connections.isClosed() && !waiting.standBy(late.pauseNs(leftNs))) {
@@ -231,7 +232,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             if (leftNs <= 0) {
                 return;
             }
-            late.look(lanes.all(), nowNs);
+            late.check(lanes.all(), nowNs);
         }
     }
 

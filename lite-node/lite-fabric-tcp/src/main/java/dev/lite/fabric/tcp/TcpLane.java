@@ -22,14 +22,14 @@ final class TcpLane implements Outbound.Trouble {
     /** Where the fabric finds it; guarded by {@link #outbound}'s lock and written before the first post. */
     private volatile int key = UNWATCHED;
 
-    /** Poll role: for so many polls more it is looked at without asking the system first. */
+    /** Poll role: for so many more polls it is read without asking epoll first. */
     int warm;
 
     /** Poll role: whether more than its share was there at its last turn. */
     boolean more;
 
-    /** Whoever stands by: {@link Outbound#acknowledgedSaid} when it last looked. */
-    int saidAtLook;
+    /** Standby thread: {@link Outbound#acknowledgedSent} at its last check. */
+    int sentAtCheck;
 
     /** Poll role: {@link Inbound#received} at the last tick. */
     private long receivedAtTick;
@@ -40,7 +40,7 @@ final class TcpLane implements Outbound.Trouble {
     /**
      * @param memory this node's, which the peer may use
      * @param sockets the set that watches it
-     * @param broken told once or more often that it cannot be used any more, by any thread
+     * @param broken called at least once, by any thread, with the reason if the lane cannot be used any more
      */
     TcpLane(Wire wire, TcpSocket socket, Memory memory, Epoll sockets, Consumer<String> broken) {
         this.wire = wire;
@@ -96,7 +96,7 @@ final class TcpLane implements Outbound.Trouble {
         inbound.close();
     }
 
-    /** After {@link #cut}: tells the peer that no more comes. */
+    /** After {@link #cut}: ends the output, which the peer sees. */
     void endOutput() {
         wire.endOutput();
     }
@@ -110,7 +110,7 @@ final class TcpLane implements Outbound.Trouble {
         }
     }
 
-    /** Gives up everything. Poll role, once, after {@link #cut}, when nobody waits for the peer's end any more. */
+    /** Closes it. Poll role, once, after {@link #cut}, when no thread waits for the peer's end any more. */
     void release() {
         key = UNWATCHED;
         wire.abort();

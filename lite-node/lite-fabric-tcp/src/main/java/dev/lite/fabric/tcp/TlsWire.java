@@ -10,11 +10,11 @@ import javax.net.ssl.SSLEngineResult;
 import javax.net.ssl.SSLException;
 
 /**
- * A socket under TLS 1.3 with certificates of both sides, by the JDK. Whoever the context trusts is a node: host names are not
- * looked at, since nodes move between hosts.
+ * A socket under TLS 1.3 with certificates of both sides, by the JDK. Every peer that the context trusts is a node; host names are not
+ * checked, because nodes move between hosts.
  *
- * <p>Bytes that are encrypted but not on their way yet do not count as taken: the sender comes back with the same ones when
- * there is room, so no encrypted byte is ever forgotten here. One lock for both directions: an engine's halves meet.
+ * <p>Bytes that are encrypted but not sent yet do not count as taken: the sender passes the same ones again when
+ * there is room, so no encrypted byte is lost. One lock covers both directions, because the engine's halves share state.
  */
 final class TlsWire implements Wire {
     private static final String PROTOCOL = "TLSv1.3";
@@ -70,7 +70,7 @@ final class TlsWire implements Wire {
             while (true) {
                 boolean wait = false;
                 synchronized (this) {
-                    // What the engine said is on its way before the peer is waited for.
+                    // Send what the engine produced before waiting for the peer.
                     if (flush()) {
                         switch (engine.getHandshakeStatus()) {
                             case FINISHED, NOT_HANDSHAKING -> {
@@ -182,7 +182,7 @@ final class TlsWire implements Wire {
         return buffers[buffers.length - 1].hasRemaining();
     }
 
-    /** Encrypts one record, or says something of the engine's own; how many bytes were encrypted. */
+    /** Encrypts one record, or produces a message of the engine's own; how many bytes were encrypted. */
     private int wrap(ByteBuffer[] buffers) throws SSLException {
         encryptedOut.clear();
         SSLEngineResult result;

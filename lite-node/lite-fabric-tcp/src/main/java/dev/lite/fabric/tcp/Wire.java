@@ -1,7 +1,7 @@
 package dev.lite.fabric.tcp;
 
 /**
- * Bytes to and from a peer, as they are or encrypted. Never blocks, except where it says so. One thread at a time sends, one
+ * Bytes to and from a peer, as they are or encrypted. Never blocks, except in the methods whose names begin with {@code await}. One thread at a time sends, one
  * receives; any thread ends it. Failures are {@link dev.lite.os.OsException}s or {@link WireException}s.
  */
 interface Wire {
@@ -20,7 +20,7 @@ interface Wire {
      */
     long receive(long address, long length);
 
-    /** Whether the last {@link #receive} left nothing behind, as far as can be told without asking; by who receives. */
+    /** Whether the last {@link #receive} emptied the socket, as far as is known without a system call. The receiving thread. */
     default boolean isDrained() {
         return false;
     }
@@ -31,7 +31,7 @@ interface Wire {
     /** Blocks, bounded, until {@link #send} may take something. Nanoseconds. */
     boolean awaitWritable(long timeoutNs);
 
-    /** Tells the peer that no more comes. */
+    /** Ends the output, which the peer sees. */
     void endOutput();
 
     /** Blocks, bounded, until the peer ended its output or is gone. Nanoseconds. */
@@ -43,6 +43,6 @@ interface Wire {
     /** Ends it in both directions; blocked calls return. */
     void shutdown();
 
-    /** Ends it so that the peer learns it at once, and gives up what it holds. */
+    /** Resets the connection, which the peer sees at once, and releases what this holds. */
     void abort();
 }

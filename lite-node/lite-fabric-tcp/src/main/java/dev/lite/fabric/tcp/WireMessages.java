@@ -41,7 +41,7 @@ record WireMessages(Wire wire) implements MessageChannel {
                 }
                 got += more;
                 if (more == 0 && !wire.awaitReadable(left(deadline))) {
-                    throw new HandshakeException("it said %d bytes of %d in time".formatted(got, length));
+                    throw new HandshakeException("it sent only %d of %d bytes in time".formatted(got, length));
                 }
             }
             return received.toArray(JAVA_BYTE);

@@ -49,7 +49,7 @@ public final class AcceptLoop<S> implements Runnable {
         }
     }
 
-    /** Probably out of descriptors or memory; peers wait meanwhile. Returns whether to continue. */
+    /** The process is probably out of descriptors or memory; peers wait. Returns whether to continue. */
     private boolean pauseAfter(OsException e) {
         LOG.warn("{}: cannot accept a peer now: {}", node, e.getMessage());
         try {

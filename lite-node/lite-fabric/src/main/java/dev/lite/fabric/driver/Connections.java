@@ -18,9 +18,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Every connection of a fabric, from {@link #connect} or {@link #accept} to {@code disconnected}.
  *
- * <p>Connections are made by daemon threads, off the poll role: one for each connection being made. What happens to an endpoint is
- * queued, and {@link #poll} tells the handler in this order: {@code connected}, what the driver delivers, {@code failed} for what is
- * outstanding at the end, {@code disconnected}. An accepted endpoint whose handshake failed is never told of.
+ * <p>Daemon threads make connections, one for each. They queue what happens to an endpoint, and {@link #poll} calls the handler in this
+ * order: {@code connected}, what the driver delivers, {@code failed} for posts that are outstanding at the end,
+ * {@code disconnected}. The handler never sees an accepted endpoint whose handshake failed.
  *
  * <p><b>Bounds.</b> As many endpoints as the limit, and a thread for each while it is being made. The queue holds two entries for
  * each endpoint, one for each connect over the limit, and what the driver adds by {@link #inPollRole}.
@@ -43,7 +43,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
      */
     public interface Driver<E, L> {
 
-        /** Begins to poll a connection; the handler is told next. */
+        /** Begins to poll a connection. The handler is called next. */
         void opened(E endpoint, L link);
 
         /**
@@ -53,7 +53,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
          */
         boolean ended(E endpoint);
 
-        /** An endpoint is flushed: stops polling it, and releases its link if it has one. The handler is told next. */
+        /** An endpoint is flushed: stops polling it, and releases its link if it has one. The handler is called next. */
         void finished(E endpoint);
 
         /** Releases a link that never became its endpoint's. Any thread. */
@@ -69,7 +69,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     private final FabricHandler handler;
     private final Driver<E, L> driver;
 
-    /** What is to be done in the poll role; each answers how many calls of the handler it made. */
+    /** Work for the poll role; each step returns how many calls of the handler it made. */
     private final Queue<IntSupplier> steps = new ConcurrentLinkedQueue<>();
 
     // Written under this object's lock.
@@ -155,15 +155,15 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         try {
             current.connect(endpoint, address, handshakeDeadline());
         } catch (RuntimeException e) {
-            // Also for a defect of the driver's: the handler is told of every endpoint's end.
+            // Any exception, also of a defect in the driver: every endpoint gets its end.
             endpoint.lost("cannot connect to %s: %s".formatted(address, e.getMessage()), FabricError.FLUSHED);
         }
     }
 
     /**
-     * A new endpoint for a connection that a peer made. It counts until it is {@linkplain #forget forgotten} or finished.
+     * A new endpoint for a connection that a peer made. It counts towards the limit until it is {@linkplain #forget forgotten} or finished.
      *
-     * @throws HandshakeException with the limit, when there are as many as there may be; the message is for the peer, too
+     * @throws HandshakeException at the limit, which the message names; it may be sent to the peer
      */
     public E accept() {
         Connector<E> current = connector;
@@ -180,7 +180,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     private E create(Connector<E> current, boolean accepted) {
         E endpoint = current.create(accepted);
         endpoint.whenEnded(() -> {
-            boolean unused = offer(() -> ended(endpoint)); // refused when closed: close() tells the handler
+            boolean unused = offer(() -> ended(endpoint)); // refused when closed: close() calls the handler
         });
         return endpoint;
     }
@@ -248,7 +248,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     // The poll role.
 
     /**
-     * Has a task of the driver's run in {@link #poll}, after what was queued before.
+     * Queues a task of the driver's to run in {@link #poll}.
      *
      * @return false when this is closed, and the task does not run
      */
@@ -275,7 +275,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         return !steps.isEmpty() || !ending.isEmpty();
     }
 
-    /** Poll role: tells the handler what happened to endpoints, in at most {@code limit} calls. Returns how many. */
+    /** Poll role: reports connections that opened or ended to the handler, in at most {@code limit} calls. Returns how many. */
     public int poll(int limit) {
         int handed = 0;
         while (handed < limit && !closed) {
@@ -348,7 +348,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     // Closing.
 
     /**
-     * Ends every endpoint, flushes it and tells the handler, on this thread, which holds the poll role. Stops accepting, and waits
+     * Stops accepting, ends and flushes every endpoint, and calls the handler on this thread, which holds the poll role. Waits
      * at most 5 s for the threads that make connections. Once.
      *
      * @return whether all of those threads ended, so that nobody else uses the transport any more
@@ -369,7 +369,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
             endpoint.close(CLOSED, deadline);
         }
         boolean alone = awaitThreads();
-        // What was queued is not told any more, but links are discarded.
+        // The handler is not called for queued connections any more; their links are discarded.
         for (IntSupplier step = steps.poll(); step != null; step = steps.poll()) {
             int unused = step.getAsInt();
         }

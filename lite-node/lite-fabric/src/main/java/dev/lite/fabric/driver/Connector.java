@@ -3,7 +3,7 @@ package dev.lite.fabric.driver;
 import dev.lite.os.waiting.Deadline;
 
 /**
- * How a driver makes connections. It tells {@link Connections} of each that is ready, and never calls the handler.
+ * Makes a driver's connections. Passes each to {@link Connections} when it is ready, and never calls the handler.
  *
  * @param <E> the driver's endpoints
  */

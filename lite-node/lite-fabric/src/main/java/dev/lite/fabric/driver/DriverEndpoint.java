@@ -63,7 +63,7 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
      */
     protected abstract void cut(Deadline deadline);
 
-    /** Called once, by the thread that ended it, whatever the reason; does not block. */
+    /** Called once, by the thread that ended it, whatever the reason. Does not block. */
     protected void onEnd() {}
 
     /**
@@ -136,12 +136,12 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
         return link;
     }
 
-    /** Whether this node closed it, so that the handler wants nothing more of the peer. Any thread. */
+    /** Whether this node closed it, so that nothing more of the peer is delivered. Any thread. */
     protected final boolean isClosedHere() {
         return closedHere;
     }
 
-    /** Poll role: whether the handler was told of the connection, which has not ended. */
+    /** Poll role: whether the handler knows the connection, and it has not ended. */
     public final boolean isLive() {
         return announced && end.get() == null;
     }
@@ -161,7 +161,7 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
         return state == State.CONNECTING;
     }
 
-    /** Poll role: takes the link. Returns whether the handler is to be told. */
+    /** Poll role: takes the link. Returns whether to call the handler. */
     final boolean open(L made) {
         state = State.OPEN;
         link = made;
@@ -174,7 +174,7 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
         state = State.ENDING;
     }
 
-    /** Poll role: everything is flushed. Returns why it ended when the handler is to be told, or else null. */
+    /** Poll role: everything is flushed. Returns the reason for the handler, or null if it is not to be called. */
     final @Nullable String finish() {
         if (state == State.FINISHED) {
             return null;

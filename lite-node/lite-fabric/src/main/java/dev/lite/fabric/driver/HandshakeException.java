@@ -1,6 +1,6 @@
 package dev.lite.fabric.driver;
 
-/** A peer's words make no sense, it is not to be trusted, or it is too slow. The message is for people, and holds no secret. */
+/** A handshake failed: the peer violates the protocol, cannot prove that it knows the secret, or is too slow. The message holds no secret. */
 public final class HandshakeException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -11,10 +11,10 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Accepted connections some of whose lanes are missing: each lane makes its own handshake, and says by the connection's
- * number which one it belongs to. Any thread.
+ * Accepted connections that still wait for lanes. Each lane makes its own handshake, and names the connection it belongs to by the
+ * connection's number. Any thread.
  *
- * <p>Bound: as many as there are threads in {@link Assembly#awaitOthers}, each with the lanes that were agreed on.
+ * <p>Bound: one for each thread in {@link Assembly#awaitOthers}, each with as many lanes as were agreed on.
  *
  * @param <L> a lane
  */
@@ -29,7 +29,7 @@ public final class LaneAssemblies<L> {
         }
     }
 
-    /** One of them. It ends by {@link #end}, whatever became of it. */
+    /** One connection that waits for lanes. The thread that began it calls {@link #end}, also after a failure. */
     public final class Assembly {
         private final Identity number;
         private final @Nullable Object[] lanes; // guarded by the assemblies
@@ -47,13 +47,13 @@ public final class LaneAssemblies<L> {
          *
          * @param deadline of the whole handshake
          * @return all lanes, in order; null when {@link #giveUp} ended the wait
-         * @throws HandshakeException when one is missing still, or the thread was interrupted
+         * @throws HandshakeException if one is missing at the deadline, or the thread was interrupted
          */
         public @Nullable List<L> awaitOthers(Deadline deadline) {
             try {
                 if (!missing.await(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
                     throw new HandshakeException(
-                            "%d of its %d lanes did not come in time".formatted(missing.getCount(), lanes.length));
+                            "%d of its %d lanes did not arrive in time".formatted(missing.getCount(), lanes.length));
                 }
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
@@ -63,14 +63,14 @@ public final class LaneAssemblies<L> {
             return all.size() == lanes.length ? all : null;
         }
 
-        /** Ends the wait: the first lane broke, so nobody needs the others. */
+        /** Ends the wait, because the first lane broke or the fabric closes. */
         public void giveUp() {
             for (int i = 1; i < lanes.length; i++) {
                 missing.countDown();
             }
         }
 
-        /** Takes no more lanes. Answers those that came after the first, for who gives them up. */
+        /** Takes no more lanes. Returns those that arrived after the first; they are the caller's. */
         public List<L> end() {
             synchronized (LaneAssemblies.this) {
                 assemblies.remove(number, this);
@@ -97,7 +97,7 @@ public final class LaneAssemblies<L> {
      * Begins with the first lane.
      *
      * @param lanes how many it will have
-     * @throws HandshakeException when another connection under way has this number
+     * @throws HandshakeException if another connection being made has this number, or {@link #giveUpAll} was called
      */
     public Assembly begin(LaneHandshake.Claim claim, int lanes, L first) {
         Assembly assembly = new Assembly(Identity.of(claim), lanes, first);
@@ -106,28 +106,28 @@ public final class LaneAssemblies<L> {
                 throw new HandshakeException("this node closed the fabric");
             }
             if (assemblies.putIfAbsent(assembly.number, assembly) != null) {
-                throw new HandshakeException("its connection has the number of another one");
+                throw new HandshakeException("its connection has the number of another connection");
             }
         }
         return assembly;
     }
 
     /**
-     * Welcomes a further lane, or refuses it. From the return on, it is its assembly's.
+     * Accepts a further lane, which then belongs to its assembly, or refuses it.
      *
-     * @return false when its assembly ended meanwhile: it is still the caller's
-     * @throws HandshakeException when nobody waits for it
+     * @return false if its assembly ended meanwhile, and the lane is still the caller's
+     * @throws HandshakeException if no connection waits for it
      */
     public boolean add(L lane, LaneHandshake.Accepted accepted, Deadline deadline) {
         LaneHandshake.Claim claim = accepted.claim();
         Assembly assembly = waitingFor(claim);
         if (assembly == null) {
-            accepted.refuse("nobody waits for this lane", deadline);
-            throw new HandshakeException("nobody waits for its lane %d".formatted(claim.lane()));
+            accepted.refuse("no connection waits for this lane", deadline);
+            throw new HandshakeException("no connection waits for its lane %d".formatted(claim.lane()));
         }
         accepted.welcome(assembly.lanes.length, deadline);
         synchronized (this) {
-            // Again: saying welcome takes its time.
+            // Again, because sending the answer took time.
             if (waitingFor(claim) != assembly) {
                 return false;
             }
@@ -137,7 +137,7 @@ public final class LaneAssemblies<L> {
         return true;
     }
 
-    /** Ends every wait, and every one that begins later: the fabric closes. */
+    /** Ends every wait, and refuses new ones, because the fabric closes. */
     public void giveUpAll() {
         List<Assembly> waiting;
         synchronized (this) {

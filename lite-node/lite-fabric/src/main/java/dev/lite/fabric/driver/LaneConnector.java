@@ -19,8 +19,8 @@ import org.slf4j.LoggerFactory;
  * Makes connections of several lanes, each of which begins with a {@link LaneHandshake}. The driver opens lanes and makes a link
  * of them. Thread-safe.
  *
- * <p><b>Bounds.</b> As many accepted lanes whose peers have not proved yet who they are as the constructor says, each for the time
- * of a handshake; then as many endpoints as {@link Connections} allows.
+ * <p><b>Bounds.</b> The constructor limits the accepted lanes whose peers have not proved yet that they know the secret; each lasts as long
+ * as a handshake at most. After that proof, {@link Connections} limits the endpoints.
  *
  * @param <E> the driver's endpoints
  * @param <L> what its connections consist of
@@ -58,7 +58,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
 
     /**
      * @param lanesMax how many lanes this node wants for a connection
-     * @param strangersMax how many accepted lanes there may be whose peers have not proved yet who they are
+     * @param strangersMax the most accepted lanes whose peers have not proved yet that they know the secret
      */
     protected LaneConnector(Connections<E, L> connections, LaneHandshake handshake, int lanesMax, int strangersMax) {
         this.connections = connections;
@@ -78,18 +78,18 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     /** The channel for the handshake on a lane. Called once for each; may block until the deadline. */
     protected abstract MessageChannel channel(K lane, Deadline deadline);
 
-    /** Where a lane leads, for messages. */
+    /** The peer's address, for messages. */
     protected abstract String name(K lane);
 
     /**
-     * Makes the link when all lanes are there. Ends the handshake with the peer over the channel of the first lane.
+     * Makes the link once all lanes are open. Completes the handshake with the peer over the channel of the first lane.
      *
      * @param connecting whether this node made the connection
      */
     protected abstract L join(
             E endpoint, Peer peer, List<K> lanes, MessageChannel first, boolean connecting, Deadline deadline);
 
-    /** Has a task run when a lane breaks that waits for the others, if the driver notices. */
+    /** Runs the task if a lane breaks while it waits for the others. Does nothing in drivers that cannot notice this. */
     protected void whenBroken(K lane, Runnable task) {}
 
     /** Ends the handshake on a lane with an error, because the fabric closes. Does not block. */
@@ -192,7 +192,7 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
                     ? acceptFirst(lane, name, channel, accepted, deadline)
                     : assemblies.add(lane, accepted, deadline);
         } catch (RuntimeException e) {
-            // The handler is not told.
+            // The handler has not seen it.
             LOG.warn("{}: cannot accept peer {}: {}", connections.node(), name, e.getMessage());
         } finally {
             if (stranger) {
@@ -255,8 +255,8 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
      * Resolves {@code host:port}, or {@code [host]:port} for an IPv6 literal.
      *
      * @param usable which of a host's addresses will do
-     * @param kind those in words, for a message
-     * @throws IllegalArgumentException when it is not written so
+     * @param kind what those are called in a message
+     * @throws IllegalArgumentException if it has another form
      * @throws HandshakeException when the host has no such address
      */
     protected static InetSocketAddress resolve(String address, Predicate<InetAddress> usable, String kind) {

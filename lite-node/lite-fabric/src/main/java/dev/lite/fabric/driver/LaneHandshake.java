@@ -14,8 +14,7 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Begins a lane: four messages of fixed lengths, so that nothing is allocated at a stranger's word, each awaited within the
- * deadline of the whole.
+ * The handshake of a lane: four messages of fixed lengths, so that no peer decides how much is allocated. One deadline covers all.
  *
  * <pre>
  *  connecting side                          accepting side
@@ -23,13 +22,13 @@ import org.jspecify.annotations.Nullable;
  *                                       ←   challenge: version, nonce
  *  claim:     lane, connection, size,
  *             hello, proof              →
- *                                       ←   verdict: yes or the reason, lanes, size, hello, proof
+ *                                       ←   verdict: yes or a reason, lanes, size, hello, proof
  * </pre>
  *
  * <p>A proof is HMAC-SHA-256 with the cluster secret over both nonces and every message so far; each side checks the other's in
- * constant time. Neither a secret nor a proof is ever in a log, an exception or a reason. The accepting side says nothing about itself
- * before it has seen a proof. After its lane 0, the connecting side opens the others with the connection's random number;
- * {@link #sayReady} ends the whole.
+ * constant time. No log, exception or reason contains a secret or a proof. The accepting side sends nothing about itself before it
+ * has checked a proof. After lane 0, the connecting side opens the other lanes with the connection's random number;
+ * {@link #sendReady} completes the connection.
  */
 public final class LaneHandshake {
     private static final int VERSION_MASK = 0xFF;
@@ -56,7 +55,7 @@ public final class LaneHandshake {
      * What the connecting side wants.
      *
      * @param lane which lane, from 0
-     * @param lanes how many it would like
+     * @param lanes how many it wants
      * @param high the connection's number, with {@code low}: random, made by the connecting side
      * @param bytes the size of its memory
      * @param hello its hello
@@ -66,7 +65,7 @@ public final class LaneHandshake {
     /**
      * What the accepting side answers.
      *
-     * @param lanes how many there are to be
+     * @param lanes how many the connection gets
      * @param bytes the size of its memory
      * @param hello its hello
      */
@@ -94,16 +93,16 @@ public final class LaneHandshake {
         this.memoryBytes = memoryBytes;
     }
 
-    /** A number that nobody guesses. */
+    /** A random number that cannot be guessed. */
     public long randomNumber() {
         return random.nextLong();
     }
 
     /**
-     * The connecting side, whole.
+     * The connecting side.
      *
      * @param deadline of the whole handshake
-     * @throws HandshakeException with a reason in words
+     * @throws HandshakeException with the reason
      */
     public Verdict connect(MessageChannel channel, int lane, int lanes, long high, long low, Deadline deadline) {
         byte[] opening = opening();
@@ -139,10 +138,10 @@ public final class LaneHandshake {
     }
 
     /**
-     * The accepting side up to where it knows whom it talks to.
+     * The accepting side, until the peer has proved that it knows the secret.
      *
      * @param deadline of the whole handshake
-     * @throws HandshakeException with a reason in words
+     * @throws HandshakeException with the reason
      */
     public Accepted accept(MessageChannel channel, Deadline deadline) {
         byte[] opening = channel.receive(OPENING_BYTES, deadline);
@@ -160,7 +159,7 @@ public final class LaneHandshake {
         return accepted;
     }
 
-    /** An accepted lane whose peer proved to know the secret, and waits for the verdict. */
+    /** An accepted lane whose peer proved that it knows the secret and waits for the verdict. */
     public final class Accepted {
         private final MessageChannel channel;
         private final byte[] opening;
@@ -174,7 +173,7 @@ public final class LaneHandshake {
             this.claimed = claimed;
         }
 
-        /** What the peer wants, checked. */
+        /** What the peer wants; checked. */
         public Claim claim() {
             var fields = over(claimed);
             int lane = fields.getInt();
@@ -191,41 +190,41 @@ public final class LaneHandshake {
             return new Claim(lane, lanes, high, low, bytes, peerHello);
         }
 
-        /** Says yes. */
+        /** Accepts the lane. */
         public void welcome(int lanes, Deadline deadline) {
             answer(1, lanes, memoryBytes, hello, "", deadline);
         }
 
-        /** Says no; the reason is for the peer's eyes. */
+        /** Refuses the lane; the peer gets the reason. */
         public void refuse(String reason, Deadline deadline) {
             answer(0, 0, 0, new byte[0], reason, deadline);
         }
 
         private void answer(int yes, int lanes, long bytes, byte[] ownHello, String reason, Deadline deadline) {
-            byte[] said = new byte[VERDICT_BYTES];
-            var verdict = over(said);
+            byte[] message = new byte[VERDICT_BYTES];
+            var verdict = over(message);
             verdict.putInt(yes).putInt(lanes).putLong(bytes);
             putBytes(verdict, ownHello, FabricConfig.HELLO_BYTES_MAX);
-            byte[] words = reason.getBytes(StandardCharsets.US_ASCII);
-            putBytes(verdict, Arrays.copyOf(words, Math.min(words.length, REASON_BYTES)), REASON_BYTES);
-            // A refused peer gets no proof to learn from.
-            byte[] proof = yes == 1 ? proof("verdict", opening, challenge, claimed, said) : new byte[PROOF_BYTES];
-            channel.send(join(said, proof), deadline);
+            byte[] text = reason.getBytes(StandardCharsets.US_ASCII);
+            putBytes(verdict, Arrays.copyOf(text, Math.min(text.length, REASON_BYTES)), REASON_BYTES);
+            // A refused peer gets no proof.
+            byte[] proof = yes == 1 ? proof("verdict", opening, challenge, claimed, message) : new byte[PROOF_BYTES];
+            channel.send(join(message, proof), deadline);
         }
     }
 
-    /** The accepting side, on lane 0: all lanes are there. */
-    public static void sayReady(MessageChannel channel, Deadline deadline) {
+    /** The accepting side, on lane 0: confirms that all lanes are open. */
+    public static void sendReady(MessageChannel channel, Deadline deadline) {
         byte[] message = new byte[Long.BYTES];
         over(message).putLong(READY);
         channel.send(message, deadline);
     }
 
-    /** The connecting side, on lane 0: waits until all lanes are there. */
+    /** The connecting side, on lane 0: waits until all lanes are open. */
     public static void awaitReady(MessageChannel channel, Deadline deadline) {
-        byte[] said = channel.receive(Long.BYTES, deadline);
-        if (over(said).getLong() != READY) {
-            throw new HandshakeException("it did not say that all lanes are there");
+        byte[] message = channel.receive(Long.BYTES, deadline);
+        if (over(message).getLong() != READY) {
+            throw new HandshakeException("it did not confirm that all lanes are open");
         }
     }
 
@@ -239,20 +238,20 @@ public final class LaneHandshake {
 
     private void requireVersion(byte[] opening) {
         var fields = over(opening);
-        long said = fields.getLong();
-        if ((said ^ version) >>> Byte.SIZE != 0) {
-            throw new HandshakeException("it does not speak this protocol: it begins with 0x%016x".formatted(said));
+        long theirs = fields.getLong();
+        if ((theirs ^ version) >>> Byte.SIZE != 0) {
+            throw new HandshakeException("it does not speak this protocol: it begins with 0x%016x".formatted(theirs));
         }
-        if (said != version) {
+        if (theirs != version) {
             throw new HandshakeException("it speaks version %d of the protocol; this node speaks %d"
-                    .formatted(said & VERSION_MASK, version & VERSION_MASK));
+                    .formatted(theirs & VERSION_MASK, version & VERSION_MASK));
         }
         if (fields.getLong() == 0 && key != null) {
-            throw new HandshakeException("it knows no cluster secret; this node asks for one");
+            throw new HandshakeException("it has no cluster secret; this node requires one");
         }
     }
 
-    /** What only who knows the secret can make of these messages; zeroes without a secret. */
+    /** The HMAC of these messages with the secret; zeroes without a secret. */
     private byte[] proof(String direction, byte[]... messages) {
         if (key == null) {
             return new byte[PROOF_BYTES];
@@ -281,7 +280,7 @@ public final class LaneHandshake {
     private static byte[] getBytes(ByteBuffer message, int bytesMax) {
         int length = message.getInt();
         if (length < 0 || length > bytesMax) {
-            throw new HandshakeException("it gives a text of %d bytes; the limit is %d".formatted(length, bytesMax));
+            throw new HandshakeException("it sent a text of %d bytes; the limit is %d".formatted(length, bytesMax));
         }
         byte[] bytes = new byte[length];
         message.get(bytes);
@@ -295,8 +294,8 @@ public final class LaneHandshake {
         return joined;
     }
 
-    /** A stranger's words, fit for a log. */
-    private static String printable(byte[] words) {
-        return new String(words, StandardCharsets.US_ASCII).replaceAll("[^ -~]", "?");
+    /** Text of an unknown peer, made safe for a log. */
+    private static String printable(byte[] text) {
+        return new String(text, StandardCharsets.US_ASCII).replaceAll("[^ -~]", "?");
     }
 }

@@ -3,8 +3,8 @@ package dev.lite.fabric.driver;
 import dev.lite.os.waiting.Deadline;
 
 /**
- * Carries messages of known lengths to and from a peer, in order. One thread at a time uses it. Besides what its methods say, a
- * driver's own exceptions pass through.
+ * Carries messages of known lengths to and from a peer, in order. One thread at a time uses it. Besides the declared
+ * exceptions, methods throw the driver's own.
  */
 public interface MessageChannel {
 
@@ -12,7 +12,7 @@ public interface MessageChannel {
      * Sends a message whole.
      *
      * @param deadline of the whole handshake
-     * @throws HandshakeException when the peer does not take it in time
+     * @throws HandshakeException if the peer does not take it in time
      */
     void send(byte[] message, Deadline deadline);
 

@@ -8,13 +8,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How threads wait for a fabric whose news come from one source: a descriptor, which may be a set of many. Two sets hold the source
- * and a bell each: the poll role waits at the first, whoever stands by at the second, where the source counts only while armed. So
- * a caller that waits for its answer polls itself, and what arrives meanwhile wakes nobody else.
+ * Waiting for a fabric that is driven by one descriptor, its source, which may be an epoll set. The thread with the poll role
+ * blocks on one epoll set, the standby thread on another. Each set contains the source and an event descriptor, its bell. The
+ * source ends {@link #standBy} only while armed, so a caller that polls for its answer itself wakes no other thread.
  *
- * <p>Taking the poll role is no system call, and giving it up is none unless the source had something meanwhile: who stands by
- * looks at a flag before it believes the system, which tells it of the source once and then waits to be asked again. The system
- * call that spares it even that is made by {@link #settle}, by drivers whose source has something at every turn.
+ * <p><b>Cost.</b> Taking the poll role makes no system call. Giving it up makes one only if the source reported something to the
+ * standby thread since: the source is registered there one-shot, and the thread checks {@link #armed} when it wakes.
+ * {@link #settle} removes the registration, for drivers whose source is readable most of the time.
  */
 public final class Waiting implements AutoCloseable {
     private static final long BELL = -1;
@@ -29,15 +29,15 @@ public final class Waiting implements AutoCloseable {
     private volatile boolean armed;
 
     /**
-     * Whether the system was asked to tell who stands by of the source, and has not told. Who arms sets {@link #armed} before it looks
-     * at this; who stands by clears this before it looks at that: so one of the two sees the other.
+     * Whether the one-shot registration of the source for {@link #standBy} is still to fire. {@link #arm} sets {@link #armed} before it reads
+     * this, and {@link #standBy} clears this before it reads {@link #armed}: so one of the two sees the other's write.
      */
     private volatile boolean watching;
 
-    /** Whether {@link #standBy} is to return whatever the source says. */
+    /** Whether {@link #standBy} is to return, regardless of the source. */
     private final AtomicBoolean called = new AtomicBoolean();
 
-    /** A set to wait at, and its bell. Rung once until somebody waited. */
+    /** An epoll set and its bell, which signals once until a thread has waited. */
     private static final class Stage implements AutoCloseable {
         private final AtomicBoolean rung = new AtomicBoolean();
         private final EventFd bell = EventFd.create();
@@ -61,13 +61,13 @@ public final class Waiting implements AutoCloseable {
             }
         }
 
-        /** Whether the source has something. */
+        /** Blocks; returns whether the source is readable. */
         boolean await(long timeoutNs) {
             boolean some = false;
             int ready = set.await(timeoutNs);
             for (int i = 0; i < ready; i++) {
                 if (set.key(i) == BELL) {
-                    // In this order: a ring in between is this wait's, one after it signals again.
+                    // In this order: a ring in between ends this wait, a later one signals again.
                     bell.drain();
                     rung.set(false);
                 } else {
@@ -93,7 +93,7 @@ public final class Waiting implements AutoCloseable {
     /**
      * Disarmed, and without a source.
      *
-     * @param sleepNsMax how long a wait lasts at most, whatever is asked for
+     * @param sleepNsMax the longest wait in nanoseconds, whatever the timeout of the call
      */
     public static Waiting open(long sleepNsMax) {
         var polling = new Stage();
@@ -105,7 +105,7 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** From now on there is a source, which stays the caller's. Once, and before anybody waits for it. */
+    /** Sets the source, which stays the caller's. Once, before any thread waits for it. */
     public void watch(Pollable news) {
         polling.set.add(news, Epoll.IN, SOURCE);
         standingBy.set.add(news, 0, SOURCE);
@@ -115,26 +115,26 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** The poll role waits; whether the source has something. */
+    /** Poll role: blocks; returns whether the source is readable. */
     public boolean await(long timeoutNs) {
         return polling.await(Math.min(timeoutNs, sleepNsMax));
     }
 
-    /** Another thread waits; whether it was called or the source has something, not only its time is over. */
+    /** The standby thread blocks; returns false if only the timeout has passed, or after {@link #nudgeStandBy}. */
     public boolean standBy(long timeoutNs) {
         if (armed && !watching) {
-            // What it was told of last time is still there, perhaps, because whoever armed had the poll role still.
+            // The source may still be readable: it fired while the thread that armed still had the poll role.
             watchOnce();
         }
-        // Whoever calls sets the flag before it rings.
-        boolean told = !called.get() && standingBy.await(Math.min(timeoutNs, sleepNsMax));
-        if (told) {
+        // wakeStandBy sets the flag before it rings.
+        boolean fired = !called.get() && standingBy.await(Math.min(timeoutNs, sleepNsMax));
+        if (fired) {
             watching = false;
         }
-        return called.getAndSet(false) || (told && armed);
+        return called.getAndSet(false) || (fired && armed);
     }
 
-    /** Poll role: from now on the source ends {@link #standBy}, also by what it has already. */
+    /** Poll role: from now on the source ends {@link #standBy}, also if it is readable already. */
     public void arm() {
         armed = true;
         if (!watching) {
@@ -142,7 +142,7 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** At worst, when another thread disarms meanwhile, who stands by is told once in vain. */
+    /** At worst, if another thread disarms meanwhile, the standby thread wakes once for nothing. */
     private void watchOnce() {
         var watched = source;
         if (watched != null) {
@@ -151,12 +151,12 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** Poll role: from now on it does not. */
+    /** Poll role: from now on the source does not end {@link #standBy}. */
     public void disarm() {
         armed = false;
     }
 
-    /** Poll role, disarmed: from now on what comes does not even take time from who stands by. */
+    /** Poll role, disarmed: from now on the source does not even wake the standby thread for a moment. */
     public void settle() {
         var watched = source;
         if (watching && watched != null) {
@@ -171,7 +171,7 @@ public final class Waiting implements AutoCloseable {
         standingBy.ring();
     }
 
-    /** Makes {@link #standBy} return false before its time is over, unless it has a reason to return true. Any thread. */
+    /** Makes {@link #standBy} return early, with false unless it has another reason to return. Any thread. */
     public void nudgeStandBy() {
         standingBy.ring();
     }
@@ -182,7 +182,7 @@ public final class Waiting implements AutoCloseable {
         wakeStandBy();
     }
 
-    /** Closes what it made; nobody waits any more. */
+    /** Closes both sets and bells. No thread waits any more; the source stays open. */
     @Override
     public void close() {
         polling.close();

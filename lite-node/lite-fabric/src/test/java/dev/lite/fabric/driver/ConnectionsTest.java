@@ -90,8 +90,7 @@ class ConnectionsTest {
         }
     }
 
-    private final class FakeDriver
-            implements Connections.Driver<FakeEndpoint, FakeLink>, Connector<FakeEndpoint> {
+    private final class FakeDriver implements Connections.Driver<FakeEndpoint, FakeLink>, Connector<FakeEndpoint> {
         final CountDownLatch connecting = new CountDownLatch(1);
         boolean flushLater;
 
@@ -233,8 +232,7 @@ class ConnectionsTest {
         assertThat(connections.poll(100)).isEqualTo(1);
 
         assertThat(endpoint.remoteSize()).isZero();
-        assertThat(calls)
-                .containsExactly("finished", "disconnected: cannot connect to nowhere: nobody listens there");
+        assertThat(calls).containsExactly("finished", "disconnected: cannot connect to nowhere: nobody listens there");
     }
 
     @Test

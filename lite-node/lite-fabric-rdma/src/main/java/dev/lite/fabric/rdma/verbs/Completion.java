@@ -33,7 +33,6 @@ public final class Completion {
 
     // enum ibv_wc_status
     private static final int SUCCESS = 0;
-    private static final int FLUSHED = 5;
     private static final int REMOTE_ACCESS = 10;
     private static final int RETRIES_EXCEEDED = 12;
     private static final int RECEIVER_RETRIES_EXCEEDED = 13;
@@ -103,11 +102,6 @@ public final class Completion {
 
     public static boolean isSuccess(int status) {
         return status == SUCCESS;
-    }
-
-    /** Whether it only says that its queue pair was in its error state already. */
-    public static boolean isFlushed(int status) {
-        return status == FLUSHED;
     }
 
     public static int byteLength(long completion) {
