@@ -49,7 +49,8 @@ class KilledServerTest {
     void aServerThatIsKilledInACallFailsThatCallAtOnceAndNoOther(String fabric, SharedClusters clusters) {
         try (SharedClusters.Borrowed borrowed = clusters.borrow(fabric)) {
             LocalCluster cluster = borrowed.cluster();
-            EmbeddedNodeConfig config = borrowed.embedded("embedded").arenaBytes(16 << 20).build();
+            EmbeddedNodeConfig config =
+                    borrowed.embedded("embedded").arenaBytes(16 << 20).build();
             try (EmbeddedNode node = EmbeddedNode.start(config);
                     Lite embedded = node.attach("embedded");
                     Lite attached = Clusters.attach(cluster, 1)) {

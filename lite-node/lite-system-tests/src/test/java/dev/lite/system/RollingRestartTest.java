@@ -28,7 +28,8 @@ class RollingRestartTest {
         System.out.println("seed " + SEED);
         try (SharedClusters.Borrowed borrowed = clusters.borrow(fabric)) {
             LocalCluster cluster = borrowed.cluster();
-            EmbeddedNodeConfig config = borrowed.embedded("embedded").arenaBytes(64 << 20).build();
+            EmbeddedNodeConfig config =
+                    borrowed.embedded("embedded").arenaBytes(64 << 20).build();
             List<String> before = logs(borrowed);
             try (EmbeddedNode node = EmbeddedNode.start(config);
                     Lite lite = node.attach("load")) {

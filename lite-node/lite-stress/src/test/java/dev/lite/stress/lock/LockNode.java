@@ -15,7 +15,8 @@ final class LockNode {
     private LockNode() {}
 
     private static EmbeddedNode start() {
-        EmbeddedNode node = EmbeddedNode.start(EmbeddedNodeConfig.alone().withArenaBytes(16 << 20));
+        EmbeddedNode node = EmbeddedNode.start(
+                EmbeddedNodeConfig.builder().arenaBytes(16 << 20).build());
         Runtime.getRuntime().addShutdownHook(new Thread(node::close));
         return node;
     }
