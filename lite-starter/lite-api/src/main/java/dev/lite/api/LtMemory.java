@@ -3,6 +3,7 @@ package dev.lite.api;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.EnumSet;
+import java.util.EnumSet;
 import java.util.Set;
 
 /**
@@ -27,6 +28,55 @@ public interface LtMemory {
 
     /** {@link #malloc(LmrSpec, Duration)} with the session's deadline. */
     LmrHandle malloc(LmrSpec spec);
+
+    /**
+     * Maps the LMR with the name of {@code spec}, or creates it if there is none: the call for services that restart and have
+     * replicas. Atomic across the cluster: of several callers one creates the LMR, and all map the same one. The handle has
+     * exactly {@code permissions}, in either case.
+     *
+     * <p>Size and default permissions of an existing LMR must be those of {@code spec}. Its placement and lifetime are not
+     * compared: operators may move an LMR.
+     *
+     * @param spec must have a name
+     * @param permissions what the handle allows, at least one
+     * @throws IllegalArgumentException if {@code spec} has no name, or {@code permissions} is empty
+     * @throws LmrExistsException if an LMR of this name has another size or other default permissions; the message has both
+     * @throws LmrPermissionException if the LMR exists and the caller's principal lacks one of {@code permissions}
+     * @throws LimitExceededException like {@link #malloc(LmrSpec, Duration)}
+     * @throws NodeUnreachableException like {@link #malloc(LmrSpec, Duration)}
+     * @throws ClusterUnavailableException if the directory cannot be reached
+     * @throws LiteTimeoutException if the deadline passed first; the LMR may exist then
+     */
+    LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Duration deadline);
+
+    /** {@link #createOrMap(LmrSpec, Set, Duration)} with the session's deadline. */
+    LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions);
+
+    /** {@link #createOrMap(LmrSpec, Set)} with these permissions. */
+    default LmrHandle createOrMap(LmrSpec spec, Permission first, Permission... more) {
+        return createOrMap(spec, EnumSet.of(first, more));
+    }
+
+    /** {@link #createOrMap(LmrSpec, Set)} with the permissions READ, WRITE and ATOMIC. */
+    default LmrHandle createOrMap(LmrSpec spec) {
+        return createOrMap(spec, EnumSet.of(Permission.READ, Permission.WRITE, Permission.ATOMIC));
+    }
+
+    /**
+     * Checks what {@link #createOrMap(LmrSpec, Set, Duration)} requires of its arguments.
+     *
+     * @throws IllegalArgumentException if {@code spec} has no name, or {@code permissions} is empty
+     */
+    static void checkCreateOrMap(LmrSpec spec, Set<Permission> permissions) {
+        if (spec.name() == null) {
+            throw new IllegalArgumentException(
+                    "createOrMap of an LMR of %d bytes without a name; use withName".formatted(spec.size()));
+        }
+        if (permissions.isEmpty()) {
+            throw new IllegalArgumentException(
+                    "createOrMap of LMR \"%s\" without a permission; at least one is needed".formatted(spec.name()));
+        }
+    }
 
     /**
      * {@code LT_map}: creates a handle for the LMR with this name.

@@ -14,13 +14,11 @@ import dev.lite.session.protocol.SessionMessage.Describe;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Extents;
 import dev.lite.session.protocol.SessionMessage.ExtentsPage;
-import dev.lite.session.protocol.SessionMessage.Free;
 import dev.lite.session.protocol.SessionMessage.Grant;
 import dev.lite.session.protocol.SessionMessage.Mapped;
 import dev.lite.session.protocol.SessionMessage.Memset;
 import dev.lite.session.protocol.SessionMessage.MoveTo;
 import dev.lite.session.protocol.SessionMessage.Request;
-import dev.lite.session.protocol.SessionMessage.Unmap;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -60,7 +58,7 @@ final class ClientHandle implements LmrHandle {
         size = mapped.size();
         permissionBits = Permission.toBits(mapped.permissions());
         name = mapped.name();
-        transfer = new Transfer(this, data, lh, session.config().pipelineDepth());
+        transfer = new Transfer(this, data, lh, session.config().pipelineDepth(), session.nodeTimeoutNs());
     }
 
     @Override
@@ -166,7 +164,7 @@ final class ClientHandle implements LmrHandle {
         if (length <= data.windowBytes()) {
             transfer.memset(offset, length, value, deadline());
         } else {
-            request("memset of " + describe(), request -> new Memset(request, lh, offset, length, value));
+            request("memset of " + describe(), request -> new Memset(request, session.nodeTimeoutNs(), lh, offset, length, value));
         }
     }
 
@@ -176,12 +174,12 @@ final class ClientHandle implements LmrHandle {
             throw new IllegalArgumentException("%s: the principal's name is blank".formatted(describe()));
         }
         Set<Permission> granted = Set.copyOf(permissions);
-        request("grant of " + describe(), request -> new Grant(request, lh, principal, granted));
+        request("grant of " + describe(), request -> new Grant(request, session.nodeTimeoutNs(), lh, principal, granted));
     }
 
     @Override
     public void moveTo(String node) {
-        request("move of " + describe(), request -> new MoveTo(request, lh, node));
+        request("move of " + describe(), request -> new MoveTo(request, session.nodeTimeoutNs(), lh, node));
     }
 
     private void request(String what, LongFunction<Request> make) {
@@ -240,7 +238,7 @@ final class ClientHandle implements LmrHandle {
                     "%s: operations of other threads are still under way after %s".formatted(what, session.deadline()));
         }
         try {
-            session.requests().ask(what, Done.class, session.deadlineNs(), request -> new Unmap(request, lh), null);
+            session.requests().ask(what, Done.class, session.deadlineNs(), request -> session.unmap(request, lh), null);
         } catch (LmrFreedException | SessionLostException already) {
             // The handle no longer exists, as requested.
         }
@@ -250,7 +248,7 @@ final class ClientHandle implements LmrHandle {
     public void free() {
         requireUsable();
         session.requests()
-                .ask("free of " + describe(), Done.class, session.deadlineNs(), request -> new Free(request, lh), null);
+                .ask("free of " + describe(), Done.class, session.deadlineNs(), request -> session.free(request, lh), null);
         state.compareAndSet(MAPPED, FREED);
     }
 

@@ -5,24 +5,20 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.session.protocol.SessionMessage.Copy;
+import dev.lite.session.protocol.SessionMessage.CreateOrMap;
 import dev.lite.session.protocol.SessionMessage.Done;
-import dev.lite.session.protocol.SessionMessage.Free;
 import dev.lite.session.protocol.SessionMessage.Malloc;
 import dev.lite.session.protocol.SessionMessage.Map;
 import dev.lite.session.protocol.SessionMessage.MapId;
 import dev.lite.session.protocol.SessionMessage.Mapped;
 import dev.lite.session.protocol.SessionMessage.Prepare;
 import dev.lite.session.protocol.SessionMessage.Publish;
-import dev.lite.session.protocol.SessionMessage.Unmap;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 
 /** {@link LtMemory} of a session. Any thread. */
 final class ClientMemory implements LtMemory {
-    private static final long NODE_MARGIN_NS_MAX = TimeUnit.MILLISECONDS.toNanos(500);
-
     private final Session session;
 
     ClientMemory(Session session) {
@@ -42,14 +38,36 @@ final class ClientMemory implements LtMemory {
                                 what,
                                 Mapped.class,
                                 timeoutNs,
-                                id -> new Malloc(id, forNode(timeoutNs), spec),
+                                id -> new Malloc(id, Session.forNode(timeoutNs), spec),
                                 // A malloc that timed out must leave nothing behind.
-                                Free::new));
+                                session::free));
     }
 
     @Override
     public LmrHandle malloc(LmrSpec spec) {
         return malloc(spec, session.deadline());
+    }
+
+    @Override
+    public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Duration deadline) {
+        LtMemory.checkCreateOrMap(spec, permissions);
+        long timeoutNs = LiteClient.toNanos(deadline);
+        Set<Permission> wanted = Set.copyOf(permissions);
+        return new ClientHandle(
+                session,
+                session.requests()
+                        .ask(
+                                "createOrMap of LMR \"%s\" (%d bytes)".formatted(spec.name(), spec.size()),
+                                Mapped.class,
+                                timeoutNs,
+                                id -> new CreateOrMap(id, Session.forNode(timeoutNs), spec, wanted),
+                                // The LMR may be in use by others already, so a late handle is only unmapped.
+                                session::unmap));
+    }
+
+    @Override
+    public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions) {
+        return createOrMap(spec, permissions, session.deadline());
     }
 
     @Override
@@ -68,8 +86,8 @@ final class ClientMemory implements LtMemory {
                                 "map of LMR \"%s\"".formatted(name),
                                 Mapped.class,
                                 timeoutNs,
-                                id -> new Map(id, forNode(timeoutNs), name, wanted),
-                                Unmap::new));
+                                id -> new Map(id, Session.forNode(timeoutNs), name, wanted),
+                                session::unmap));
     }
 
     @Override
@@ -92,8 +110,8 @@ final class ClientMemory implements LtMemory {
                                 "map of LMR #" + id,
                                 Mapped.class,
                                 timeoutNs,
-                                request -> new MapId(request, forNode(timeoutNs), id, wanted),
-                                Unmap::new));
+                                request -> new MapId(request, Session.forNode(timeoutNs), id, wanted),
+                                session::unmap));
     }
 
     @Override
@@ -113,8 +131,8 @@ final class ClientMemory implements LtMemory {
                         "register of %d bytes".formatted(spec.size()),
                         Mapped.class,
                         timeoutNs,
-                        request -> new Prepare(request, forNode(timeoutNs), spec),
-                        Free::new);
+                        request -> new Prepare(request, Session.forNode(timeoutNs), spec),
+                        session::free);
         ClientHandle handle = new ClientHandle(session, prepared);
         boolean written = false;
         try {
@@ -130,7 +148,7 @@ final class ClientMemory implements LtMemory {
                         "publication of a registered LMR of %d bytes".formatted(spec.size()),
                         Done.class,
                         timeoutNs,
-                        request -> new Publish(request, forNode(timeoutNs), prepared.lh()),
+                        request -> new Publish(request, Session.forNode(timeoutNs), prepared.lh()),
                         null);
         return handle;
     }
@@ -171,7 +189,7 @@ final class ClientMemory implements LtMemory {
                         timeoutNs,
                         request -> new Copy(
                                 request,
-                                forNode(timeoutNs),
+                                Session.forNode(timeoutNs),
                                 from,
                                 sourceOffset,
                                 to,
@@ -191,10 +209,5 @@ final class ClientMemory implements LtMemory {
     @Override
     public void fence(Duration deadline) {
         session.async().fence(deadline);
-    }
-
-    /** A little less than the caller waits, so that the node's own message about a timeout still arrives. */
-    static long forNode(long timeoutNs) {
-        return timeoutNs - Math.min(timeoutNs / 5, NODE_MARGIN_NS_MAX);
     }
 }

@@ -48,7 +48,7 @@ final class ClientSync implements LtSync {
                         "lock \"%s\"".formatted(name),
                         LockOpened.class,
                         timeoutNs,
-                        id -> new OpenLock(id, ClientMemory.forNode(timeoutNs), name),
+                        id -> new OpenLock(id, Session.forNode(timeoutNs), name),
                         null);
         return new ClientLock(name, opened.number());
     }
@@ -87,7 +87,7 @@ final class ClientSync implements LtSync {
                             "waiting for %d parties at barrier \"%s\"".formatted(parties, name),
                             Passed.class,
                             timeoutNs,
-                            id -> new AwaitBarrier(id, ClientMemory.forNode(timeoutNs), name, parties),
+                            id -> new AwaitBarrier(id, Session.forNode(timeoutNs), name, parties),
                             null)
                     .round();
         }
@@ -126,7 +126,7 @@ final class ClientSync implements LtSync {
                             "waiting for lock \"%s\"".formatted(name),
                             Acquired.class,
                             leftNs,
-                            id -> new AcquireLock(id, ClientMemory.forNode(leftNs), number),
+                            id -> new AcquireLock(id, Session.forNode(leftNs), number),
                             (id, late) -> new ReleaseLock(id, number, late));
             return new ClientHeldLock(this, acquired.token());
         }
@@ -198,7 +198,7 @@ final class ClientSync implements LtSync {
             if (!session.isOpen()) {
                 throw session.lost();
             }
-            data.submit(slot, op, number, 0, 0, operand, 0);
+            data.submit(slot, op, number, 0, 0, operand, 0, session.nodeTimeoutNs());
             Outcome outcome = data.await(slot, deadlineNs);
             if (outcome == Outcome.LOST) {
                 throw session.lost();

@@ -71,7 +71,8 @@ final class DataPath {
     }
 
     /** Submits a command. The node owns the window until the command is done. */
-    void submit(int slot, int op, long lh, long offset, long length, long operand0, long operand1) {
+    void submit(
+            int slot, int op, long lh, long offset, long length, long operand0, long operand1, long timeoutNs) {
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putInt(at + SessionArea.OP, op);
         RawMemory.putLong(at + SessionArea.LH, lh);
@@ -79,6 +80,7 @@ final class DataPath {
         RawMemory.putLong(at + SessionArea.LENGTH, length);
         RawMemory.putLong(at + SessionArea.OPERAND0, operand0);
         RawMemory.putLong(at + SessionArea.OPERAND1, operand1);
+        RawMemory.putLong(at + SessionArea.TIMEOUT_NS, timeoutNs);
         RawMemory.putIntRelease(at + SessionArea.STATE, SessionArea.STATE_PENDING);
         doorbell.submit(slot);
     }

@@ -57,7 +57,7 @@ final class RpcCommandPath {
 
     /** Executes a command and returns its result; throws the node's error. */
     long run(String what, int slot, int op, long id, long length, long operand0, long timeoutNs) {
-        data.submit(slot, op, id, 0, length, operand0, timeoutNs);
+        data.submit(slot, op, id, 0, length, operand0, 0, timeoutNs);
         Outcome outcome = data.await(slot, System.nanoTime() + timeoutNs + GRACE_NS);
         if (outcome == Outcome.LOST) {
             throw session.lost();

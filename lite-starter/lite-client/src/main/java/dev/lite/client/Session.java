@@ -7,8 +7,10 @@ import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
+import dev.lite.session.protocol.SessionMessage.Free;
 import dev.lite.session.protocol.SessionMessage.Goodbye;
 import dev.lite.session.protocol.SessionMessage.Reply;
+import dev.lite.session.protocol.SessionMessage.Unmap;
 import dev.lite.session.protocol.SessionMessage.Welcome;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -36,6 +38,7 @@ final class Session {
     private final Path socket;
     private final Duration deadline;
     private final long deadlineNs;
+    private final long nodeTimeoutNs;
     private final ClientConfig config;
     private final DataPath data;
     private final ControlRequests requests;
@@ -60,6 +63,7 @@ final class Session {
         this.socket = socket;
         this.deadline = deadline;
         this.deadlineNs = LiteClient.toNanos(deadline);
+        this.nodeTimeoutNs = forNode(deadlineNs);
         this.config = config;
         data = new DataPath(memory, welcome.area(), config.spins());
         requests = new ControlRequests(channel, welcome.nodeName(), welcome.requestsMax());
@@ -91,6 +95,26 @@ final class Session {
 
     ClientConfig config() {
         return config;
+    }
+
+    /** A little less than the caller waits, so that the node's own message about a timeout still arrives. */
+    static long forNode(long timeoutNs) {
+        return timeoutNs - Math.min(timeoutNs / 5, NODE_MARGIN_NS_MAX);
+    }
+
+    /** The time-out of the node for an operation that waits for the session's deadline, in nanoseconds. */
+    long nodeTimeoutNs() {
+        return nodeTimeoutNs;
+    }
+
+    /** The request that frees an LMR by this handle, within the session's deadline. */
+    Free free(long requestId, long lh) {
+        return new Free(requestId, nodeTimeoutNs, lh);
+    }
+
+    /** The request that unmaps this handle, likewise. */
+    Unmap unmap(long requestId, long lh) {
+        return new Unmap(requestId, nodeTimeoutNs, lh);
     }
 
     DataPath data() {

@@ -20,19 +20,21 @@ final class Transfer {
     private final SlotPool slots;
     private final long lh;
     private final int depth;
+    private final long nodeTimeoutNs;
 
-    Transfer(ClientHandle handle, DataPath data, long lh, int depth) {
+    Transfer(ClientHandle handle, DataPath data, long lh, int depth, long nodeTimeoutNs) {
         this.handle = handle;
         this.data = data;
         this.lh = lh;
         this.depth = depth;
+        this.nodeTimeoutNs = nodeTimeoutNs;
         slots = data.slots();
     }
 
     void readOne(long offset, MemorySegment destination, long length, long deadlineNs) {
         int slot = acquire(Op.READ, offset, length, deadlineNs);
         try {
-            data.submit(slot, Op.READ, lh, offset, length, 0, 0);
+            data.submit(slot, Op.READ, lh, offset, length, 0, 0, nodeTimeoutNs);
             complete(slot, Op.READ, offset, length, deadlineNs);
             data.check(slot);
             RawMemory.copyTo(data.window(slot), destination, 0, length);
@@ -45,7 +47,7 @@ final class Transfer {
         int slot = acquire(Op.WRITE, offset, length, deadlineNs);
         try {
             RawMemory.copyFrom(source, 0, data.window(slot), length);
-            data.submit(slot, Op.WRITE, lh, offset, length, 0, 0);
+            data.submit(slot, Op.WRITE, lh, offset, length, 0, 0, nodeTimeoutNs);
             complete(slot, Op.WRITE, offset, length, deadlineNs);
             data.check(slot);
         } finally {
@@ -56,7 +58,7 @@ final class Transfer {
     long atomic(int op, long offset, long operand0, long operand1, long deadlineNs) {
         int slot = acquire(op, offset, Long.BYTES, deadlineNs);
         try {
-            data.submit(slot, op, lh, offset, Long.BYTES, operand0, operand1);
+            data.submit(slot, op, lh, offset, Long.BYTES, operand0, operand1, nodeTimeoutNs);
             complete(slot, op, offset, Long.BYTES, deadlineNs);
             data.check(slot);
             return data.result(slot);
@@ -69,7 +71,7 @@ final class Transfer {
     void memset(long offset, long length, byte value, long deadlineNs) {
         int slot = acquire(Op.MEMSET, offset, length, deadlineNs);
         try {
-            data.submit(slot, Op.MEMSET, lh, offset, length, value, 0);
+            data.submit(slot, Op.MEMSET, lh, offset, length, value, 0, nodeTimeoutNs);
             complete(slot, Op.MEMSET, offset, length, deadlineNs);
             data.check(slot);
         } finally {
@@ -91,7 +93,7 @@ final class Transfer {
             while (done < length) {
                 while (next - first < held && submitted < length) {
                     long bytes = Math.min(window, length - submitted);
-                    data.submit(slot(mine, (int) (next % held)), Op.READ, lh, offset + submitted, bytes, 0, 0);
+                    submit(slot(mine, (int) (next % held)), Op.READ, offset + submitted, bytes, deadlineNs);
                     submitted += bytes;
                     next++;
                 }
@@ -128,7 +130,7 @@ final class Transfer {
                     int slot = slot(mine, (int) (next % held));
                     long bytes = Math.min(window, length - submitted);
                     RawMemory.copyFrom(source, submitted, data.window(slot), bytes);
-                    data.submit(slot, Op.WRITE, lh, offset + submitted, bytes, 0, 0);
+                    submit(slot, Op.WRITE, offset + submitted, bytes, deadlineNs);
                     submitted += bytes;
                     next++;
                 }
@@ -136,6 +138,12 @@ final class Transfer {
         } finally {
             settle(mine, held, first, next, deadlineNs);
         }
+    }
+
+    /** One window of a long transfer, for which the node has what is left of the transfer's deadline. */
+    private void submit(int slot, int op, long offset, long bytes, long deadlineNs) {
+        long timeoutNs = Session.forNode(Math.max(1, deadlineNs - System.nanoTime()));
+        data.submit(slot, op, lh, offset, bytes, 0, 0, timeoutNs);
     }
 
     private int windows(long length, int window) {

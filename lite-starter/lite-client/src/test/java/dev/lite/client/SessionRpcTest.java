@@ -102,7 +102,7 @@ class SessionRpcTest {
             fixture.node.holdCommands(op -> op == Op.CALL);
             CompletableFuture<byte[]> call = start(() -> fixture.lite.rpc().call("n", "echo", bytes("x"), SHORT));
             Command held = fixture.node.awaitHeldCommand();
-            assertThat(held.operand1()).isEqualTo(SHORT.toNanos());
+            assertThat(held.timeoutNs()).isEqualTo(SHORT.toNanos());
             assertThatThrownBy(() -> await(call)).isInstanceOf(LiteTimeoutException.class);
             fixture.node.holdCommands(op -> false);
             fixture.node.complete(held, 1);

@@ -93,7 +93,7 @@ final class RpcCommands {
     }
 
     /** A command, copied out of its slot. */
-    record Command(int slot, int op, long id, long length, long operand0, long operand1) {}
+    record Command(int slot, int op, long id, long length, long operand0, long timeoutNs) {}
 
     RpcCommands(String session, TierSession tier) {
         this.session = session;
@@ -316,7 +316,7 @@ final class RpcCommands {
     }
 
     private static Duration deadline(Command command) {
-        return Duration.ofNanos(Math.clamp(command.operand1(), 0, DEADLINE_NS_MAX));
+        return Duration.ofNanos(Math.clamp(command.timeoutNs(), 0, DEADLINE_NS_MAX));
     }
 
     private void failUnanswered(long number) {

@@ -357,12 +357,13 @@ final class SessionWorker implements RpcCommands.Slots {
         long length = RawMemory.getLongAcquire(at + SessionArea.LENGTH);
         long operand0 = RawMemory.getLongAcquire(at + SessionArea.OPERAND0);
         long operand1 = RawMemory.getLongAcquire(at + SessionArea.OPERAND1);
+        long timeoutNs = RawMemory.getLongAcquire(at + SessionArea.TIMEOUT_NS);
         if (length < 0 || length > area.windowBytes()) {
             throw new SessionViolation("%s of %d bytes in slot %d; a window has %d"
                     .formatted(Op.nameOf(op), length, slot, area.windowBytes()));
         }
         if (Op.isRpc(op)) {
-            rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, operand1), this);
+            rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, timeoutNs), this);
             return;
         }
         if (op == Op.TRY_LOCK || op == Op.UNLOCK) {

@@ -232,7 +232,7 @@ class AttachedRpcTest {
                         random.nextInt(raw.area().windowBytes() + 1));
                 long at = raw.base() + SessionArea.slotOffset(0);
                 RawMemory.putLong(at + SessionArea.OPERAND0, random.nextLong());
-                RawMemory.putLong(at + SessionArea.OPERAND1, random.nextInt(1_000_000));
+                RawMemory.putLong(at + SessionArea.TIMEOUT_NS, random.nextInt(1_000_000));
                 raw.submit(1);
                 TestWaits.until(
                         "the command is completed",

@@ -125,7 +125,7 @@ class BadClientTest {
     void handlesOfOthersAndStaleOnesAreFoundOut() throws ProtocolException {
         try (RawClient bad = new RawClient(socket).attach()) {
             long lh = malloc(bad);
-            bad.channel.send(new Unmap(5, lh));
+            bad.channel.send(new Unmap(5, 1_000_000_000, lh));
             assertThat(bad.channel.receive()).isInstanceOf(SessionMessage.Done.class);
             long reused = malloc(bad);
             assertThat((int) reused).isEqualTo((int) lh);

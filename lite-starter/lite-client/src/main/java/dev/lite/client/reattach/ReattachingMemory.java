@@ -52,6 +52,21 @@ final class ReattachingMemory implements LtMemory {
     }
 
     @Override
+    public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Duration deadline) {
+        return createOrMap(spec, permissions, Deadline.in(deadline));
+    }
+
+    @Override
+    public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions) {
+        return createOrMap(spec, permissions, keeper.deadline());
+    }
+
+    /** Repeated after a loss: the second call maps what the first one created. */
+    private LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Deadline deadline) {
+        return map(deadline, memory -> memory.createOrMap(spec, permissions, SessionKeeper.remaining(deadline)));
+    }
+
+    @Override
     public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
         return map(name, permissions, Deadline.in(deadline));
     }

@@ -82,7 +82,8 @@ public final class FakeNode implements AutoCloseable {
     private static final SessionArea AREA = new SessionArea(SLOTS, WINDOW_BYTES);
 
     /** A command, copied out of its slot. */
-    public record Command(int slot, int op, long lh, long offset, long length, long operand0, long operand1) {}
+    public record Command(
+            int slot, int op, long lh, long offset, long length, long operand0, long operand1, long timeoutNs) {}
 
     private final UnixServerSocket server;
     private final Path socket;
@@ -336,7 +337,8 @@ public final class FakeNode implements AutoCloseable {
                     RawMemory.getLongAcquire(at + SessionArea.OFFSET),
                     RawMemory.getLongAcquire(at + SessionArea.LENGTH),
                     RawMemory.getLongAcquire(at + SessionArea.OPERAND0),
-                    RawMemory.getLongAcquire(at + SessionArea.OPERAND1));
+                    RawMemory.getLongAcquire(at + SessionArea.OPERAND1),
+                    RawMemory.getLongAcquire(at + SessionArea.TIMEOUT_NS));
             LiteException.Code fail = failure;
             if (holdsCommand.test(command.op())) {
                 if (command.op() == Op.REPLY_AND_RECEIVE) {

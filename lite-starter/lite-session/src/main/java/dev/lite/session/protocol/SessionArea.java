@@ -15,6 +15,7 @@ package dev.lite.session.protocol;
  *     +24      length     long  bytes, at most the window's
  *     +32      operand0   long
  *     +40      operand1   long
+ *     +48      timeout    long  nanoseconds that the node may take, from the moment when it fetches the command
  *     +64      state      int   {@link #STATE_IDLE} … ; futex word
  *     +68      status     int   0 or the number of a {@link dev.lite.api.LiteException.Code}
  *     +72      result     long  previous value (atomics), or, if the status is not 0, the length of the error text in the window
@@ -80,6 +81,9 @@ public record SessionArea(int slots, int windowBytes) {
 
     /** Offset of the second operand in a slot. */
     public static final long OPERAND1 = 40;
+
+    /** Offset of the time-out in a slot. */
+    public static final long TIMEOUT_NS = 48;
 
     /** Offset of the state in a slot. */
     public static final long STATE = 64;

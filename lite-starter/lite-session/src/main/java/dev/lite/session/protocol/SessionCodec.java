@@ -13,6 +13,7 @@ import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
 import dev.lite.session.protocol.SessionMessage.Copy;
+import dev.lite.session.protocol.SessionMessage.CreateOrMap;
 import dev.lite.session.protocol.SessionMessage.Describe;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Extents;
@@ -93,6 +94,7 @@ public final class SessionCodec {
     private static final int GRANT = 21;
     private static final int MOVE_TO = 22;
     private static final int DESCRIBE = 23;
+    private static final int CREATE_OR_MAP = 24;
 
     private static final int PLACEMENT_LOCAL = 0;
     private static final int PLACEMENT_ROUND_ROBIN = 1;
@@ -135,9 +137,15 @@ public final class SessionCodec {
                         .putLong(m.deadlineNs())
                         .putString("the LMR name", m.name(), LmrSpec.NAME_BYTES_MAX)
                         .putInt(Permission.toBits(m.permissions()));
-            case Unmap m -> numbered(w, UNMAP, m.requestId()).putLong(m.lh());
+            case Unmap m ->
+                numbered(w, UNMAP, m.requestId()).putLong(m.deadlineNs()).putLong(m.lh());
+            case CreateOrMap m ->
+                encodeSpec(
+                                numbered(w, CREATE_OR_MAP, m.requestId()).putLong(m.deadlineNs()), m.spec())
+                        .putInt(Permission.toBits(m.permissions()));
             case Describe m -> numbered(w, DESCRIBE, m.requestId()).putLong(m.lh());
-            case Free m -> numbered(w, FREE, m.requestId()).putLong(m.lh());
+            case Free m ->
+                numbered(w, FREE, m.requestId()).putLong(m.deadlineNs()).putLong(m.lh());
             case Extents m ->
                 numbered(w, EXTENTS, m.requestId()).putLong(m.lh()).putInt(m.from());
             case Nodes m -> numbered(w, NODES, m.requestId()).putInt(m.from());
@@ -239,15 +247,17 @@ public final class SessionCodec {
                             r.getLong(),
                             r.getString("the LMR name", LmrSpec.NAME_BYTES_MAX),
                             permissions(r));
-                case UNMAP -> new Unmap(r.getLong(), r.getLong());
+                case UNMAP -> new Unmap(r.getLong(), r.getLong(), r.getLong());
                 case DESCRIBE -> new Describe(r.getLong(), r.getLong());
-                case FREE -> new Free(r.getLong(), r.getLong());
+                case FREE -> new Free(r.getLong(), r.getLong(), r.getLong());
                 case EXTENTS -> new Extents(r.getLong(), r.getLong(), r.getInt());
                 case NODES -> new Nodes(r.getLong(), r.getInt());
+                case CREATE_OR_MAP -> new CreateOrMap(r.getLong(), r.getLong(), decodeSpec(r), permissions(r));
                 case MAP_ID -> new MapId(r.getLong(), r.getLong(), r.getLong(), permissions(r));
                 case PREPARE -> new Prepare(r.getLong(), r.getLong(), decodeSpec(r));
                 case PUBLISH -> new Publish(r.getLong(), r.getLong(), r.getLong());
-                case MEMSET -> new Memset(r.getLong(), r.getLong(), r.getLong(), r.getLong(), (byte) r.getByte());
+                case MEMSET -> new Memset(
+                        r.getLong(), r.getLong(), r.getLong(), r.getLong(), r.getLong(), (byte) r.getByte());
                 case COPY ->
                     new Copy(
                             r.getLong(),
@@ -259,8 +269,8 @@ public final class SessionCodec {
                             r.getLong(),
                             r.getByte() != 0);
                 case GRANT ->
-                    new Grant(r.getLong(), r.getLong(), r.getString("the principal", NAME_MAX), permissions(r));
-                case MOVE_TO -> new MoveTo(r.getLong(), r.getLong(), r.getString("the node's name", NAME_MAX));
+                    new Grant(r.getLong(), r.getLong(), r.getLong(), r.getString("the principal", NAME_MAX), permissions(r));
+                case MOVE_TO -> new MoveTo(r.getLong(), r.getLong(), r.getLong(), r.getString("the node's name", NAME_MAX));
                 case MAPPED ->
                     new Mapped(
                             r.getLong(),

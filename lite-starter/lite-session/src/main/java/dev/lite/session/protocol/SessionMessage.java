@@ -64,17 +64,20 @@ public sealed interface SessionMessage {
     /** See {@link dev.lite.api.LtMemory#malloc}; answered by {@link Mapped}. */
     record Malloc(long requestId, long deadlineNs, LmrSpec spec) implements Request {}
 
+    /** See {@link dev.lite.api.LtMemory#createOrMap}; answered by {@link Mapped}. */
+    record CreateOrMap(long requestId, long deadlineNs, LmrSpec spec, Set<Permission> permissions) implements Request {}
+
     /** See {@link dev.lite.api.LtMemory#map}; answered by {@link Mapped}. */
     record Map(long requestId, long deadlineNs, String name, Set<Permission> permissions) implements Request {}
 
     /** See {@link dev.lite.api.LmrHandle#unmap}; answered by {@link Done}. */
-    record Unmap(long requestId, long lh) implements Request {}
+    record Unmap(long requestId, long deadlineNs, long lh) implements Request {}
 
     /** Queries the current permissions of a handle; answered by {@link Mapped} with the same handle. */
     record Describe(long requestId, long lh) implements Request {}
 
     /** See {@link dev.lite.api.LmrHandle#free}; answered by {@link Done}. */
-    record Free(long requestId, long lh) implements Request {}
+    record Free(long requestId, long deadlineNs, long lh) implements Request {}
 
     /** See {@link dev.lite.api.LmrHandle#extents}, from the extent of this index on; answered by {@link ExtentsPage}. */
     record Extents(long requestId, long lh, int from) implements Request {}
@@ -130,7 +133,7 @@ public sealed interface SessionMessage {
     record Publish(long requestId, long deadlineNs, long lh) implements Request {}
 
     /** See {@link dev.lite.api.LmrHandle#memset}; answered by {@link Done}. */
-    record Memset(long requestId, long lh, long offset, long length, byte value) implements Request {}
+    record Memset(long requestId, long deadlineNs, long lh, long offset, long length, byte value) implements Request {}
 
     /**
      * See {@link dev.lite.api.LtMemory#memcpy} and {@link dev.lite.api.LtMemory#memmove}; answered by {@link Done}.
@@ -149,10 +152,10 @@ public sealed interface SessionMessage {
             implements Request {}
 
     /** See {@link dev.lite.api.LmrHandle#grant}; answered by {@link Done}. */
-    record Grant(long requestId, long lh, String principal, Set<Permission> permissions) implements Request {}
+    record Grant(long requestId, long deadlineNs, long lh, String principal, Set<Permission> permissions) implements Request {}
 
     /** See {@link dev.lite.api.LmrHandle#moveTo}; answered by {@link Done}. */
-    record MoveTo(long requestId, long lh, String node) implements Request {}
+    record MoveTo(long requestId, long deadlineNs, long lh, String node) implements Request {}
 
     /** A handle: a new one, or the one of {@link Describe}. */
     record Mapped(

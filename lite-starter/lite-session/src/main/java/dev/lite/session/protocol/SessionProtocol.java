@@ -88,12 +88,12 @@ public final class SessionProtocol {
 
         /**
          * Calls the function, or sends to the port, with the number in {@code lh}. The request is the window's first {@code length}
-         * bytes, {@code operand0} the longest reply in bytes, {@code operand1} the deadline in nanoseconds. The reply is in the window
+         * bytes, {@code operand0} the longest reply in bytes, within the slot's time-out. The reply is in the window
          * afterwards, and the result is its length.
          */
         public static final int CALL = 24;
         /**
-         * Waits {@code operand1} nanoseconds for a call of the function, or a message at the port, with the number in {@code lh}. It
+         * Waits for the slot's time-out for a call of the function, or a message at the port, with the number in {@code lh}. It
          * is in the window afterwards, and the result is its length; the slot has the call's number and caller.
          */
         public static final int RECEIVE = 25;

@@ -15,6 +15,7 @@ import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
 import dev.lite.session.protocol.SessionMessage.Copy;
+import dev.lite.session.protocol.SessionMessage.CreateOrMap;
 import dev.lite.session.protocol.SessionMessage.Describe;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Extents;
@@ -81,15 +82,16 @@ class SessionCodecTest {
                 new Map(3, 4, "name", Set.of(Permission.READ, Permission.MASTER)),
                 new MapId(22, 23, -24, Set.of(Permission.READ)),
                 new Prepare(25, 26, spec.withName("name")),
+                new CreateOrMap(46, 47, spec.withName("name"), Set.of(Permission.READ, Permission.ATOMIC)),
                 new Publish(27, 28, 29),
-                new Memset(30, 31, 32, Long.MAX_VALUE, (byte) -1),
+                new Memset(30, 3, 31, 32, Long.MAX_VALUE, (byte) -1),
                 new Copy(33, 34, 35, 36, 37, 38, 39, true),
                 new Copy(33, 34, 35, 36, 37, 38, 39, false),
-                new Grant(40, 41, "uid:1", Set.of()),
-                new MoveTo(42, 43, "node"),
-                new Unmap(5, -6),
+                new Grant(40, 4, 41, "uid:1", Set.of()),
+                new MoveTo(42, 4, 43, "node"),
+                new Unmap(5, 7, -6),
                 new Describe(44, -45),
-                new Free(7, 8),
+                new Free(7, 9, 8),
                 new Extents(9, 10, 11),
                 new Nodes(12, 13),
                 new Mapped(14, 15, 16, null, 17, Set.of()),
