@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Memory of other nodes that is not mapped into this process: every access is posted to the fabric and waited for. Offsets
  * count from the start of the node's arena, lengths are bytes; both were checked by the caller. The arena says which memory
- * is meant: nothing is posted to a node that came back with another one.
+ * is meant: nothing is posted to a node that restarted with another one.
  * Any thread; blocks up to the deadline, but for {@link #tryTransfer}.
  *
  * <p>Every method throws {@link dev.lite.api.LiteTimeoutException} when the deadline passed (a write may have been placed
@@ -32,7 +32,7 @@ public interface RemoteMemory {
      *
      * @param write whether the bytes go there; they are taken from {@code local} before it returns true
      * @param local as many bytes as are transferred
-     * @param ended told once how it ended, null when the bytes are there; by any thread, also the caller's. Must not block
+     * @param ended called once with how it ended, null when the bytes are there; by any thread, also the caller's. Must not block
      * @return false when it was not begun: {@link #read} or {@link #write} can do it
      */
     boolean tryTransfer(

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * Work on memory that is done by the node that holds it (paper §7.1): the bytes do not pass through the caller. Any thread.
  *
  * <p>A future completes exactly once, and not before the working node can touch the memory no more: with null when the work is
- * done, or with a {@link dev.lite.api.LiteException}. So it may complete after its caller's deadline, and whoever gives the
+ * done, or with a {@link dev.lite.api.LiteException}. So it may complete after its caller's deadline, and a caller that gives the
  * memory to somebody else waits for it.
  */
 public interface RemoteWork {

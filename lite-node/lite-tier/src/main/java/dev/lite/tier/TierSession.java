@@ -13,7 +13,7 @@ import java.util.Set;
  */
 public interface TierSession extends AutoCloseable {
 
-    /** Who the calls are made as. */
+    /** The principal that the calls are made as. */
     String principal();
 
     /** The node's name. */

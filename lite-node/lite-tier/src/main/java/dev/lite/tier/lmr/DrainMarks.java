@@ -3,7 +3,7 @@ package dev.lite.tier.lmr;
 import java.util.Set;
 
 /**
- * Which nodes are being drained, so that nothing new is placed there. What the directory says of them may be heard late; a node
+ * Which nodes are being drained, so that nothing new is placed there. What the directory says of them may arrive late; a node
  * that moves its memory away also refuses by itself. Any thread.
  */
 public final class DrainMarks {
@@ -11,11 +11,11 @@ public final class DrainMarks {
     private volatile boolean closed;
 
     /** What the directory says now. */
-    public void heard(Set<String> names) {
+    public void update(Set<String> names) {
         draining = Set.copyOf(names);
     }
 
-    /** Whether a node is to be left alone, as last heard. */
+    /** Whether a node is to be left alone, as last reported. */
     public boolean isDraining(String node) {
         return draining.contains(node);
     }

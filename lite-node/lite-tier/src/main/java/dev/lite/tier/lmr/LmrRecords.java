@@ -123,7 +123,7 @@ public final class LmrRecords {
     }
 
     /**
-     * The record of an LMR without a name that was made here, for a node that maps it or has it mapped: that node is told of
+     * The record of an LMR without a name that was made here, for a node that maps it or has it mapped: that node is notified of
      * every change from now on.
      *
      * @param wanted permission bits that the principal must have

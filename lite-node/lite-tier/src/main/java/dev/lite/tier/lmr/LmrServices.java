@@ -26,7 +26,7 @@ public final class LmrServices {
     private final DrainMarks drainMarks = new DrainMarks();
     private final Mappers mappers;
     private final LmrCalls calls;
-    private final ServedWork served;
+    private final LocalWork localWork;
     private final WorkCalls work;
     private final PrincipalBytes bytes;
     private final NodeExtents extents;
@@ -45,7 +45,7 @@ public final class LmrServices {
      * @param lmrBytesMax the largest LMR, in bytes
      * @param bytesPerPrincipal how much of this node's arena a principal may take, in bytes
      * @param deadline how long an operation may wait when its call says nothing
-     * @param memoryGiven is told an LMR's id before this node takes memory for it that another node asked for; must not block
+     * @param memoryGiven gets an LMR's id before this node takes memory for it that another node asked for; must not block
      * @param executor of virtual threads
      */
     public LmrServices(
@@ -68,10 +68,10 @@ public final class LmrServices {
         places = new LmrPlaces(self.id(), arena, links, directory);
         mappers = new Mappers(self.id(), directory, links, records, fencing, executor);
         calls = new LmrCalls(channel);
-        served = new ServedWork(self.id(), arena, allocator, links, remoteMemory);
-        work = new WorkCalls(self.id(), channel, mappers, served, executor);
+        localWork = new LocalWork(self.id(), arena, allocator, links, remoteMemory);
+        work = new WorkCalls(self.id(), channel, mappers, localWork, executor);
         bytes = new PrincipalBytes(self.name(), allocator, bytesPerPrincipal);
-        extents = new NodeExtents(self, allocator, bytes, served, drainMarks, channel, memoryGiven);
+        extents = new NodeExtents(self, allocator, bytes, localWork, drainMarks, channel, memoryGiven);
         reclaimer = new Reclaimer(self.id(), records, mappers, links, calls, extents);
         allocation = new ShareAllocation(self, cluster, arena, directory, links, extents, reclaimer, drainMarks);
         masters = new Masters(self, directory, records, mappers, calls, work, allocation, reclaimer, executor);
@@ -178,7 +178,7 @@ public final class LmrServices {
 
     /** Waits for the end of all memset and copy work that a node has asked for so far. */
     public void quiesce(int node, Deadline deadline) {
-        served.quiesce(node, deadline);
+        localWork.quiesce(node, deadline);
     }
 
     /** Carries on what newly fenced nodes left unfinished. Does not block. */

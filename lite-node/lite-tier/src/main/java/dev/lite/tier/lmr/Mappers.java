@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The nodes that may have an LMR mapped, and how they are told something. Any thread. */
+/** The nodes that may have an LMR mapped, and how they are notified. Any thread. */
 public final class Mappers {
     private static final Logger log = LoggerFactory.getLogger(Mappers.class);
 
@@ -48,7 +48,7 @@ public final class Mappers {
     }
 
     /**
-     * Whoever may have an LMR mapped: if it has a name the live nodes, the connected ones, those that left and are not
+     * The nodes that may have an LMR mapped: if it has a name the live nodes, the connected ones, those that left and are not
      * fenced, and this one; if it has none, those that asked its creator, this node, for its record.
      */
     Set<Integer> of(@Nullable String name, long id) {
@@ -64,7 +64,7 @@ public final class Mappers {
         return nodes;
     }
 
-    /** Whether the directory lists a node, as last heard. */
+    /** Whether the directory lists a node, as last reported. */
     boolean isLive(int node) {
         return links.isLive(node);
     }
@@ -85,7 +85,7 @@ public final class Mappers {
     }
 
     /**
-     * Acts at all nodes at once, so that a silent one does not keep the others from hearing of it. Who is not connected is
+     * Acts at all nodes at once, so that a silent one does not delay the others. A node that is not connected is
      * passed over: the others' word would wait, too.
      *
      * @return where it was done; of the others the log says why not

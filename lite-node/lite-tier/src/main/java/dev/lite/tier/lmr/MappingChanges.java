@@ -37,7 +37,7 @@ public final class MappingChanges implements PeerListener {
     private static final Logger log = LoggerFactory.getLogger(MappingChanges.class);
 
     /** How long a node waits for its own operations before it tells the master that it could not end them. */
-    private static final Duration GIVEN_UP_PATIENCE = Duration.ofSeconds(5);
+    private static final Duration GIVEN_UP_TIMEOUT = Duration.ofSeconds(5);
 
     /** Refreshes of one LMR go one after the other, so that an older record never follows a newer one. */
     private static final int REFRESH_LOCKS = 256;
@@ -50,13 +50,13 @@ public final class MappingChanges implements PeerListener {
     private final LmrCalls lmrCalls;
     private final Masters masters;
     private final LmrPlaces places;
-    private final Duration patience;
+    private final Duration timeout;
     private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
     private final Map<Integer, UUID> arenaIds = new HashMap<>(); // of the polling threads; guarded by itself
 
     /**
      * @param self this node's name, for messages
-     * @param patience how long a mapping that was paused with this node's registration is tried to be resumed
+     * @param timeout how long a mapping that was paused with this node's registration is tried to be resumed
      */
     MappingChanges(
             String self,
@@ -67,7 +67,7 @@ public final class MappingChanges implements PeerListener {
             LmrCalls lmrCalls,
             Masters masters,
             LmrPlaces places,
-            Duration patience) {
+            Duration timeout) {
         this.self = self;
         this.mappings = mappings;
         this.fencing = fencing;
@@ -76,7 +76,7 @@ public final class MappingChanges implements PeerListener {
         this.lmrCalls = lmrCalls;
         this.masters = masters;
         this.places = places;
-        this.patience = patience;
+        this.timeout = timeout;
         for (int index = 0; index < REFRESH_LOCKS; index++) {
             refreshing[index] = new ReentrantLock();
         }
@@ -84,7 +84,7 @@ public final class MappingChanges implements PeerListener {
 
     /** Makes the mappings of an LMR here follow its record; see {@link LmrCalls#refresh}. */
     void refresh(long lmrId, Deadline deadline) {
-        // First the list: whoever makes a mapping from an older record finds out from now on.
+        // First the list: a caller that makes a mapping from an older record finds out from now on.
         List<Mapping> ofLmr = mappings.change(lmrId);
         if (!ofLmr.isEmpty()) {
             ReentrantLock lock = refreshing[(int) lmrId & (REFRESH_LOCKS - 1)];
@@ -106,17 +106,17 @@ public final class MappingChanges implements PeerListener {
     }
 
     /** {@link #refresh} for somebody who waits for the end of a move, whose mover may have died. */
-    public void look(@Nullable String name, long lmrId, Deadline deadline) {
+    public void followRecord(@Nullable String name, long lmrId, Deadline deadline) {
         if (fencing.isLost()) {
-            return; // nobody goes on before this node has its next registration
+            return; // nobody resumes before this node has its next registration
         }
-        masters.undoIfForsaken(name, lmrId, deadline);
+        masters.undoIfAbandoned(name, lmrId, deadline);
         refresh(lmrId, deadline);
     }
 
     /**
      * Takes the rights of every mapping away because this node's registration is lost: operations wait, up to their
-     * deadlines, until {@link #resumeAll}. Words of locks and barriers stay usable: whoever draws a ticket is asked for it
+     * deadlines, until {@link #resumeAll}. Words of locks and barriers stay usable: a node that draws a ticket is asked for it
      * under the next registration.
      */
     public void pauseAll(Deadline deadline) {
@@ -128,16 +128,16 @@ public final class MappingChanges implements PeerListener {
         }
     }
 
-    /** Makes every paused mapping follow its record again; one that cannot yet is looked at by whoever waits for it. */
+    /** Makes every paused mapping follow its record again; one that cannot yet is refreshed by the callers that wait for it. */
     public void resumeAll(Executor executor) {
         mappings.find(Mapping::isPaused).stream()
                 .map(Mapping::id)
                 .distinct()
                 .forEach(id -> executor.execute(() -> {
                     try {
-                        refresh(id, Deadline.in(patience));
+                        refresh(id, Deadline.in(timeout));
                     } catch (LiteException e) {
-                        log.info("lmr={} is looked at again when somebody uses it: {}", id, e.getMessage());
+                        log.info("lmr={} is refreshed again when somebody uses it: {}", id, e.getMessage());
                     }
                 }));
     }
@@ -205,7 +205,7 @@ public final class MappingChanges implements PeerListener {
 
     /** Ends mappings and takes them out of the table; returns when nobody here can touch their memory any more. */
     public void endAll(List<Mapping> ending, LiteException why) {
-        Deadline deadline = Deadline.in(GIVEN_UP_PATIENCE);
+        Deadline deadline = Deadline.in(GIVEN_UP_TIMEOUT);
         ending.forEach(mapping -> mapping.end(why));
         if (!ending.isEmpty() && !Mapping.awaitEnd(ending, deadline)) {
             throw new LiteTimeoutException(
@@ -216,7 +216,7 @@ public final class MappingChanges implements PeerListener {
         awaitGivenUp(deadline);
     }
 
-    /** A node that came back without its memory has lost what was there. */
+    /** A node that restarted without its memory has lost what was there. */
     @Override
     public void peerConnected(Peer peer) {
         UUID former;
@@ -224,7 +224,7 @@ public final class MappingChanges implements PeerListener {
             former = arenaIds.put(peer.id(), peer.hello().arenaId());
         }
         if (former != null && !former.equals(peer.hello().arenaId())) {
-            LiteException why = new LmrUnavailableException("node %s came back with a new arena; what lay there is lost"
+            LiteException why = new LmrUnavailableException("node %s restarted with a new arena; what lay there is lost"
                     .formatted(peer.hello().node()));
             for (Mapping mapping : mappings.find(
                     found -> found.lmr().shares().stream().anyMatch(share -> share.node() == peer.id()))) {

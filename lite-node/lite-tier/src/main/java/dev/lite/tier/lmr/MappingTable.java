@@ -1,5 +1,6 @@
 package dev.lite.tier.lmr;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.memory.MappingOwner;
 import java.util.ArrayList;
@@ -10,16 +11,20 @@ import java.util.function.Predicate;
 
 /**
  * Every mapping of this node by its LMR, so that a master's word reaches all of them; also one that is just being made:
- * word of a change that arrives between the reading of the LMR's record and the entry here is remembered, so that whoever
- * makes the mapping reads the record again. The last {@value #CHANGES_KEPT} changes are; who was slower than those reads
- * again, too.
+ * word of a change that arrives between the reading of the LMR's record and the entry here is remembered, so that the
+ * caller that makes the mapping reads the record again. The last {@value #CHANGES_KEPT} changes are kept; a slower caller
+ * reads it again, too.
  */
 public final class MappingTable {
     private static final int CHANGES_KEPT = 4096;
 
-    // Guarded by this.
+    @GuardedBy("this")
     private final Map<Long, List<Mapping>> byLmr = new HashMap<>();
+
+    @GuardedBy("this")
     private final long[] changed = new long[CHANGES_KEPT]; // LMR ids; number n is at n % CHANGES_KEPT
+
+    @GuardedBy("this")
     private long changes;
 
     /** A point in time, to be asked for before the LMR's record is read. */
@@ -63,7 +68,7 @@ public final class MappingTable {
 
     /** All mappings that fulfil a condition, of all LMRs; those that are being made do not get in. */
     synchronized List<Mapping> changeAll(Predicate<Mapping> condition) {
-        changes += CHANGES_KEPT + 1L; // too many for whoever asked before
+        changes += CHANGES_KEPT + 1L; // too many for every caller that asked before
         return find(condition);
     }
 

@@ -40,7 +40,7 @@ public final class MasterOperations {
         return mapping.name().isEmpty() && !records.isMine(mapping.id());
     }
 
-    /** {@code LT_free}; returns when the LMR is free, or at the deadline, when the reclaimer goes on by itself. */
+    /** {@code LT_free}; returns when the LMR is free, or at the deadline, when the reclaimer continues in the background. */
     public void free(Mapping mapping, String principal, Deadline deadline) {
         if (isElsewhere(mapping)) {
             calls.freeAtCreator(mapping.id(), principal, deadline);

@@ -41,14 +41,14 @@ import org.slf4j.LoggerFactory;
 
 /**
  * What masters do with an LMR that lives: grant and move (paper §4.1, architecture §5 and §6). The record is the truth;
- * every change is a compare-and-set on it, and then every mapper is told to follow the record, which it does before it
+ * every change is a compare-and-set on it, and then every mapper is notified to follow the record, which it does before it
  * answers ({@link MappingChanges#refresh}). Any thread; blocks up to the deadline.
  *
  * <p>A move: memory at the new place; the record says MOVING, and where to; every mapper has paused its handles; the nodes
- * that hold the bytes copy them; the record says LIVE at the new place; the mappers are told; the old memory is given back.
+ * that hold the bytes copy them; the record says LIVE at the new place; the mappers are notified; the old memory is given back.
  * When a step before the last change of the record fails, the record says LIVE at the old place, and the new memory is given
- * back once no copy to it can be under way. The mover of a record that says MOVING may have died: whoever meets such a record
- * undoes the move ({@link #awaitStill}).
+ * back once no copy to it can be under way. The mover of a record that says MOVING may have died: a node that meets such a record
+ * undoes the move ({@link #awaitSettled}).
  */
 public final class Masters {
     private static final Logger log = LoggerFactory.getLogger(Masters.class);
@@ -132,7 +132,7 @@ public final class Masters {
             }
             return current.withGrants(grants);
         });
-        tellAll(name, id, deadline);
+        notifyMappers(name, id, deadline);
     }
 
     static void requireMaster(LmrRecord lmr, String principal, String what) {
@@ -145,7 +145,7 @@ public final class Masters {
     /** Changes the record of an LMR that neither moves nor is freed; returns what was before. */
     LmrRecord change(@Nullable String name, long id, Deadline deadline, UnaryOperator<LmrRecord> changed) {
         while (true) {
-            LmrRecords.Found found = awaitStill(name, id, deadline);
+            LmrRecords.Found found = awaitSettled(name, id, deadline);
             if (records.replace(name, found, changed.apply(found.lmr()), deadline)) {
                 return found.lmr();
             }
@@ -161,16 +161,16 @@ public final class Masters {
      *
      * @throws LmrFreedException when it was freed
      */
-    LmrRecords.Found awaitStill(@Nullable String name, long id, Deadline deadline) {
-        return awaitStill(name, id, false, deadline);
+    LmrRecords.Found awaitSettled(@Nullable String name, long id, Deadline deadline) {
+        return awaitSettled(name, id, false, deadline);
     }
 
     /**
-     * {@link #awaitStill(String, long, Deadline)}.
+     * {@link #awaitSettled(String, long, Deadline)}.
      *
      * @param own whether this node's entry in {@link #moving} is the caller's, for a move that has not begun
      */
-    private LmrRecords.Found awaitStill(@Nullable String name, long id, boolean own, Deadline deadline) {
+    private LmrRecords.Found awaitSettled(@Nullable String name, long id, boolean own, Deadline deadline) {
         while (true) {
             LmrRecords.Found found = records.find(name, id, deadline)
                     .filter(current -> current.lmr().state() != State.FREEING)
@@ -179,7 +179,7 @@ public final class Masters {
             if (move == null) {
                 return found;
             }
-            if (isForsaken(id, move, own)) {
+            if (isAbandoned(id, move, own)) {
                 undo(name, found, null, deadline);
             } else if (deadline.passed()) {
                 throw new LiteTimeoutException(deadline.expired("waiting for the end of the move of LMR " + id));
@@ -190,18 +190,18 @@ public final class Masters {
     }
 
     /** Undoes a move that nobody carries out any more; otherwise does nothing. */
-    void undoIfForsaken(@Nullable String name, long id, Deadline deadline) {
+    void undoIfAbandoned(@Nullable String name, long id, Deadline deadline) {
         Optional<LmrRecords.Found> found = records.find(name, id, deadline);
         if (found.isPresent()) {
             Move move = found.get().lmr().move();
-            if (move != null && isForsaken(id, move, false)) {
+            if (move != null && isAbandoned(id, move, false)) {
                 undo(name, found.get(), null, deadline);
             }
         }
     }
 
     /** Whether nobody carries a move out: its mover is fenced, or is this node and knows nothing of it. */
-    private boolean isForsaken(long id, Move move, boolean own) {
+    private boolean isAbandoned(long id, Move move, boolean own) {
         if (move.node() == self.id() && move.incarnation() == mappers.ownIncarnation()) {
             return own || !moving.contains(id);
         }
@@ -247,7 +247,7 @@ public final class Masters {
     /** The one move of this LMR at this node. */
     private void moveAlone(
             @Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
-        LmrRecord before = awaitStill(name, id, true, deadline).lmr();
+        LmrRecord before = awaitSettled(name, id, true, deadline).lmr();
         if (master != null) {
             requireMaster(before, master, "moving");
         }
@@ -262,7 +262,7 @@ public final class Masters {
         boolean begun = false;
         boolean done = false;
         try {
-            LmrRecords.Found found = awaitStill(name, id, true, deadline);
+            LmrRecords.Found found = awaitSettled(name, id, true, deadline);
             if (master != null) {
                 requireMaster(found.lmr(), master, "moving");
             }
@@ -272,7 +272,7 @@ public final class Masters {
                 begun = false;
                 throw new LmrUnavailableException("LMR %d was changed while it was to move; try again".formatted(id));
             }
-            tellAll(name, id, deadline);
+            notifyMappers(name, id, deadline);
             LmrRecords.Found held = mine(name, id, move, deadline);
             copyAll(held.lmr(), held.lmr().moved(), copies, deadline);
             LmrRecords.Found copied = mine(name, id, move, deadline);
@@ -305,12 +305,13 @@ public final class Masters {
 
     private void afterMove(@Nullable String name, LmrRecord before, List<Share> left, Deadline deadline) {
         reclaimer.giveBackLater(
-                extents(before, left)); // every mapper has paused and forgets the old place before it goes on
+                extents(before, left)); // every mapper has paused and forgets the old place before it resumes
         try {
-            tellAll(name, before.id(), deadline);
+            notifyMappers(name, before.id(), deadline);
         } catch (LiteException e) {
-            // The LMR has moved all the same. A mapper that was not told looks by itself when somebody waits there.
-            log.info("lmr={} moved; some mapper has not heard of it yet: {}", before.id(), e.getMessage());
+            // The LMR has moved all the same. A mapper that was not notified reads the record itself when somebody
+            // waits there.
+            log.info("lmr={} moved; some mapper does not know yet: {}", before.id(), e.getMessage());
         }
     }
 
@@ -339,7 +340,7 @@ public final class Masters {
                 whenOver(List.copyOf(copies), () -> reclaimer.giveBackLater(extents(current, fresh)));
             }
         } catch (LiteException e) {
-            // The record says MOVING, and this node will not know of it: whoever meets it undoes it.
+            // The record says MOVING, and this node will not know of it: a node that meets it undoes it.
             log.warn("the move of lmr={} failed and is not undone yet: {}", id, e.getMessage());
         }
     }
@@ -366,7 +367,7 @@ public final class Masters {
                     "the move of lmr={} to nodes {} was undone",
                     lmr.id(),
                     fresh.stream().map(Share::node).toList());
-            tellAllThatCan(name, lmr.id(), deadline);
+            notifyReachableMappers(name, lmr.id(), deadline);
         }
     }
 
@@ -455,7 +456,7 @@ public final class Masters {
     }
 
     /** Returns when every mapper follows the record. */
-    private void tellAll(@Nullable String name, long id, Deadline deadline) {
+    private void notifyMappers(@Nullable String name, long id, Deadline deadline) {
         Set<Integer> left = new TreeSet<>(mappers.of(name, id));
         while (true) {
             left.removeAll(mappers.atAll(left, "a change of lmr=" + id, node -> calls.refresh(node, id, deadline)));
@@ -471,7 +472,7 @@ public final class Masters {
         }
     }
 
-    private void tellAllThatCan(@Nullable String name, long id, Deadline deadline) {
+    private void notifyReachableMappers(@Nullable String name, long id, Deadline deadline) {
         mappers.atAll(mappers.of(name, id), "a change of lmr=" + id, node -> calls.refresh(node, id, deadline));
     }
 }

@@ -186,7 +186,7 @@ public final class MemoryService {
 
     private void awaitMoved(String name, long id, Deadline deadline) {
         try {
-            masters.awaitStill(name, id, deadline);
+            masters.awaitSettled(name, id, deadline);
         } catch (LmrFreedException e) {
             // Then there may be another one of this name, or none: the next look says so.
         }
@@ -235,7 +235,7 @@ public final class MemoryService {
      * Maps an LMR of the tier's own.
      *
      * @param record reads its record again when it moves just then
-     * @throws dev.lite.api.LmrUnavailableException when a node that it lies on came back without it
+     * @throws dev.lite.api.LmrUnavailableException when a node that it lies on restarted without it
      */
     Mapping mapInternal(
             String name, int permissions, MappingOwner owner, Supplier<LmrRecord> record, Deadline deadline) {

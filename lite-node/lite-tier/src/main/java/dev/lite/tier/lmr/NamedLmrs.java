@@ -12,7 +12,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
 
-/** Looks through the records of all names in the directory. Any thread; blocks. */
+/** Scans the records of all names in the directory. Any thread; blocks. */
 public final class NamedLmrs {
     /** Reads under way at a time: the directory answers many together about as fast as one. */
     private static final int READS = 32;
@@ -21,7 +21,7 @@ public final class NamedLmrs {
     private final LmrRecords records;
     private final Executor executor;
 
-    /** An LMR with a name, as it was when it was looked at. */
+    /** An LMR with a name, as its record was read. */
     public record Named(String name, LmrRecord lmr) {}
 
     NamedLmrs(ClusterDirectory directory, LmrRecords records, Executor executor) {

@@ -21,7 +21,7 @@ public final class NodeExtents {
     private final NodeRecord self;
     private final ArenaAllocator allocator;
     private final PrincipalBytes bytes;
-    private final ServedWork work;
+    private final LocalWork work;
     private final DrainMarks drainMarks;
     private final ControlChannel channel;
 
@@ -40,13 +40,13 @@ public final class NodeExtents {
     /**
      * Registers what it serves with the channel.
      *
-     * @param givenToOther is told an LMR's id before this node takes memory for it that another node asked for; must not block
+     * @param givenToOther gets an LMR's id before this node takes memory for it that another node asked for; must not block
      */
     NodeExtents(
             NodeRecord self,
             ArenaAllocator allocator,
             PrincipalBytes bytes,
-            ServedWork work,
+            LocalWork work,
             DrainMarks drainMarks,
             ControlChannel channel,
             LongConsumer givenToOther) {

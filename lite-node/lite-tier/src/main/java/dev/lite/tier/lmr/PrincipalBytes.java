@@ -1,5 +1,6 @@
 package dev.lite.tier.lmr;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
@@ -25,8 +26,10 @@ public final class PrincipalBytes {
     private final ArenaAllocator allocator;
     private final long bytesMax;
 
-    // Guarded by this.
+    @GuardedBy("this")
     private final Map<String, Long> byPrincipal = new HashMap<>();
+
+    @GuardedBy("this")
     private final Map<Long, Held> byLmr = new HashMap<>();
 
     /**
@@ -127,6 +130,7 @@ public final class PrincipalBytes {
         add(lmrId, charge.principal(), bytes);
     }
 
+    @GuardedBy("this")
     private void add(long lmrId, String principal, long bytes) {
         assert Thread.holdsLock(this);
         if (bytes > 0) {

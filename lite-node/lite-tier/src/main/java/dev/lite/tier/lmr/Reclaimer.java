@@ -66,7 +66,7 @@ public final class Reclaimer implements AutoCloseable {
         thread.start();
     }
 
-    /** Reclaims an LMR whose record, if it has a name, says FREEING; goes on in the background after the deadline. */
+    /** Reclaims an LMR whose record, if it has a name, says FREEING; continues in the background after the deadline. */
     void reclaim(@Nullable String name, LmrRecord lmr, Deadline deadline) {
         Reclamation reclamation = new Reclamation(name, lmr, false);
         try {
@@ -74,7 +74,7 @@ public final class Reclaimer implements AutoCloseable {
                 return;
             }
         } catch (LiteException e) {
-            log.info("freeing lmr={} goes on in the background: {}", lmr.id(), e.getMessage());
+            log.info("freeing lmr={} continues in the background: {}", lmr.id(), e.getMessage());
         }
         enqueue(reclamation);
     }

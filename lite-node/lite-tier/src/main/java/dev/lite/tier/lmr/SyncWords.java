@@ -157,7 +157,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     public SyncWord own(WordRef ref) {
         if (!allocator.holds(ref.lmrId(), new ExtentRun(ref.offset(), SyncWord.BYTES, ref.entry()))) {
             throw new LmrUnavailableException(
-                    "node %s has no word at offset %d for the lock or barrier %d; it came back with a new arena"
+                    "node %s has no word at offset %d for the lock or barrier %d; it restarted with a new arena"
                             .formatted(lmrs.places().nodeName(self), ref.offset(), ref.lmrId()));
         }
         Run run = new Run(ref.offset(), SyncWord.BYTES, ref.entry());
@@ -207,7 +207,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     @Override
     public void refresh(@Nullable String name, long lmrId, Deadline until) {
         try {
-            lmrs.changes().look(name, lmrId, until);
+            lmrs.changes().followRecord(name, lmrId, until);
         } catch (LiteException e) {
             log.debug("the record of the word {} cannot be followed now: {}", lmrId, e.getMessage());
         }

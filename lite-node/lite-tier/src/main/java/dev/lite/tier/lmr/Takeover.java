@@ -13,17 +13,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Carries on what nodes left unfinished that are fenced now: an LMR that is being freed is freed, a move whose mover is fenced
- * is undone. The live node of the lowest id looks through the records after each fence. Every act on a record is a
+ * Finishes what nodes that are fenced now left unfinished: an LMR that is being freed is freed, a move whose mover is fenced
+ * is undone. The live node of the lowest id scans the records after each fence. Every act on a record is a
  * compare-and-set, and memory that was given back is not given back again: so it does no harm when two nodes do it, or when
- * the one that began is alive and goes on, too. Any thread.
+ * the one that began is alive and continues, too. Any thread.
  */
 final class Takeover {
     private static final Logger log = LoggerFactory.getLogger(Takeover.class);
     private static final Duration CALL = Duration.ofSeconds(5);
 
     /** For all records: 100,000 take some seconds. */
-    private static final Duration LOOK = Duration.ofMinutes(2);
+    private static final Duration SCAN_TIMEOUT = Duration.ofMinutes(2);
 
     private final int self;
     private final ClusterDirectory directory;
@@ -48,10 +48,10 @@ final class Takeover {
         this.executor = executor;
     }
 
-    /** Somebody was fenced: looks through the records soon, once however often this is called meanwhile. Does not block. */
+    /** Somebody was fenced: scans the records soon, once however often this is called meanwhile. Does not block. */
     void begin() {
         if (wanted.getAndIncrement() > 0) {
-            return; // who looks now looks again
+            return; // the running scan is repeated
         }
         try {
             executor.execute(this::run);
@@ -66,7 +66,7 @@ final class Takeover {
             seen = wanted.get();
             try {
                 if (isFirst()) {
-                    lookThrough();
+                    scanRecords();
                 }
             } catch (LiteException e) {
                 log.info("what fenced nodes left is taken over at the next fence: {}", e.getMessage());
@@ -80,8 +80,8 @@ final class Takeover {
         return directory.nodesNow(CALL).stream().mapToInt(NodeRecord::id).min().orElse(self) == self;
     }
 
-    private void lookThrough() {
-        Deadline deadline = Deadline.in(LOOK);
+    private void scanRecords() {
+        Deadline deadline = Deadline.in(SCAN_TIMEOUT);
         named.find(lmr -> lmr.state() != LmrRecord.State.LIVE, deadline)
                 .values()
                 .forEach(found -> {
@@ -89,7 +89,7 @@ final class Takeover {
                     if (lmr.state() == LmrRecord.State.FREEING) {
                         reclaimer.takeOver(found.name(), lmr);
                     } else {
-                        masters.undoIfForsaken(found.name(), lmr.id(), deadline);
+                        masters.undoIfAbandoned(found.name(), lmr.id(), deadline);
                     }
                 });
     }

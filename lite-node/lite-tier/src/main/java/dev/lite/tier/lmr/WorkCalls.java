@@ -29,30 +29,30 @@ final class WorkCalls implements RemoteWork {
     private final int self;
     private final ControlChannel channel;
     private final Mappers mappers;
-    private final ServedWork served;
+    private final LocalWork localWork;
     private final Executor executor;
 
     /** Registers what it serves with the channel. */
-    WorkCalls(int self, ControlChannel channel, Mappers mappers, ServedWork served, Executor executor) {
+    WorkCalls(int self, ControlChannel channel, Mappers mappers, LocalWork localWork, Executor executor) {
         this.self = self;
         this.channel = channel;
         this.mappers = mappers;
-        this.served = served;
+        this.localWork = localWork;
         this.executor = executor;
         channel.serve(ControlKind.MEMSET, (node, request, reply) -> {
             long lmrId = request.getLong();
             byte value = request.getByte();
-            served.memset(node, lmrId, request.getRuns(), value);
+            localWork.memset(node, lmrId, request.getRuns(), value);
         });
         channel.serve(ControlKind.COPY, (node, request, reply) -> {
             Part source = request.getPart();
             Part target = request.getPart();
             long length = request.getLong();
-            served.copy(node, source, target, length, request.getDeadline());
+            localWork.copy(node, source, target, length, request.getDeadline());
         });
         channel.serve(ControlKind.QUIESCE, (node, request, reply) -> {
             int caller = request.getInt();
-            served.quiesce(caller, request.getDeadline());
+            localWork.quiesce(caller, request.getDeadline());
         });
     }
 
@@ -60,7 +60,7 @@ final class WorkCalls implements RemoteWork {
     public CompletableFuture<@Nullable Void> memset(
             int node, UUID arena, long lmrId, List<Run> runs, byte value, Deadline deadline) {
         if (node == self) {
-            return own(() -> served.memset(self, lmrId, runs, value));
+            return own(() -> localWork.memset(self, lmrId, runs, value));
         }
         ControlMessage request =
                 new ControlMessage().putLong(lmrId).putByte(value).putRuns(runs);
@@ -70,7 +70,7 @@ final class WorkCalls implements RemoteWork {
     @Override
     public CompletableFuture<@Nullable Void> copy(Part source, Part target, long length, Deadline deadline) {
         if (source.node() == self) {
-            return own(() -> served.copy(self, source, target, length, deadline));
+            return own(() -> localWork.copy(self, source, target, length, deadline));
         }
         return watched(source.node(), () -> {
             ControlMessage request = new ControlMessage()

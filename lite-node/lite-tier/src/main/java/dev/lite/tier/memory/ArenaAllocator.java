@@ -1,5 +1,6 @@
 package dev.lite.tier.memory;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.RawMemory;
@@ -18,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * memory stays {@code UNCLEAN} until {@link #clean} has zeroed it; an allocation prefers clean memory, and otherwise zeroes
  * just what it takes.
  *
- * <p>Any thread. Memory is zeroed outside the lock, by whoever took the run out of the books.
+ * <p>Any thread. Memory is zeroed outside the lock, by the thread that took the run out of the books.
  */
 public final class ArenaAllocator {
     /** The LMR id of extents that serve the process itself; they are free again when the arena is adopted. */
@@ -48,18 +49,40 @@ public final class ArenaAllocator {
     private final long dataBytes;
     private final ExtentTable table;
 
-    // Guarded by this.
+    @GuardedBy("this")
     private final FreeRuns clean = new FreeRuns();
+
+    @GuardedBy("this")
     private final TreeSet<Unclean> unclean = new TreeSet<>(BY_LENGTH);
+
+    @GuardedBy("this")
     private final BitSet usedEntries = new BitSet();
+
+    @GuardedBy("this")
     private int usedEntryCount;
+
+    @GuardedBy("this")
     private int reservedEntries; // for splits that some thread has begun
+
+    @GuardedBy("this")
     private int entryHint; // every entry below is used
+
+    @GuardedBy("this")
     private long uncleanBytes;
+
+    @GuardedBy("this")
     private int cleaning; // runs that some thread is zeroing just now
+
+    @GuardedBy("this")
     private int cleanings; // how often one was done
+
+    @GuardedBy("this")
     private long allocatedBytes;
+
+    @GuardedBy("this")
     private int allocatedExtents;
+
+    @GuardedBy("this")
     private boolean closed;
 
     /**
@@ -134,6 +157,7 @@ public final class ArenaAllocator {
         }
     }
 
+    @GuardedBy("this")
     private void checkSpace(long unit, long units) {
         assert Thread.holdsLock(this);
         if (closed) {
@@ -152,6 +176,7 @@ public final class ArenaAllocator {
     }
 
     /** The shortest unclean run that holds everything, or else the longest; null when there is none. */
+    @GuardedBy("this")
     private @Nullable Unclean takeUnclean(long unit, long units) {
         assert Thread.holdsLock(this);
         if (unclean.isEmpty()) {
@@ -166,6 +191,7 @@ public final class ArenaAllocator {
         return taken;
     }
 
+    @GuardedBy("this")
     private void waitForCleaner(long unit) {
         assert Thread.holdsLock(this);
         if (cleaning == 0) {
@@ -198,6 +224,7 @@ public final class ArenaAllocator {
         return run;
     }
 
+    @GuardedBy("this")
     private void putUnclean(long offset, long length) {
         assert Thread.holdsLock(this);
         if (length == 0) {
@@ -209,6 +236,7 @@ public final class ArenaAllocator {
         uncleanBytes += length;
     }
 
+    @GuardedBy("this")
     private ExtentRun commit(long lmrId, long offset, long length) {
         assert Thread.holdsLock(this);
         int entry = takeEntry();
@@ -218,6 +246,7 @@ public final class ArenaAllocator {
         return new ExtentRun(offset, length, entry);
     }
 
+    @GuardedBy("this")
     private int takeEntry() {
         assert Thread.holdsLock(this);
         int entry = usedEntries.nextClearBit(entryHint);
@@ -226,11 +255,13 @@ public final class ArenaAllocator {
         return entry;
     }
 
+    @GuardedBy("this")
     private void markUsed(int entry) {
         usedEntries.set(entry);
         usedEntryCount++;
     }
 
+    @GuardedBy("this")
     private void releaseEntry(int entry) {
         assert Thread.holdsLock(this);
         table.clear(entry);
@@ -444,6 +475,7 @@ public final class ArenaAllocator {
             }
         }
 
+        @GuardedBy("ArenaAllocator.this")
         private void collect() {
             for (int entry = 0; entry < table.capacity(); entry++) {
                 switch (table.state(entry)) {
@@ -463,6 +495,7 @@ public final class ArenaAllocator {
             }
         }
 
+        @GuardedBy("ArenaAllocator.this")
         private void sortAndCheck() {
             allocated.sort(Comparator.comparingLong(Unclean::offset));
             freed.sort(Comparator.comparingLong(Unclean::offset));
@@ -530,6 +563,7 @@ public final class ArenaAllocator {
             }
         }
 
+        @GuardedBy("ArenaAllocator.this")
         private void addGaps() {
             List<Unclean> taken = new ArrayList<>(allocated);
             taken.addAll(unclean);

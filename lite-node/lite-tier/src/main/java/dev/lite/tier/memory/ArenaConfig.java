@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
  * @param bytes the arena's size, at least {@link #BYTES_MIN}, rounded up to pages
  * @param extentsMax how many extents may be allocated or awaiting cleaning at once
  * @param peersMax how many nodes may have a control area here; node ids must be below
- * @param retained whether the file stays when the node stops in good order
+ * @param retained whether the file stays after a clean shutdown
  */
 public record ArenaConfig(
         Path root, String cluster, String node, long bytes, int extentsMax, int peersMax, boolean retained) {

@@ -46,7 +46,7 @@ public final class BulkOperations {
     /** The first round checks the whole range before it touches a byte; this is for ranges that have no round. */
     private static void check(Mapping mapping, Permission needed, long offset, long length, Deadline deadline) {
         mapping.hold(needed.bit(), offset, length, deadline);
-        mapping.letGo();
+        mapping.endHold();
     }
 
     /** The mapping is held; the hold ends here, or when the last node has answered. Returns how many bytes were set. */
@@ -79,12 +79,12 @@ public final class BulkOperations {
                         .memset(node, where.arenaOf(Layout.remotePlace(node, 0)), id, runs, value, deadline)));
                 CompletableFuture<?> all = CompletableFuture.allOf(works.toArray(new CompletableFuture<?>[0]));
                 handedOver = true;
-                await(all.whenComplete((none, error) -> mapping.letGo()), deadline, "memset of " + mapping);
+                await(all.whenComplete((none, error) -> mapping.endHold()), deadline, "memset of " + mapping);
             }
             return done;
         } finally {
             if (!handedOver) {
-                mapping.letGo();
+                mapping.endHold();
             }
         }
     }
@@ -134,7 +134,7 @@ public final class BulkOperations {
                 both = target.tryHold(Permission.WRITE.bit(), targetOffset, length);
             } finally {
                 if (!both) {
-                    source.letGo();
+                    source.endHold();
                 }
             }
             if (both) {
@@ -195,8 +195,8 @@ public final class BulkOperations {
                 handedOver = true;
                 await(
                         work.whenComplete((none, error) -> {
-                            source.letGo();
-                            target.letGo();
+                            source.endHold();
+                            target.endHold();
                         }),
                         deadline,
                         "copying from %s to %s".formatted(source, target));
@@ -204,8 +204,8 @@ public final class BulkOperations {
             return piece;
         } finally {
             if (!handedOver) {
-                source.letGo();
-                target.letGo();
+                source.endHold();
+                target.endHold();
             }
         }
     }

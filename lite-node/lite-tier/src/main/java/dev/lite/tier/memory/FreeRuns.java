@@ -78,7 +78,7 @@ final class FreeRuns {
     }
 
     private @Nullable Run shortestFor(long bytes, long alignment) {
-        // Any run of a whole alignment more fits, so few are looked at in vain.
+        // Any run of a whole alignment more fits, so few checks miss.
         for (Run run : byLength.tailSet(new Run(0, bytes))) {
             if (run.length() - padding(run, alignment) >= bytes) {
                 return run;

@@ -9,7 +9,7 @@ import java.util.Set;
 
 /** The session of an application, which owns {@link Mapping}s as its handles. Any thread. */
 public interface HandleOwner extends MappingOwner {
-    /** Who uses the handles. */
+    /** The principal that uses the handles. */
     String principal();
 
     /** Work that other nodes do on their memory. */

@@ -134,7 +134,7 @@ final class MappedLmr {
     }
 
     /**
-     * Waits for the end of a pause. Who waits long looks at the record itself: the node that moves the LMR may be gone.
+     * Waits for the end of a pause. A long wait reads the record itself: the node that moves the LMR may be gone.
      *
      * @param started the deadline of the operation that waits, or null at its first wait
      * @return the operation's deadline

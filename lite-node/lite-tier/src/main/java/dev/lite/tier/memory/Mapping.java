@@ -267,7 +267,7 @@ public final class Mapping implements TierHandle {
     }
 
     /**
-     * Holds a range where it is for a long operation: the LMR is not moved, freed or taken away before {@link #letGo}. Not
+     * Holds a range where it is for a long operation: the LMR is not moved, freed or taken away before {@link #endHold}. Not
      * inside an in-flight slot.
      *
      * @param needed permission bits
@@ -294,7 +294,7 @@ public final class Mapping implements TierHandle {
     }
 
     /** The end of a hold. Any thread. */
-    void letGo() {
+    void endHold() {
         rest().endPosted();
     }
 
@@ -404,7 +404,7 @@ public final class Mapping implements TierHandle {
         handleOwner().free(this);
     }
 
-    /** Who makes the outcome of an addition known before the addition counts as ended; see {@link #awaitOperations}. */
+    /** Makes the outcome of an addition known before the addition counts as ended; see {@link #awaitOperations}. */
     public interface Drawer {
         /** Just before the addition; what it throws prevents it. Must not block. */
         void beforeDraw();
@@ -424,7 +424,7 @@ public final class Mapping implements TierHandle {
 
     /**
      * {@link #fetchAdd(long, long)} of a word of {@linkplain #isOneMappedExtent mapped} memory, within one operation with what
-     * the drawer does: whoever {@linkplain #awaitOperations waits} for the operation finds its outcome noted.
+     * the drawer does: a thread that {@linkplain #awaitOperations waits} for the operation finds its outcome noted.
      *
      * @throws NotMappedException when the word is not mapped; nothing was done then
      */
@@ -491,7 +491,7 @@ public final class Mapping implements TierHandle {
      * Takes the rights away: from the return on no operation begins. The caller then {@linkplain #awaitEnd waits} for
      * those under way.
      *
-     * @param why what those who try are told
+     * @param why the exception of callers that try
      * @return false when it had ended before
      */
     public boolean end(LiteException why) {

@@ -71,7 +71,7 @@ final class SliceOperations {
             return true;
         } finally {
             if (held && !begun) {
-                mapping.letGo();
+                mapping.endHold();
             }
         }
     }
@@ -85,7 +85,7 @@ final class SliceOperations {
                 throw new IllegalArgumentException("the destination of a read is a read-only segment");
             }
             mapping.hold(needed, slice.offset(), slice.segment().byteSize(), deadline);
-            mapping.letGo();
+            mapping.endHold();
         }
         return copy;
     }

@@ -20,8 +20,8 @@ import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.onesided.PostedMemory;
-import dev.lite.tier.operator.LmrMakers;
-import dev.lite.tier.operator.OperatorActs;
+import dev.lite.tier.operator.CreatorQueries;
+import dev.lite.tier.operator.OperatorActions;
 import dev.lite.tier.operator.OrderExecutor;
 import dev.lite.tier.operator.Orphans;
 import dev.lite.tier.operator.Relocation;
@@ -147,20 +147,20 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     channel);
             this.words = new SyncWords(id, arena, allocator, lmrs, directory, wordMoves, config.deadline());
             this.sync = new SyncService(id, arena.id(), words, wordMoves, channel, new View(), executor);
-            LmrMakers makers = new LmrMakers(id, links, lmrs.mappers(), lmrs.records(), channel);
+            CreatorQueries creatorQueries = new CreatorQueries(id, links, lmrs.mappers(), lmrs.records(), channel);
             this.orphans = new Orphans(
                     id,
                     allocator,
                     lmrs.bytes(),
                     lmrs.named(),
                     lmrs.records(),
-                    makers,
+                    creatorQueries,
                     lmrs.extents(),
                     ORPHAN_GRACE_DEFAULT);
             Relocation relocation = new Relocation(
                     self, directory, links, lmrs.extents(), lmrs.allocation(), lmrs.reclaimer(), lmrs.drainMarks());
-            OperatorActs acts =
-                    new OperatorActs(self, allocator, lmrs, relocation, sync, orphans, executor, config.deadline());
+            OperatorActions acts =
+                    new OperatorActions(self, allocator, lmrs, relocation, sync, orphans, executor, config.deadline());
             this.orders = new OrderExecutor(self, directory, lmrs.drainMarks(), acts, executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
@@ -420,12 +420,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         orphans.setGrace(grace);
     }
 
-    /** What is done, on a thread of its own, once an operator had this node drained and wants it to leave. */
+    /** The action, on a thread of its own, once an operator had this node drained and wants it to leave. */
     public void onLeave(Runnable action) {
         orders.onLeave(action);
     }
 
-    /** Bytes of LMRs in this node's arena, without what serves the process. Looks through the whole arena. */
+    /** Bytes of LMRs in this node's arena, without what serves the process. Scans the whole arena. */
     public long lmrBytes() {
         long[] bytes = new long[1];
         allocator.forEachExtent((id, run) -> bytes[0] += run.length());
@@ -509,7 +509,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
     }
 
-    /** Who may hold or wait for something: the registered nodes, the connected ones, and who is not fenced yet. */
+    /** The nodes that may hold or wait for something: registered, connected, or not fenced yet. */
     private final class View implements ClusterView {
         @Override
         public boolean isConnected(int node) {

@@ -1,5 +1,6 @@
 package dev.lite.tier.node;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.Lifetime;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
@@ -47,13 +48,25 @@ final class PrincipalSession implements TierSession, HandleOwner {
     private final Duration deadline;
     private final SessionSync sync;
 
-    // Guarded by this.
+    @GuardedBy("this")
     private int handles;
+
+    @GuardedBy("this")
     private final Map<Long, LmrRecord> ofSession = new HashMap<>(); // LMRs to be freed at the end; their names:
+
+    @GuardedBy("this")
     private final Map<Long, String> namesOfSession = new HashMap<>();
+
+    @GuardedBy("this")
     private final Set<Long> untilFreed = new HashSet<>(); // of those only while they are not published
+
+    @GuardedBy("this")
     private final Set<Long> publishing = new HashSet<>(); // they are freed at the end by who publishes them
+
+    @GuardedBy("this")
     private final Set<Mapping> prepared = new HashSet<>(); // LMRs that are not published yet
+
+    @GuardedBy("this")
     private boolean closed;
 
     private final AsyncOperations async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT);
@@ -334,7 +347,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
     @Override
     public void refresh(@Nullable String name, long lmrId, Deadline callDeadline) {
         try {
-            lmrs.changes().look(name, lmrId, callDeadline);
+            lmrs.changes().followRecord(name, lmrId, callDeadline);
         } catch (LiteException e) {
             log.debug("the record of lmr={} cannot be followed now: {}", lmrId, e.getMessage());
         }
@@ -342,14 +355,19 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     @Override
     public void close() {
-        List<LmrRecord> toFree;
+        List<LmrRecord> toFree = new ArrayList<>();
+        Map<Long, String> names;
         synchronized (this) {
             if (closed) {
                 return;
             }
             closed = true;
-            toFree = new ArrayList<>(ofSession.values());
-            toFree.removeIf(lmr -> publishing.contains(lmr.id()));
+            for (LmrRecord lmr : ofSession.values()) {
+                if (!publishing.contains(lmr.id())) {
+                    toFree.add(lmr);
+                }
+            }
+            names = Map.copyOf(namesOfSession);
         }
         rpc.close();
         sync.endWaits();
@@ -362,8 +380,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
         }
         sync.close(); // after the last write that was made under a lock
         for (LmrRecord lmr : toFree) {
-            @Nullable String name = namesOfSession.get(lmr.id());
-            lmrs.masterOperations().freeLater(name, lmr);
+            lmrs.masterOperations().freeLater(names.get(lmr.id()), lmr);
         }
         node.sessionClosed(this);
     }

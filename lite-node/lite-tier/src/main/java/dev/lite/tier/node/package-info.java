@@ -1,4 +1,4 @@
-/** A node put together: arena, links, control calls, sessions. */
+/** A node put together, its configuration, and the sessions of its applications. */
 @NullMarked
 package dev.lite.tier.node;
 

@@ -19,7 +19,7 @@ final class BounceBuffer extends PollWaiter {
     private volatile long context;
 
     /** What it is posted for when nobody waits. */
-    volatile @Nullable Begun begun;
+    volatile @Nullable PendingTransfer pending;
 
     BounceBuffer(int index, long address) {
         this.index = index;
@@ -49,7 +49,7 @@ final class BounceBuffer extends PollWaiter {
 
     /** Whether its post is under way for somebody who was told that it is too late. */
     boolean isGivenUp() {
-        Begun now = begun;
+        PendingTransfer now = pending;
         return state.get() == ABANDONED || (now != null && now.isClaimed());
     }
 

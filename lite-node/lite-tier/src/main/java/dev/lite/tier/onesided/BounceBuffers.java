@@ -10,7 +10,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The bounce buffers of a {@link PostedMemory}. Who finds one free takes no lock; the others wait for one, up to their deadline. Any
+ * The bounce buffers of a {@link PostedMemory}. A thread that finds one free takes no lock; the others wait for one, up to their deadline. Any
  * thread.
  */
 final class BounceBuffers {
@@ -53,7 +53,7 @@ final class BounceBuffers {
         return true;
     }
 
-    /** Looks first at the one that this thread, and hardly another one, had last. */
+    /** Tries first the one that this thread, and hardly another one, had last. */
     @Nullable
     BounceBuffer takeIfFree() {
         int first = (int) Thread.currentThread().threadId();
@@ -76,7 +76,7 @@ final class BounceBuffers {
         waiting.incrementAndGet();
         try {
             while (true) {
-                // Who frees one later than this look sees that somebody waits.
+                // A thread that frees one after this check sees that somebody waits.
                 BounceBuffer buffer = takeIfFree();
                 if (buffer != null) {
                     return buffer;

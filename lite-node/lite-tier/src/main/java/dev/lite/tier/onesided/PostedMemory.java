@@ -25,10 +25,10 @@ import org.jspecify.annotations.Nullable;
  * leaves its buffers to the driver, and they return when their posts end, so a late transfer never touches a caller's
  * memory.
  *
- * <p>What nobody waits for ({@link #tryTransfer}) has no thread: whoever polls takes its end, and somebody looks when its deadline has
+ * <p>What nobody waits for ({@link #tryTransfer}) has no thread: the polling thread takes its end, and {@link DeadlineSweeper} ends it when its deadline has
  * passed.
  *
- * <p>Bound: {@value #BUFFERS} buffers; whoever finds none waits for one, up to its deadline.
+ * <p>Bound: {@value #BUFFERS} buffers; an operation that finds none waits for one, up to its deadline.
  */
 public final class PostedMemory implements RemoteMemory {
     /** How many bounce buffers there are. */
@@ -43,7 +43,7 @@ public final class PostedMemory implements RemoteMemory {
 
     private final PeerLinks links;
     private final BounceBuffers buffers;
-    private final LateLook late;
+    private final DeadlineSweeper sweeper;
 
     /**
      * @param memory the address of {@link #BUFFERS} × {@link #BUFFER_BYTES} bytes of the registered arena, this object's own
@@ -51,7 +51,7 @@ public final class PostedMemory implements RemoteMemory {
     public PostedMemory(PeerLinks links, long memory) {
         this.links = links;
         this.buffers = new BounceBuffers(memory);
-        this.late = new LateLook(buffers, begun -> late(begun.peer, begun.operation, begun.deadline));
+        this.sweeper = new DeadlineSweeper(buffers, pending -> late(pending.peer, pending.operation, pending.deadline));
         links.onPostEnd(Poster.ONE_SIDED, this::postEnded);
     }
 
@@ -89,68 +89,68 @@ public final class PostedMemory implements RemoteMemory {
             return false;
         }
         Operation operation = write ? Operation.WRITE : Operation.READ;
-        Begun begun = new Begun(peer, arena, offset, local, operation, deadline, ended);
+        PendingTransfer pending = new PendingTransfer(peer, arena, offset, local, operation, deadline, ended);
         boolean posted = false;
         try {
             if (write) {
                 RawMemory.copyFrom(local, 0, buffer.address, length);
             }
-            buffer.begun = begun;
+            buffer.pending = pending;
             Post post = tryPost(peer, buffer, operation, offset, length, 0, 0);
             posted = post == Post.ACCEPTED || post == Post.DONE;
             if (post == Post.DONE) {
-                finish(buffer, begun);
+                finish(buffer, pending);
             } else if (posted) {
-                late.lookAfter(deadline);
+                sweeper.sweepAfter(deadline);
             }
             return posted;
         } finally {
             if (!posted) {
-                buffer.begun = null;
+                buffer.pending = null;
                 buffers.release(buffer);
             }
         }
     }
 
     /** The post of what nobody waits for has ended. Does not block. */
-    private void finish(BounceBuffer buffer, Begun begun) {
+    private void finish(BounceBuffer buffer, PendingTransfer pending) {
         boolean broken = buffer.state.get() != BounceBuffer.DONE;
-        boolean inTime = begun.claim();
+        boolean inTime = pending.claim();
         RuntimeException failure = null;
-        if (inTime && !broken && begun.operation == Operation.READ) {
+        if (inTime && !broken && pending.operation == Operation.READ) {
             try {
-                RawMemory.copyTo(buffer.address, begun.local, 0, begun.local.byteSize());
+                RawMemory.copyTo(buffer.address, pending.local, 0, pending.local.byteSize());
             } catch (RuntimeException e) { // the caller's memory is gone, or another thread's
                 failure = e;
             }
         }
-        buffer.begun = null;
+        buffer.pending = null;
         buffers.release(buffer);
         if (inTime && broken) {
-            Thread unused = Thread.ofVirtual().name("lite-async").start(() -> goOn(begun));
+            Thread unused = Thread.ofVirtual().name("lite-async").start(() -> goOn(pending));
         } else if (inTime) {
-            begun.ended.accept(failure);
+            pending.ended.accept(failure);
         }
     }
 
     /** After the connection broke. */
-    private void goOn(Begun begun) {
+    private void goOn(PendingTransfer pending) {
         RuntimeException failure = null;
         try {
-            LmrUnavailableException broken = lost(begun.peer, begun.operation);
+            LmrUnavailableException broken = lost(pending.peer, pending.operation);
             transfer(
-                    next(begun.peer, begun.arena, begun.operation, broken, begun.deadline),
-                    begun.arena,
-                    begun.offset,
-                    begun.local,
+                    next(pending.peer, pending.arena, pending.operation, broken, pending.deadline),
+                    pending.arena,
+                    pending.offset,
+                    pending.local,
                     0,
-                    begun.local.byteSize(),
-                    begun.operation,
-                    begun.deadline);
+                    pending.local.byteSize(),
+                    pending.operation,
+                    pending.deadline);
         } catch (RuntimeException e) {
             failure = e;
         }
-        begun.ended.accept(failure);
+        pending.ended.accept(failure);
     }
 
     @Override
@@ -175,7 +175,7 @@ public final class PostedMemory implements RemoteMemory {
         transfer(awaitPeer(node, arena, deadline), arena, offset, local, localOffset, length, operation, deadline);
     }
 
-    /** Goes on with the next connection when one breaks. */
+    /** Continues on the next connection when one breaks. */
     private void transfer(
             Peer first,
             UUID arena,
@@ -197,7 +197,7 @@ public final class PostedMemory implements RemoteMemory {
     }
 
     /**
-     * The connection to go on with after one that broke under an operation. A read is repeated. A write is when the other process is
+     * The connection to continue on after one that broke under an operation. A read is repeated. A write is when the other process is
      * a new one: the old one still may have it under way while it lives, and what is late must not land after what came next.
      */
     private Peer next(Peer former, UUID arena, Operation operation, LmrUnavailableException broken, Deadline deadline) {
@@ -302,7 +302,7 @@ public final class PostedMemory implements RemoteMemory {
     private Peer awaitPeer(int node, UUID arena, Deadline deadline) {
         Peer peer = links.awaitOwner(node, deadline);
         if (!peer.hello().arenaId().equals(arena)) {
-            throw new LmrUnavailableException("node %s came back with a new arena; what lay there is lost"
+            throw new LmrUnavailableException("node %s restarted with a new arena; what lay there is lost"
                     .formatted(peer.hello().node()));
         }
         return peer;
@@ -369,7 +369,7 @@ public final class PostedMemory implements RemoteMemory {
                 }
                 if (has) {
                     has = false;
-                    peer.pollRole().release(); // who waits without polling must not keep others from it
+                    peer.pollRole().release(); // a thread that waits without polling must not keep others from it
                 }
                 if (deadline.passed()) {
                     throw late(peer, operation, deadline);
@@ -431,11 +431,11 @@ public final class PostedMemory implements RemoteMemory {
         }
         // First: once the end of a waited-for post is noted, its owner may give the buffer to somebody whom this is no
         // news of.
-        Begun begun = buffer.begun;
+        PendingTransfer pending = buffer.pending;
         if (buffer.end(error == null ? BounceBuffer.DONE : BounceBuffer.FAILED)) {
             buffers.release(buffer); // its caller gave up
-        } else if (begun != null) {
-            finish(buffer, begun);
+        } else if (pending != null) {
+            finish(buffer, pending);
         } else {
             buffer.signal();
         }

@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Moves everything away from this node, round by round until the arena holds nothing that another node could hold: what a
- * round cannot move, because it is just being made, freed or moved by somebody else, the next one looks at again.
+ * round cannot move, because it is just being made, freed or moved by somebody else, the next one tries again.
  *
  * <p>An LMR without a name is moved by the node that made it, which has its record. Those that this node made end with its
  * process, so they are moved only when it is to stay. Memory that no record knows is left: if an LMR is still coming to be
@@ -75,7 +75,7 @@ final class Drain {
         void evacuate(@Nullable String name, long id, long bytes);
     }
 
-    /** Hears how far it is; false when it is to stop. */
+    /** Is notified of the progress; false when the drain is to stop. */
     interface Progress {
         boolean report(long done, long total, String note);
     }
@@ -115,7 +115,7 @@ final class Drain {
      */
     @Nullable
     String run(Progress progress, Deadline deadline) {
-        Found found = look(deadline);
+        Found found = scan(deadline);
         long totalBytes = found.bytes();
         log.info(
                 "drain begins node={} lmrs={} bytes={}",
@@ -143,7 +143,7 @@ final class Drain {
                 stuck = Deadline.in(STUCK);
             }
             Map<Long, String> failures = moveAll(found.movable());
-            found = look(deadline);
+            found = scan(deadline);
             if (stuck.passed() && !failures.isEmpty()) {
                 return "%d LMRs with %d bytes cannot leave: %s"
                         .formatted(
@@ -160,7 +160,7 @@ final class Drain {
         return null;
     }
 
-    private Found look(Deadline deadline) {
+    private Found scan(Deadline deadline) {
         synchronized (this) {
             if (askAgain.passed()) {
                 notAnonymous.clear();

@@ -36,7 +36,7 @@ import org.slf4j.LoggerFactory;
  * of an LMR without a name of the node that made it; anything else of whichever node claims it first. An order whose node is
  * gone is claimed again. Every act is safe by itself, so it does no harm when two nodes carry out the same for a while.
  *
- * <p>One thread ("lite-orders") hears of orders and claims them; each is carried out on a virtual thread. Bound: {@value
+ * <p>One thread ("lite-orders") checks the orders and claims them; each is carried out on a virtual thread. Bound: {@value
  * #RUNNING_MAX} at a time.
  */
 public final class OrderExecutor implements AutoCloseable {
@@ -65,7 +65,7 @@ public final class OrderExecutor implements AutoCloseable {
     private final ClusterDirectory directory;
     private final Orders orders;
     private final DrainMarks drainMarks;
-    private final Acts acts;
+    private final Actions actions;
     private final Executor executor;
     private final Thread thread;
     private final Set<Long> running = ConcurrentHashMap.newKeySet();
@@ -73,7 +73,7 @@ public final class OrderExecutor implements AutoCloseable {
     private final Map<Long, Long> seenAtNs = new HashMap<>(); // of the thread: open orders that others may take first
     private final Map<Long, Long> missingSinceNs = new HashMap<>(); // of the thread: open orders whose node is not live
 
-    private final Semaphore words = new Semaphore(0); // a permit for every call of look() since the thread's last look
+    private final Semaphore words = new Semaphore(0); // a permit for every call of check() since the thread's last look
     private boolean busy = true; // of the thread: orders are open, or may be
     private boolean pastSettled; // of the thread
     private volatile @Nullable Deadline ofLeaving; // once this node is about to leave
@@ -82,7 +82,7 @@ public final class OrderExecutor implements AutoCloseable {
     private volatile boolean closed;
 
     /** What orders do. Each blocks, and answers null when it is done, else why it failed. */
-    interface Acts {
+    interface Actions {
         @Nullable
         String drain(boolean leaving, Drain.Progress progress, Deadline deadline);
 
@@ -97,19 +97,19 @@ public final class OrderExecutor implements AutoCloseable {
     }
 
     public OrderExecutor(
-            NodeRecord self, ClusterDirectory directory, DrainMarks drainMarks, Acts acts, Executor executor) {
+            NodeRecord self, ClusterDirectory directory, DrainMarks drainMarks, Actions actions, Executor executor) {
         this.self = self;
         this.directory = directory;
         this.orders = new Orders(directory);
         this.drainMarks = drainMarks;
-        this.acts = acts;
+        this.actions = actions;
         this.executor = executor;
         this.thread = Thread.ofPlatform().name("lite-orders").daemon().unstarted(this::run);
     }
 
     public void start() {
         thread.start();
-        orders.watch(this::look);
+        orders.watch(this::check);
     }
 
     /** What is done once a drain that asks for it is over, on a thread of its own. */
@@ -118,7 +118,7 @@ public final class OrderExecutor implements AutoCloseable {
     }
 
     /** Looks at the orders soon. Does not block. */
-    private void look() {
+    private void check() {
         words.release();
     }
 
@@ -141,7 +141,7 @@ public final class OrderExecutor implements AutoCloseable {
             orders.find(order.id(), deadline.remaining())
                     .filter(now -> now.state().isFinal())
                     .ifPresent(end::complete); // it ended before it was awaited
-            look();
+            check();
             Order ended = end.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
             return ended.state() == State.DONE ? null : ended.note();
         } catch (LiteException e) {
@@ -162,13 +162,13 @@ public final class OrderExecutor implements AutoCloseable {
             try {
                 OrderBook book = orders.read(DIRECTORY);
                 settleOwnPast(book);
-                drainMarks.heard(book.draining());
+                drainMarks.update(book.draining());
                 dispatch(book);
                 busy = !book.open().isEmpty();
             } catch (ClusterUnavailableException e) {
                 log.debug("the orders cannot be read now: {}", e.getMessage());
             } catch (RuntimeException e) {
-                log.error("looking at the orders failed; going on", e);
+                log.error("checking the orders failed; continuing", e);
             }
         }
     }
@@ -204,7 +204,7 @@ public final class OrderExecutor implements AutoCloseable {
             orders.unmark(self.name(), DIRECTORY);
         }
         pastSettled = true;
-        look(); // at the book as it is then
+        check(); // at the book as it is then
     }
 
     private boolean isDrainOfThis(Order order) {
@@ -323,7 +323,7 @@ public final class OrderExecutor implements AutoCloseable {
                     order.kind(),
                     (System.nanoTime() - startNs) / 1_000_000,
                     failure == null ? "done" : "failure=\"" + failure + "\"");
-            look();
+            check();
         }
         Runnable leave = onLeave;
         if (order.kind() == Kind.DRAIN && order.leave() && failure == null && leave != null) {
@@ -335,9 +335,9 @@ public final class OrderExecutor implements AutoCloseable {
         String name = order.lmrId() == 0 ? order.subject() : null;
         return switch (order.kind()) {
             case DRAIN -> drain(order.leave(), reporter);
-            case MOVE -> acts.move(name, order.lmrId(), order.target());
-            case FREE_ORPHANS -> acts.freeOrphans(reporter);
-            case REBALANCE -> acts.rebalance(reporter);
+            case MOVE -> actions.move(name, order.lmrId(), order.target());
+            case FREE_ORPHANS -> actions.freeOrphans(reporter);
+            case REBALANCE -> actions.rebalance(reporter);
             case UNDRAIN -> null; // done with its submission
         };
     }
@@ -347,7 +347,7 @@ public final class OrderExecutor implements AutoCloseable {
         drainMarks.close();
         boolean done = false;
         try {
-            String failure = acts.drain(leaving, progress, leave != null ? leave : Deadline.in(DRAIN_MAX));
+            String failure = actions.drain(leaving, progress, leave != null ? leave : Deadline.in(DRAIN_MAX));
             done = failure == null;
             empty |= done && leaving;
             return failure;

@@ -1,5 +1,6 @@
 package dev.lite.tier.operator;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
@@ -28,22 +29,22 @@ import org.slf4j.LoggerFactory;
  * Frees extents of this arena that belong to no LMR any more: their node died before it could give them back, or the process
  * that made an LMR without a name is no more.
  *
- * <p>An extent is an orphan when a look finds no record that has it, and the node that made its LMR, if it is not gone, does
- * not know it either, and all of that is so again at every look for a grace time. That time is longer than any allocation or
- * move takes, which have extents before a record says so. A look that cannot ask the directory, or a node, judges nothing.
+ * <p>An extent is an orphan when a scan finds no record that has it, and the node that made its LMR, if it is not gone, does
+ * not know it either, and all of that holds at every scan for a grace time. That time is longer than any allocation or
+ * move takes, which have extents before a record says so. A scan that cannot ask the directory, or a node, judges nothing.
  *
- * <p>Since a look meets every record whose LMR has extents here, it also has those counted that were there before this process
+ * <p>Since a scan meets every record whose LMR has extents here, it also has those counted that were there before this process
  * ({@link PrincipalBytes#adopt}).
  *
- * <p>One thread ("lite-orphans") looks at the start, then after the grace time while anything is suspected, else after {@value
- * #RARELY} of them; any thread may look besides.
+ * <p>One thread ("lite-orphans") scans at the start, then after the grace time while anything is suspected, else after {@value
+ * #RARELY} of them; any thread may scan besides.
  */
 public final class Orphans implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(Orphans.class);
-    private static final Duration PATIENCE = Duration.ofMinutes(2);
-    private static final Duration END_PATIENCE = Duration.ofSeconds(5);
+    private static final Duration TIMEOUT = Duration.ofMinutes(2);
+    private static final Duration END_TIMEOUT = Duration.ofSeconds(5);
 
-    /** While nothing is suspected, a look comes after so many grace times: each reads every record of the directory. */
+    /** While nothing is suspected, a scan comes after so many grace times: each reads every record of the directory. */
     private static final int RARELY = 6;
 
     private final int self;
@@ -51,15 +52,19 @@ public final class Orphans implements AutoCloseable {
     private final PrincipalBytes bytes;
     private final NamedLmrs named;
     private final LmrRecords records;
-    private final LmrMakers makers;
+    private final CreatorQueries creatorQueries;
     private final NodeExtents extents;
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
 
-    // Guarded by lock.
+    @GuardedBy("lock")
     private final Map<Extent, Long> suspectSinceNs = new HashMap<>();
+
+    @GuardedBy("lock")
     private Duration grace;
+
+    @GuardedBy("lock")
     private boolean closed;
 
     private record Extent(long lmrId, ExtentRun run) {}
@@ -70,7 +75,7 @@ public final class Orphans implements AutoCloseable {
             PrincipalBytes bytes,
             NamedLmrs named,
             LmrRecords records,
-            LmrMakers makers,
+            CreatorQueries creatorQueries,
             NodeExtents extents,
             Duration grace) {
         this.self = self;
@@ -78,7 +83,7 @@ public final class Orphans implements AutoCloseable {
         this.bytes = bytes;
         this.named = named;
         this.records = records;
-        this.makers = makers;
+        this.creatorQueries = creatorQueries;
         this.extents = extents;
         this.grace = grace;
         this.thread = Thread.ofPlatform().name("lite-orphans").daemon().unstarted(this::run);
@@ -102,7 +107,7 @@ public final class Orphans implements AutoCloseable {
     private void run() {
         while (true) {
             try {
-                long freed = look(grace());
+                long freed = scan(grace());
                 if (freed > 0) {
                     log.info("{} bytes that belonged to no LMR are free again", freed);
                 }
@@ -110,10 +115,10 @@ public final class Orphans implements AutoCloseable {
                 log.debug("orphans are not judged now: {}", e.getMessage());
             } catch (RuntimeException e) {
                 if (isClosed()) {
-                    log.debug("looking for orphans ends with the node: {}", e.toString());
+                    log.debug("scanning for orphans ends with the node: {}", e.toString());
                     return;
                 }
-                log.error("looking for orphans failed; going on", e);
+                log.error("scanning for orphans failed; continuing", e);
             }
             lock.lock();
             try {
@@ -144,10 +149,10 @@ public final class Orphans implements AutoCloseable {
         }
     }
 
-    /** After {@link #close}, and once the work it may wait for has been ended: until it looks no more. */
+    /** After {@link #close}, and once the work it may wait for has been ended: until it scans no more. */
     public void awaitEnd() {
         boolean interrupted = false;
-        for (Deadline deadline = Deadline.in(END_PATIENCE); thread.isAlive() && !deadline.passed(); ) {
+        for (Deadline deadline = Deadline.in(END_TIMEOUT); thread.isAlive() && !deadline.passed(); ) {
             try {
                 thread.join(deadline.remaining());
             } catch (InterruptedException e) {
@@ -169,13 +174,13 @@ public final class Orphans implements AutoCloseable {
     }
 
     /**
-     * Looks once, and frees what has been an orphan for long enough.
+     * Scans once, and frees what has been an orphan for long enough.
      *
      * @return bytes that it freed
      * @throws LiteException when the directory or a node did not answer; nothing is judged then
      */
-    long look(Duration longEnough) {
-        Deadline deadline = Deadline.in(PATIENCE);
+    long scan(Duration longEnough) {
+        Deadline deadline = Deadline.in(TIMEOUT);
         // First the extents, then the records: what is published in between is found in its record.
         Set<Extent> unknown = new HashSet<>();
         allocator.forEachExtent((id, run) -> {
@@ -189,7 +194,7 @@ public final class Orphans implements AutoCloseable {
             Map<Long, NamedLmrs.Named> ofNames = named.find(lmr -> here.contains(lmr.id()), deadline);
             ofNames.values().forEach(lmr -> removeAll(unknown, lmr.lmr()));
             here.removeAll(ofNames.keySet());
-            Set<Long> known = makers.known(here, deadline);
+            Set<Long> known = creatorQueries.known(here, deadline);
             unknown.removeIf(extent -> known.contains(extent.lmrId()));
         }
         return free(judge(unknown, longEnough));
@@ -215,10 +220,14 @@ public final class Orphans implements AutoCloseable {
         lock.lock();
         try {
             suspectSinceNs.keySet().retainAll(unknown);
-            unknown.forEach(extent -> suspectSinceNs.putIfAbsent(extent, nowNs));
-            return unknown.stream()
-                    .filter(extent -> nowNs - suspectSinceNs.getOrDefault(extent, nowNs) >= longEnough.toNanos())
-                    .toList();
+            List<Extent> orphans = new ArrayList<>();
+            for (Extent extent : unknown) {
+                Long sinceNs = suspectSinceNs.putIfAbsent(extent, nowNs);
+                if (nowNs - (sinceNs == null ? nowNs : sinceNs) >= longEnough.toNanos()) {
+                    orphans.add(extent);
+                }
+            }
+            return orphans;
         } finally {
             lock.unlock();
         }

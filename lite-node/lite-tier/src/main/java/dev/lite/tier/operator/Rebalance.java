@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
  * {@value #SPREAD_PERCENT_MAX} percent of an arena, or no share is small enough to bring them nearer. What has no name stays
  * where it is, and so do locks and barriers.
  *
- * <p>Used by one thread. Bound: {@value #MOVES_MAX} moves; another order goes on from there.
+ * <p>Used by one thread. Bound: {@value #MOVES_MAX} moves; another order continues from there.
  */
 final class Rebalance {
     static final int SPREAD_PERCENT_MAX = 10;
@@ -33,18 +33,18 @@ final class Rebalance {
     private final NamedLmrs named;
     private final Relocation relocation;
     private final ShareMover mover;
-    private final Duration patience;
+    private final Duration timeout;
 
     /** Moves what an LMR has on one node to another; blocks up to a deadline of its own. */
     interface ShareMover {
         void move(NamedLmrs.Named lmr, int from, int to);
     }
 
-    Rebalance(NamedLmrs named, Relocation relocation, ShareMover mover, Duration patience) {
+    Rebalance(NamedLmrs named, Relocation relocation, ShareMover mover, Duration timeout) {
         this.named = named;
         this.relocation = relocation;
         this.mover = mover;
-        this.patience = patience;
+        this.timeout = timeout;
     }
 
     /** A node and how full it is. */
@@ -69,9 +69,9 @@ final class Rebalance {
     String run(Drain.Progress progress) {
         Map<Integer, Node> nodes = new HashMap<>();
         relocation
-                .rooms(Relocation.FROM_NOWHERE, Deadline.in(patience))
+                .rooms(Relocation.FROM_NOWHERE, Deadline.in(timeout))
                 .forEach((id, room) -> nodes.put(id, new Node(id, room)));
-        Map<Long, NamedLmrs.Named> lmrs = named.find(lmr -> lmr.state() == LmrRecord.State.LIVE, Deadline.in(patience));
+        Map<Long, NamedLmrs.Named> lmrs = named.find(lmr -> lmr.state() == LmrRecord.State.LIVE, Deadline.in(timeout));
         lmrs.values().removeIf(lmr -> SyncWords.isWord(lmr.name()));
         Set<Long> stay = new HashSet<>();
         for (int moves = 0; moves < MOVES_MAX; moves++) {

@@ -76,7 +76,7 @@ public final class Relocation {
                 .toList();
     }
 
-    /** How full each of the nodes is that may take something from a node; who does not answer is left out. */
+    /** How full each of the nodes is that may take something from a node; a node that does not answer is left out. */
     Map<Integer, NodeExtents.Room> rooms(int from, Deadline deadline) {
         Map<Integer, NodeExtents.Room> rooms = new TreeMap<>();
         for (NodeRecord node : candidates(from)) {

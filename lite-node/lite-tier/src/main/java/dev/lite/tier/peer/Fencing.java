@@ -1,5 +1,6 @@
 package dev.lite.tier.peer;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.DirectoryListener;
@@ -35,7 +36,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     private final int self;
     private final ClusterDirectory directory;
     private final PeerLinks links;
-    private final Map<Integer, Long> lastHeard = new ConcurrentHashMap<>(); // the latest registration of each node
+    private final Map<Integer, Long> lastSeen = new ConcurrentHashMap<>(); // the latest registration of each node
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
     private final Semaphore pokes = new Semaphore(0); // a permit for every change since the thread's last look
@@ -45,9 +46,13 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     private volatile NodeRecord registration;
     private volatile boolean closed;
 
-    // Guarded by lock.
+    @GuardedBy("lock")
     private boolean lost; // from the end of a registration until the links are resumed under the next one
+
+    @GuardedBy("lock")
     private boolean again; // while lost: it is registered anew
+
+    @GuardedBy("lock")
     private long acknowledged;
 
     private long former; // the registration that this node acted as last; the constructor's and the thread's
@@ -78,7 +83,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         /** What this node had was given to others: it was fenced before it was registered anew. Must not block for long. */
         void wasFenced();
 
-        /** Goes on under the new registration; links are made from now on. Must not block for long. */
+        /** Resumes under the new registration; links are made from now on. Must not block for long. */
         void resume();
 
         /** Waits until this node has done all that another one asked it to do before its connection was cut. */
@@ -99,7 +104,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
 
     /** Reads the epoch; after the registration, and before links are made. */
     public void read(Deadline deadline) {
-        hear(directory.epochNow(deadline.remaining()));
+        update(directory.epochNow(deadline.remaining()));
     }
 
     /** Begins to listen to the directory. */
@@ -133,11 +138,11 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         return epoch.isFenced(node, incarnation);
     }
 
-    /** Whether every process of a node that was ever heard of is fenced, and there is no other one. */
+    /** Whether every process of a node that was ever known is fenced, and there is no other one. */
     public boolean isGone(int node) {
         return node != self
                 && links.peer(node) == null
-                && epoch.fencedUpTo(node) >= Math.max(1, lastHeard.getOrDefault(node, 0L));
+                && epoch.fencedUpTo(node) >= Math.max(1, lastSeen.getOrDefault(node, 0L));
     }
 
     /**
@@ -165,18 +170,18 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
 
     @Override
     public void nodesChanged(List<NodeRecord> nodes) {
-        nodes.forEach(node -> lastHeard.merge(node.id(), node.incarnation(), Long::max));
+        nodes.forEach(node -> lastSeen.merge(node.id(), node.incarnation(), Long::max));
         links.setLive(nodes);
         pokes.release();
     }
 
     @Override
     public void epochChanged(Epoch changed) {
-        hear(changed);
+        update(changed);
         pokes.release();
     }
 
-    private void hear(Epoch changed) {
+    private void update(Epoch changed) {
         Epoch before;
         lock.lock();
         try {
@@ -298,7 +303,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         }
     }
 
-    /** Goes on under the new registration when the old links are gone, and nobody who was removed meanwhile is left. */
+    /** Resumes under the new registration when the old links are gone, and nobody who was removed meanwhile is left. */
     private boolean rejoined(NodeRecord as) {
         read(Deadline.in(CALL));
         if (!links.isSuspended() || !links.isCut(epoch)) {

@@ -5,14 +5,14 @@ import dev.lite.cluster.NodeRecord;
 import java.util.List;
 
 /**
- * Who belongs to the cluster, as far as this node has heard. Immutable.
+ * The members of the cluster, as far as this node knows. Immutable.
  *
  * @param live the registered nodes, as the directory lists them
  * @param epoch who was removed
  */
 record Membership(List<NodeRecord> live, Epoch epoch) {
-    /** Before anything was heard. */
-    static final Membership UNHEARD = new Membership(List.of(), Epoch.NONE);
+    /** Before anything is known. */
+    static final Membership UNKNOWN = new Membership(List.of(), Epoch.NONE);
 
     Membership {
         live = List.copyOf(live);
@@ -31,7 +31,7 @@ record Membership(List<NodeRecord> live, Epoch epoch) {
         return live.stream().anyMatch(record -> record.id() == node);
     }
 
-    /** The registration of a process of a node; 0 when it was not heard of. */
+    /** The registration of a process of a node; 0 when it is not known. */
     long incarnationOf(int node, long process) {
         for (NodeRecord record : live) {
             if (record.id() == node && record.process() == process) {

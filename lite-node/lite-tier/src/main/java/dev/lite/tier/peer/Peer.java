@@ -28,7 +28,7 @@ public final class Peer {
         return hello;
     }
 
-    /** The registration that its process had when it connected, as far as it was heard of; 0 when it was not. */
+    /** The registration that its process had when it connected, as far as it was known; else 0. */
     public long incarnation() {
         return incarnation;
     }

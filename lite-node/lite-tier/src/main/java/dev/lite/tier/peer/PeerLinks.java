@@ -1,5 +1,6 @@
 package dev.lite.tier.peer;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
@@ -60,14 +61,18 @@ public final class PeerLinks implements AutoCloseable {
     private final Condition changed = lock.newCondition();
 
     /** Replaced under the lock only. */
-    private volatile Membership membership = Membership.UNHEARD;
+    private volatile Membership membership = Membership.UNKNOWN;
 
-    // Guarded by lock.
+    @GuardedBy("lock")
     private final Map<Integer, FabricEndpoint> connecting = new HashMap<>();
+
+    @GuardedBy("lock")
     private final Map<Integer, String> troubles = new TreeMap<>();
     /** Connected, and not told yet that they are gone: at most two for each node in practice, an old and a new one. */
+    @GuardedBy("lock")
     private final Set<Peer> linked = new HashSet<>();
-    /** Who may have this node's memory mapped: one for each process of this host that ever connected and has not ended. */
+    /** The peers that may have this node's memory mapped: one for each process of this host that ever connected and has not ended. */
+    @GuardedBy("lock")
     private final Map<Remote, FabricEndpoint> mappers = new HashMap<>();
 
     private boolean suspended;
@@ -82,7 +87,7 @@ public final class PeerLinks implements AutoCloseable {
      * @param host this host's name, as {@link dev.lite.cluster.NodeAdvert#host}
      * @param config for every driver
      * @param options by a driver's name, what it gets instead of the options there
-     * @param spins how often a poller looks in vain before it sleeps
+     * @param spins empty polls before a poller sleeps
      */
     public PeerLinks(
             Hello self,
@@ -193,7 +198,7 @@ public final class PeerLinks implements AutoCloseable {
     }
 
     /**
-     * Whether nobody whom an epoch removed can touch this node's memory any more: no connection is left, and whoever had the
+     * Whether no process that an epoch removed can touch this node's memory any more: no connection is left, and whatever had the
      * memory mapped has ended, or has another registration, before which it gave up what it had.
      */
     public boolean isCut(Epoch by) {
@@ -250,7 +255,7 @@ public final class PeerLinks implements AutoCloseable {
         }
     }
 
-    /** The registration of a connected process now, as far as it was heard of; else 0. */
+    /** The registration of a connected process now, as far as it is known; else 0. */
     public long incarnationOf(Peer peer) {
         return membership.incarnationOf(peer.id(), peer.hello().instance());
     }
@@ -314,7 +319,7 @@ public final class PeerLinks implements AutoCloseable {
                     return peer;
                 }
                 if (suspended) {
-                    // Who asked before must not go on afterwards: what it is about may have changed meanwhile.
+                    // A caller from before must not continue afterwards: what it asks about may have changed meanwhile.
                     throw new NodeUnreachableException("node %s has no connection to node %d: its registration is lost"
                             .formatted(self.node(), node));
                 }
@@ -356,13 +361,13 @@ public final class PeerLinks implements AutoCloseable {
                         deadline.expired("memory on node %d (%s)".formatted(node, e.getMessage())));
             }
             throw new LmrUnavailableException(
-                    "node %d is lost, and what lies there until it comes back; waited for %s (%s)"
+                    "node %d is lost, and what lies there until it restarts; waited for %s (%s)"
                             .formatted(node, deadline, e.getMessage()),
                     e);
         }
     }
 
-    /** Whether the directory lists a node, as last heard. */
+    /** Whether the directory lists a node, as last reported. */
     public boolean isLive(int node) {
         return membership.isLive(node);
     }
@@ -383,6 +388,7 @@ public final class PeerLinks implements AutoCloseable {
         }
     }
 
+    @GuardedBy("this.lock")
     private void connectIfMissing(NodeRecord node) {
         int id = node.id();
         if (id >= self.nodeId() || peer(id) != null || connecting.containsKey(id) || suspended) {
@@ -407,6 +413,7 @@ public final class PeerLinks implements AutoCloseable {
                         .formatted(node.name(), node.fabrics().keySet(), node.host(), fabrics.keySet(), host));
     }
 
+    @GuardedBy("this.lock")
     private void connect(NodeRecord node, Fabric fabric, String address) {
         try {
             connecting.put(node.id(), fabric.connect(address));
@@ -528,13 +535,12 @@ public final class PeerLinks implements AutoCloseable {
             lock.lock();
             try {
                 linked.removeIf(peer -> peer.endpoint() == endpoint);
-                connecting.entrySet().removeIf(entry -> {
-                    boolean same = entry.getValue() == endpoint;
-                    if (same) {
+                for (Map.Entry<Integer, FabricEndpoint> entry : List.copyOf(connecting.entrySet())) {
+                    if (entry.getValue() == endpoint) {
+                        connecting.remove(entry.getKey());
                         troubles.put(entry.getKey(), reason);
                     }
-                    return same;
-                });
+                }
                 // No signal: the next attempt is the timer's, so that a refusing peer is not stormed.
             } finally {
                 lock.unlock();

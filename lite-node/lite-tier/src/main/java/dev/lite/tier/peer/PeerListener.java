@@ -1,6 +1,6 @@
 package dev.lite.tier.peer;
 
-/** Is told of connections on the thread that polls; must neither block nor throw. */
+/** Is notified of connections on the thread that polls; must neither block nor throw. */
 public interface PeerListener {
 
     /** A node is connected, for the first time or again. */

@@ -11,13 +11,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The poll role of a fabric, which passes to whoever waits (leader and followers): a thread that waits for something which
+ * The poll role of a fabric, which passes to a waiting thread (leader and followers): a thread that waits for something which
  * the fabric brings polls itself while nobody else does, and so hands on what others wait for. It spins briefly, then
  * sleeps in the fabric. The others spin briefly, then park. So two nodes answer a call with two running threads.
  *
- * <p><b>Nothing stays unpolled.</b> Whoever leaves the role frees it and wakes a follower, its heir; an heir that needs the
+ * <p><b>Nothing stays unpolled.</b> A thread that leaves the role frees it and wakes a follower, its heir; an heir that needs the
  * role no more passes it on in the same way. If there is no follower the fabric is armed, and the platform thread
- * "lite-poll-…" stands by to take the role when something comes. Who comes in between, awake, may take the role first.
+ * "lite-poll-…" stands by to take the role when something comes. A thread that comes in between, awake, may take the role first.
  *
  * <p>A virtual thread never holds the role, for a sleep in the fabric would pin its carrier: it parks, and the thread that
  * stands by polls for it. No user code runs while the role is held. Waiting allocates nothing. Any thread.
@@ -34,7 +34,7 @@ public final class PollRole implements AutoCloseable {
     /** What comes while the leaver is about to leave it carries out itself, so often; then it calls the stand-by. */
     private static final int LAST_POLLS = 8;
     /** How often the holder looks at its deadline while it spins: every so many polls, a power of two. */
-    private static final int LOOK_AT_CLOCK = 64;
+    private static final int CLOCK_CHECK_ROUNDS = 64;
     /** Nobody's wake-up depends on it; it bounds how late an interrupt is seen. */
     private static final long SLEEP_NS_MAX = 100_000_000;
 
@@ -62,11 +62,11 @@ public final class PollRole implements AutoCloseable {
     private @Nullable PollWaiter lastFollower;
     private volatile boolean stopped;
 
-    /** A caller that is awake found the role held; whoever polls only for others gives it to it. */
+    /** A caller that is awake found the role held; a thread that polls only for others gives it up. */
     private volatile boolean wanted;
 
     /**
-     * @param spins how often who waits looks in vain before it sleeps, at most, and polls as many times less as a poll costs
+     * @param spins spins before a waiting thread sleeps, at most; it polls as many times less as a poll costs
      *     more. It pays only when it is longer than it takes
      *     to wake a thread: otherwise two nodes that found each other asleep once would do so for ever
      */
@@ -210,7 +210,7 @@ public final class PollRole implements AutoCloseable {
                     idle = 0;
                     looked = true;
                 }
-                if ((looked || (rounds & (LOOK_AT_CLOCK - 1)) == 0)
+                if ((looked || (rounds & (CLOCK_CHECK_ROUNDS - 1)) == 0)
                         && (stopped
                                 || deadlineNs - System.nanoTime() <= 0
                                 || Thread.currentThread().isInterrupted())) {
@@ -237,7 +237,7 @@ public final class PollRole implements AutoCloseable {
         waiter.announceParked();
         addFollower(waiter);
         try {
-            // After the announcement: who signals, or frees the role, later than this look sees it.
+            // After the announcement: a thread that signals, or frees the role, after this check sees it.
             if (!waiter.isOver() && (stopped || state.get() == HELD)) {
                 LockSupport.parkNanos(this, leftNs);
             }
@@ -301,7 +301,7 @@ public final class PollRole implements AutoCloseable {
         }
     }
 
-    /** How often to poll in vain before a sleep. */
+    /** Empty polls before a sleep. */
     private int polls(SpinBudget budget) {
         return budget.spins() / pollCost;
     }
@@ -316,7 +316,7 @@ public final class PollRole implements AutoCloseable {
             return fabric.poll(POLL_LIMIT);
         } catch (RuntimeException e) {
             // A driver's defect must not end the node's connections silently.
-            log.error("polling the {} fabric failed; going on", fabric.name(), e);
+            log.error("polling the {} fabric failed; continuing", fabric.name(), e);
             return 0;
         }
     }
@@ -330,7 +330,7 @@ public final class PollRole implements AutoCloseable {
             try {
                 fabric.standBy(STAND_BY_NS);
             } catch (RuntimeException e) {
-                log.error("standing by for the {} fabric failed; going on", fabric.name(), e);
+                log.error("standing by for the {} fabric failed; continuing", fabric.name(), e);
                 Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core
             }
         }

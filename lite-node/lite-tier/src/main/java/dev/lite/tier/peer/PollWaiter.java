@@ -4,7 +4,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Something that one thread waits for, with {@link PollRole#await} or {@link #awaitAlone}. Whoever makes it come true, the
+ * Something that one thread waits for, with {@link PollRole#await} or {@link #awaitAlone}. The thread that makes it come true, the
  * holder of a poll role or any other thread, does so first and then calls {@link #signal}. May be used again and again, by
  * one thread at a time.
  */

@@ -1,7 +1,7 @@
 package dev.lite.tier.peer;
 
 /**
- * Who posted an operation to a fabric, and is told its end: the upper four bits of the post's context. The others are the
+ * The part that posted an operation to a fabric, and is notified of its end: the upper four bits of the post's context. The others are the
  * poster's own payload. Only this process sees it.
  */
 public enum Poster {
@@ -12,7 +12,7 @@ public enum Poster {
     /** Heads of rings that are written back to callers. */
     RING_HEAD(3);
 
-    /** The context of a post whose end nobody is told. */
+    /** The context of a post whose end nobody needs to know. */
     public static final long NOBODY = 0;
 
     /** How many posters there can be. */

@@ -1,4 +1,4 @@
-/** The connections to the other nodes: who connects to whom, over which fabric, and who polls. */
+/** The connections to the other nodes: which node connects to which, over which fabric, which thread polls, and which nodes are fenced. */
 @NullMarked
 package dev.lite.tier.peer;
 

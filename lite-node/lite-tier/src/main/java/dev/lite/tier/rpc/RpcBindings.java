@@ -1,5 +1,6 @@
 package dev.lite.tier.rpc;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
@@ -32,9 +33,13 @@ final class RpcBindings {
     private final ControlChannel channel;
     private final Map<Key, Holder> holders = new ConcurrentHashMap<>();
 
-    // Guarded by freeWords.
+    @GuardedBy("freeWords")
     private final ArrayDeque<Long> freeWords = new ArrayDeque<>();
+
+    @GuardedBy("freeWords")
     private int generation;
+
+    @GuardedBy("freeWords")
     private long bytes;
 
     private record Key(int node, String function, String principal) {}
@@ -110,6 +115,7 @@ final class RpcBindings {
         }
     }
 
+    @GuardedBy("this.freeWords")
     private long takeWord() {
         if (freeWords.isEmpty()) {
             long size = (long) WORDS * RpcWire.UNIT_BYTES;

@@ -185,13 +185,13 @@ final class RpcCaller {
                 role.release();
                 held = false;
             }
-            post = postPatiently(binding, slot, place, length, deadlineNs);
+            post = postUntilAccepted(binding, slot, place, length, deadlineNs);
         }
         if (post == Post.BUSY) {
             cancel(binding, slot, place, length);
             throw timeout(target, deadline, "the connection was busy");
         }
-        // Closed: the end of the connection, which is told soon, or was just now, decides about the slot.
+        // Closed: the end of the connection, which is reported soon or was just now, decides about the slot.
         if (post == Post.CLOSED && slot.change(RpcSlot.WAITING, RpcSlot.LOST)) {
             if (held) {
                 role.release();
@@ -272,7 +272,7 @@ final class RpcCaller {
                         context);
     }
 
-    private static Post postPatiently(RpcBinding binding, RpcSlot slot, int place, int length, long deadlineNs) {
+    private static Post postUntilAccepted(RpcBinding binding, RpcSlot slot, int place, int length, long deadlineNs) {
         while (true) {
             Post post = post(binding, slot, place, length, Poster.NOBODY);
             if (post != Post.BUSY || deadlineNs - System.nanoTime() <= 0) {

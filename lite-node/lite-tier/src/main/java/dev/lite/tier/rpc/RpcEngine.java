@@ -42,8 +42,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
 
     private static final Logger log = LoggerFactory.getLogger(RpcEngine.class);
     private static final long BUSY_PAUSE_NS = 20_000;
-    private static final long REPLY_PATIENCE_NS = 5_000_000_000L;
-    private static final Duration REMOTE_REQUEST_PATIENCE = Duration.ofSeconds(5);
+    private static final long REPLY_TIMEOUT_NS = 5_000_000_000L;
+    private static final Duration REMOTE_REQUEST_TIMEOUT = Duration.ofSeconds(5);
 
     private final int self;
     private final String selfName;
@@ -393,7 +393,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                     MemorySegment.ofArray(request),
                     0,
                     request.length,
-                    Deadline.in(REMOTE_REQUEST_PATIENCE));
+                    Deadline.in(REMOTE_REQUEST_TIMEOUT));
             return true;
         } catch (LiteException | IndexOutOfBoundsException e) {
             // The caller fails by the same broken connection, or by its deadline.
@@ -441,7 +441,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         }
         RpcSlot out = slots.tryTake(length);
         if (out == null) {
-            out = slots.take(length, System.nanoTime() + REPLY_PATIENCE_NS);
+            out = slots.take(length, System.nanoTime() + REPLY_TIMEOUT_NS);
         }
         put(out.outAddress, call.callId, status, reply, length);
         out.state(RpcSlot.SENDING);
@@ -452,7 +452,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 role.release();
                 held = false;
             }
-            long deadlineNs = System.nanoTime() + REPLY_PATIENCE_NS;
+            long deadlineNs = System.nanoTime() + REPLY_TIMEOUT_NS;
             while (post == Post.BUSY && deadlineNs - System.nanoTime() > 0) {
                 Polling.sleepNs(BUSY_PAUSE_NS);
                 post = postReply(peer, call, out, length);
@@ -510,7 +510,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     @Override
     public void close() {
         slots.close();
-        if (!slots.awaitUnused(System.nanoTime() + REPLY_PATIENCE_NS)) {
+        if (!slots.awaitUnused(System.nanoTime() + REPLY_TIMEOUT_NS)) {
             log.warn("node {} stops while a call is still under way", selfName);
         }
     }

@@ -1,5 +1,6 @@
 package dev.lite.tier.rpc;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.SessionLostException;
 import dev.lite.tier.peer.PollRole;
@@ -17,12 +18,21 @@ final class RpcFunction {
     final String name;
     private final RpcEngine engine;
 
-    // Guarded by this.
+    @GuardedBy("this")
     private @Nullable RpcEntry first;
+
+    @GuardedBy("this")
     private @Nullable RpcEntry last;
+
+    @GuardedBy("this")
     private final ArrayDeque<Receiver> receivers = new ArrayDeque<>();
+
+    @GuardedBy("this")
     private @Nullable String principal; // of its servers; null when there is none
+
+    @GuardedBy("this")
     private int servers;
+
     int rings; // guarded by the engine's lock of functions
 
     RpcFunction(String name, RpcEngine engine) {
@@ -51,7 +61,7 @@ final class RpcFunction {
         }
     }
 
-    /** Who serves it, or null. */
+    /** The principal of its servers, or null. */
     synchronized @Nullable String principal() {
         return principal;
     }
@@ -110,6 +120,7 @@ final class RpcFunction {
         }
     }
 
+    @GuardedBy("this")
     private void append(RpcEntry entry) {
         entry.next = null;
         RpcEntry before = last;
@@ -121,6 +132,7 @@ final class RpcFunction {
         last = entry;
     }
 
+    @GuardedBy("this")
     private @Nullable RpcEntry poll() {
         RpcEntry entry = first;
         if (entry != null) {
@@ -193,7 +205,7 @@ final class RpcFunction {
         return receiver.entry;
     }
 
-    /** Whether nobody called it meanwhile; who was called takes its call. */
+    /** Whether nobody called it meanwhile; a receiver that was called takes its call. */
     private synchronized boolean giveUp(Receiver receiver) {
         return receivers.remove(receiver);
     }

@@ -1,5 +1,6 @@
 package dev.lite.tier.rpc;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Polling;
@@ -34,11 +35,19 @@ final class RpcRing {
     private final long generation;
     private final @Nullable RpcEntry[] entries = new @Nullable RpcEntry[UNITS];
 
-    // Guarded by this.
+    @GuardedBy("this")
     private final short[] consumed = new short[UNITS]; // units of the consumed entry, or padding, that begins there
+
+    @GuardedBy("this")
     private long head;
+
+    @GuardedBy("this")
     private long reported;
+
+    @GuardedBy("this")
     private boolean reporting;
+
+    @GuardedBy("this")
     private boolean dead;
 
     /**
@@ -84,6 +93,7 @@ final class RpcRing {
     }
 
     /** Whether the connection that it belongs to is up. Under the lock. */
+    @GuardedBy("this")
     boolean isAlive() {
         return !dead;
     }
@@ -99,6 +109,7 @@ final class RpcRing {
      * @param padding units before it
      * @param bytes of the entry, a multiple of a unit
      */
+    @GuardedBy("this")
     void consume(int place, int padding, int bytes) {
         int unit = place / RpcWire.UNIT_BYTES;
         if (padding > 0) {
@@ -120,6 +131,7 @@ final class RpcRing {
     }
 
     /** At most one write at a time, since it is sent from one word. */
+    @GuardedBy("this")
     private void report() {
         if (reporting || head - reported < REPORT_BYTES) {
             return;
@@ -128,10 +140,11 @@ final class RpcRing {
         if (post == Post.BUSY) {
             // Nobody else may come to do it: a caller that waits for room sends nothing.
             reporting = true;
-            later.execute(this::reportPatiently);
+            later.execute(this::reportUntilAccepted);
         }
     }
 
+    @GuardedBy("this")
     private Post postHead() {
         long to = head;
         RawMemory.putLongRelease(prefix, generation | (to & RpcWire.POSITION_MASK));
@@ -145,7 +158,7 @@ final class RpcRing {
     }
 
     /** Until the head is taken or the connection ends. A virtual thread. */
-    private void reportPatiently() {
+    private void reportUntilAccepted() {
         while (isBusyReporting()) {
             Polling.sleepNs(PAUSE_NS);
         }

@@ -1,5 +1,6 @@
 package dev.lite.tier.rpc;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.NodeArena;
@@ -27,9 +28,13 @@ final class RpcRings {
     /** By node, then by number; arrays are replaced when they grow. */
     private final AtomicReferenceArray<@Nullable RpcRing @Nullable []> rings;
 
-    // Guarded by this.
+    @GuardedBy("this")
     private final Map<Integer, ArrayDeque<Long>> stock = new HashMap<>();
+
+    @GuardedBy("this")
     private final Map<Integer, Integer> counts = new HashMap<>();
+
+    @GuardedBy("this")
     private long bytes;
 
     /** @param later runs what may have to wait */

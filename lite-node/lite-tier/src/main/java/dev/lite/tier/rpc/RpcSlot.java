@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A piece of the arena for one call at the caller's node: where its reply arrives, and where its request is put together. A
- * reply that goes out is put together in one, too. Whoever took it from {@link RpcSlots} owns it until it gives it back, or
+ * reply that goes out is put together in one, too. The thread that took it from {@link RpcSlots} owns it until it gives it back, or
  * until it is somebody else's by its state.
  */
 final class RpcSlot extends PollWaiter {

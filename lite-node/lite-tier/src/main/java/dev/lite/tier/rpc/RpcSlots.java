@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * each. Any thread.
  *
  * <p>Bound: {@value #SMALL_MAX} of 1 KiB, {@value #MIDDLE_MAX} of 8 KiB and {@value #LARGE_MAX} of 64 KiB, each twice (out and
- * in) and 128 bytes: 4.3 + 8.1 + 32.0 MiB of the arena at most. Whoever finds none waits, up to its deadline.
+ * in) and 128 bytes: 4.3 + 8.1 + 32.0 MiB of the arena at most. A call that finds none waits, up to its deadline.
  */
 final class RpcSlots {
     static final int OUT_HEADER_BYTES = 64;

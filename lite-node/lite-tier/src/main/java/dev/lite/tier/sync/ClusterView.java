@@ -3,7 +3,7 @@ package dev.lite.tier.sync;
 import dev.lite.os.waiting.Deadline;
 import java.util.Set;
 
-/** Who may still hold or wait for something. Any thread. */
+/** The nodes that may still hold or wait for something. Any thread. */
 public interface ClusterView {
     /** Whether there is a connection to the node just now; true for the own one. */
     boolean isConnected(int node);

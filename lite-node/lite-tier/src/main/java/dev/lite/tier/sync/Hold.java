@@ -103,7 +103,7 @@ sealed class Hold implements HeldLock {
 
     /** A ticket that was drawn or taken over beside the short way. */
     static final class Queued extends Hold {
-        /** Who drew it, and may wait. */
+        /** The thread that drew it, and may wait. */
         final Thread waiter = Thread.currentThread();
 
         Queued(NodeLock.User user, long ticket, int state, int generation) {

@@ -1,9 +1,10 @@
 package dev.lite.tier.sync;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.sync.SyncCalls.BarrierStatus;
 import dev.lite.tier.sync.SyncCalls.Stage;
-import dev.lite.tier.sync.SyncCalls.Standing;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.HashMap;
@@ -19,7 +20,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The open round of a barrier whose word lies at this node. The word is the round's number, so a restarted home goes on with
+ * The open round of a barrier whose word lies at this node. The word is the round's number, so a restarted home continues with
  * it, and the parties that wait come again by themselves. An arrival names the round that it is meant for, so one that is
  * carried out late is never counted for another.
  *
@@ -39,11 +40,19 @@ final class HomeBarrier {
     private final ClusterView cluster;
     private final Executor executor;
 
-    // Guarded by this.
+    @GuardedBy("this")
     private Round open;
+
+    @GuardedBy("this")
     private final ArrayDeque<Round> finished = new ArrayDeque<>();
+
+    @GuardedBy("this")
     private int ticks;
+
+    @GuardedBy("this")
     private boolean auditing;
+
+    @GuardedBy("this")
     private CompletableFuture<Void> telling = CompletableFuture.completedFuture(null);
 
     /** One round: its parties, each with its node, and, when it is over, how it ended. */
@@ -53,7 +62,7 @@ final class HomeBarrier {
         int parties;
 
         @Nullable
-        Standing outcome;
+        BarrierStatus outcome;
 
         Round(long number) {
             this.number = number;
@@ -72,9 +81,9 @@ final class HomeBarrier {
         return word;
     }
 
-    synchronized Standing arrive(int node, long round, int parties, long party) {
+    synchronized BarrierStatus arrive(int node, long round, int parties, long party) {
         if (round != open.number) {
-            return standing(round, party);
+            return status(round, party);
         }
         if (open.members.isEmpty()) {
             open.parties = parties;
@@ -83,29 +92,31 @@ final class HomeBarrier {
         if (open.parties != parties) {
             return finish(Stage.BROKEN, "it was named with %d and with %d parties".formatted(open.parties, parties));
         }
-        return open.members.size() == parties ? finish(Stage.PASSED, "") : new Standing(Stage.WAITS, round, "");
+        return open.members.size() == parties ? finish(Stage.PASSED, "") : new BarrierStatus(Stage.WAITS, round, "");
     }
 
-    synchronized Standing leave(long round, long party, String reason) {
+    synchronized BarrierStatus leave(long round, long party, String reason) {
         if (round != open.number || !open.members.containsKey(party)) {
-            return standing(round, party);
+            return status(round, party);
         }
         return finish(Stage.BROKEN, reason);
     }
 
-    private Standing standing(long round, long party) {
+    @GuardedBy("this")
+    private BarrierStatus status(long round, long party) {
         for (Round past : finished) {
             if (past.number == round && past.outcome != null && past.members.containsKey(party)) {
                 return past.outcome;
             }
         }
-        return new Standing(Stage.OTHER_ROUND, open.number, "");
+        return new BarrierStatus(Stage.OTHER_ROUND, open.number, "");
     }
 
-    /** Under the monitor: the next round is open when the nodes hear of the outcome. */
-    private Standing finish(Stage stage, String reason) {
+    /** Under the monitor: the next round is open when the nodes learn the outcome. */
+    @GuardedBy("this")
+    private BarrierStatus finish(Stage stage, String reason) {
         Round past = open;
-        Standing outcome = new Standing(stage, past.number, reason);
+        BarrierStatus outcome = new BarrierStatus(stage, past.number, reason);
         past.outcome = outcome;
         word.fetchAdd(1, word.deadline(CALL));
         open = new Round(past.number + 1);
@@ -119,7 +130,8 @@ final class HomeBarrier {
         return outcome;
     }
 
-    private void tell(int node, Standing outcome) {
+    @GuardedBy("this")
+    private void tell(int node, BarrierStatus outcome) {
         assert Thread.holdsLock(this);
         try {
             CompletableFuture<Void> told = CompletableFuture.runAsync(
@@ -138,10 +150,10 @@ final class HomeBarrier {
     }
 
     /**
-     * Returns when every node has heard of the rounds that are over, or cannot be told: the word is about to move, and its next
+     * Returns when every node was notified of the rounds that are over, or cannot be reached: the word is about to move, and its next
      * home will not know of them.
      */
-    void awaitTold() {
+    void awaitNotified() {
         CompletableFuture<Void> last;
         synchronized (this) {
             last = telling;

@@ -1,5 +1,6 @@
 package dev.lite.tier.sync;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.sync.SyncCalls.Claim;
@@ -37,13 +38,25 @@ final class HomeLock {
     private final Executor executor;
     private final SyncCounters counters;
 
-    // Guarded by this.
+    @GuardedBy("this")
     private final TreeMap<Long, Integer> waiters = new TreeMap<>();
+
+    @GuardedBy("this")
     private long told = -1; // the ticket that was told last that it is its turn, and where
+
+    @GuardedBy("this")
     private int toldNode = NOBODY;
+
+    @GuardedBy("this")
     private long auditedTurn = -1;
+
+    @GuardedBy("this")
     private int ticksLeft;
+
+    @GuardedBy("this")
     private int ticksApart;
+
+    @GuardedBy("this")
     private boolean auditing;
 
     HomeLock(SyncWord word, SyncCalls calls, ClusterView cluster, Executor executor, SyncCounters counters) {
@@ -186,7 +199,7 @@ final class HomeLock {
         }
     }
 
-    /** Asks who has the ticket: whoever was told that it is its turn, or was noted to wait, else everybody. */
+    /** Asks which node has the ticket: the one that was notified of its turn or was noted to wait, else every node. */
     private boolean isUnclaimed(long turn) {
         int node = nodeOf(turn);
         if (node != NOBODY && cluster.isConnected(node)) {

@@ -1,13 +1,14 @@
 package dev.lite.tier.sync;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.BarrierBrokenException;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.sync.SyncCalls.BarrierStatus;
 import dev.lite.tier.sync.SyncCalls.Stage;
-import dev.lite.tier.sync.SyncCalls.Standing;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -40,18 +41,20 @@ final class NodeBarrier {
     private final SyncCalls calls;
     private final AtomicLong partyIds;
 
-    // Guarded by this.
+    @GuardedBy("this")
     private final Map<Long, Party> here = new HashMap<>();
+
+    @GuardedBy("this")
     private long round;
 
     /** How often the word has got another home; changed under the monitor, read without. */
     private volatile int homeMoves;
 
-    private final Map<Long, Standing> over = new LinkedHashMap<>() {
+    private final Map<Long, BarrierStatus> over = new LinkedHashMap<>() {
         private static final long serialVersionUID = 1L;
 
         @Override
-        protected boolean removeEldestEntry(Map.Entry<Long, Standing> eldest) {
+        protected boolean removeEldestEntry(Map.Entry<Long, BarrierStatus> eldest) {
             return size() > OVER_MAX;
         }
     };
@@ -65,7 +68,7 @@ final class NodeBarrier {
         long round;
         boolean counted; // the home has said so
         // Written under the barrier's monitor.
-        volatile @Nullable Standing outcome;
+        volatile @Nullable BarrierStatus outcome;
         volatile boolean ended; // its session has ended
 
         Party(long id, SessionSync session, long round) {
@@ -91,13 +94,13 @@ final class NodeBarrier {
         return word;
     }
 
-    long await(SessionSync session, int parties, Duration patience) {
-        Deadline deadline = Deadline.in(patience);
+    long await(SessionSync session, int parties, Duration timeout) {
+        Deadline deadline = Deadline.in(timeout);
         Party party = enter(session, parties);
         try {
-            Standing outcome = await(party, parties, deadline);
+            BarrierStatus outcome = await(party, parties, deadline);
             if (outcome == null) {
-                outcome = leave(party, "a party gave up at its deadline of " + patience, deadline);
+                outcome = leave(party, "a party gave up at its deadline of " + timeout, deadline);
                 if (outcome == null || outcome.stage() != Stage.PASSED) {
                     throw new LiteTimeoutException(
                             deadline.expired("waiting for %d parties at barrier \"%s\"".formatted(parties, name)));
@@ -114,7 +117,7 @@ final class NodeBarrier {
         }
     }
 
-    private BarrierBrokenException broken(Standing outcome) {
+    private BarrierBrokenException broken(BarrierStatus outcome) {
         return new BarrierBrokenException(
                 "barrier \"%s\", round %d: %s".formatted(name, outcome.round(), outcome.reason()));
     }
@@ -131,12 +134,12 @@ final class NodeBarrier {
     }
 
     /** How the round ended; null when it is time to give up. */
-    private @Nullable Standing await(Party party, int parties, Deadline deadline) {
+    private @Nullable BarrierStatus await(Party party, int parties, Deadline deadline) {
         long reserveNs = Math.min(LEAVE_NS_MAX, deadline.remainingNs() / 10);
         long arriveAtNs = System.nanoTime();
         int home = homeMoves;
         while (true) {
-            Standing outcome = party.outcome;
+            BarrierStatus outcome = party.outcome;
             if (outcome != null) {
                 return outcome;
             }
@@ -179,11 +182,11 @@ final class NodeBarrier {
     }
 
     /** Notes the home's answer; whether the party has to arrive again at once. */
-    private synchronized boolean arrived(Party party, Standing answer) {
+    private synchronized boolean arrived(Party party, BarrierStatus answer) {
         switch (answer.stage()) {
             case WAITS -> {
                 party.counted = true;
-                Standing missed = over.get(party.round); // the end overtook this answer
+                BarrierStatus missed = over.get(party.round); // the end overtook this answer
                 if (missed != null && party.outcome == null) {
                     party.outcome = missed;
                 }
@@ -195,7 +198,7 @@ final class NodeBarrier {
             case OTHER_ROUND -> {
                 round = Math.max(round, answer.round());
                 if (party.counted) {
-                    party.outcome = new Standing(
+                    party.outcome = new BarrierStatus(
                             Stage.BROKEN, party.round, "its home was restarted, and does not know how it ended");
                 } else {
                     party.round = answer.round();
@@ -206,9 +209,9 @@ final class NodeBarrier {
         return false;
     }
 
-    private @Nullable Standing leave(Party party, String reason, Deadline deadline) {
+    private @Nullable BarrierStatus leave(Party party, String reason, Deadline deadline) {
         try {
-            Standing answer = calls.leave(word.ref(), party.round, party.id, reason, deadline);
+            BarrierStatus answer = calls.leave(word.ref(), party.round, party.id, reason, deadline);
             return answer.stage() == Stage.OTHER_ROUND ? null : answer;
         } catch (LiteException e) {
             return party.outcome; // the home finds out by itself that this party is gone
@@ -220,7 +223,7 @@ final class NodeBarrier {
     }
 
     /** The home says that a round is over. */
-    synchronized void over(Standing outcome) {
+    synchronized void over(BarrierStatus outcome) {
         round = Math.max(round, outcome.round() + 1);
         over.put(outcome.round(), outcome);
         for (Party party : here.values()) {

@@ -1,5 +1,6 @@
 package dev.lite.tier.sync;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.HeldLock;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
@@ -82,8 +83,10 @@ final class NodeLock {
     /** The word as {@link #tryAcquire} saw it last, its next guess; racy. */
     private long guessedWord;
 
-    // Guarded by this.
+    @GuardedBy("this")
     private final Map<Long, Hold.Queued> claims = new HashMap<>(); // beside the short way: waiting, or holding
+
+    @GuardedBy("this")
     private final TreeSet<Long> givenUp = new TreeSet<>(); // in the queue, and nobody wants them
 
     /** Draws whose ticket is not claimed yet, other than those within an operation on the mapping. */
@@ -119,7 +122,7 @@ final class NodeLock {
         return generation;
     }
 
-    /** Nothing that was held before the call is held any more, which its sessions learn; who waits goes on waiting. */
+    /** Nothing that was held before the call is held any more, which its sessions learn; waiting tickets keep waiting. */
     synchronized void lose() {
         generation++;
         SessionSync last = held() == 0 ? null : heldBy;
@@ -161,23 +164,23 @@ final class NodeLock {
             return session;
         }
 
-        HeldLock acquire(Duration patience) {
+        HeldLock acquire(Duration timeout) {
             if (tickets != 0 || !mapping.isOneMappedExtent()) {
-                return acquireBeside(this, Deadline.in(patience));
+                return acquireBeside(this, Deadline.in(timeout));
             }
             int since = generation;
             long before;
             try {
                 before = mapping.fetchAdd(0, LockWord.DRAW, this);
             } catch (Mapping.NotMappedException e) {
-                return acquireBeside(this, Deadline.in(patience)); // it moves, which is waited for there
+                return acquireBeside(this, Deadline.in(timeout)); // it moves, which is waited for there
             }
             if (LockWord.count(before) == 0) {
                 return new Hold(this, before + LockWord.DRAW, Hold.HELD, since);
             }
             Hold.Queued hold = new Hold.Queued(this, LockWord.next(before), Hold.WAITING, since);
             enterDrawn(hold);
-            return await(hold, Deadline.in(patience));
+            return await(hold, Deadline.in(timeout));
         }
 
         Optional<HeldLock> tryAcquire() {
@@ -264,12 +267,13 @@ final class NodeLock {
         countTickets();
     }
 
+    @GuardedBy("this")
     private void countTickets() {
         tickets = claims.size() + givenUp.size();
     }
 
     /**
-     * Goes on with a ticket that somebody here gave up, if it is the last in the queue: so who asks again and again with a
+     * Reuses a ticket that somebody here gave up, if it is the last in the queue: so a thread that asks again and again with a
      * short deadline keeps its place, and does not fill the queue.
      */
     private Hold.@Nullable Queued takeOver(User user, Deadline deadline) {
@@ -383,7 +387,7 @@ final class NodeLock {
         drawing.incrementAndGet();
         int since = generation;
         try {
-            Deadline deadline = word.deadline(user.session.patience());
+            Deadline deadline = word.deadline(user.session.timeout());
             long guess = guessedWord;
             for (int tries = 0; tries < TRIES; tries++) {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
@@ -421,7 +425,7 @@ final class NodeLock {
             released = releaseAlone(hold);
             if (!released) {
                 calls.release(
-                        word.ref(), hold.ticket(), Deadline.in(hold.session().patience()));
+                        word.ref(), hold.ticket(), Deadline.in(hold.session().timeout()));
             }
         } catch (LiteException e) {
             log.info(
@@ -456,7 +460,7 @@ final class NodeLock {
             return mapping.testSet(0, alone, free, null)
                     == alone; // even if it moves meanwhile, with the owner's deadline
         }
-        return word.testSet(alone, free, word.deadline(hold.session().patience())) == alone;
+        return word.testSet(alone, free, word.deadline(hold.session().timeout())) == alone;
     }
 
     private synchronized void forget(Hold hold) {

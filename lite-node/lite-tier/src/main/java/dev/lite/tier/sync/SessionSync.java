@@ -26,17 +26,17 @@ public final class SessionSync implements TierSync {
 
     private final SyncService service;
     private final String owner;
-    private final Duration patience;
+    private final Duration timeout;
     private final Map<String, SessionLock> locks = new ConcurrentHashMap<>();
     private final Map<String, NodeBarrier> barriers = new ConcurrentHashMap<>();
     private final AtomicInteger locksLost = new AtomicInteger();
     private volatile boolean open = true;
     private volatile @Nullable Deadline end;
 
-    SessionSync(SyncService service, String owner, Duration patience) {
+    SessionSync(SyncService service, String owner, Duration timeout) {
         this.service = service;
         this.owner = owner;
-        this.patience = patience;
+        this.timeout = timeout;
     }
 
     boolean isOpen() {
@@ -64,14 +64,14 @@ public final class SessionSync implements TierSync {
     }
 
     /** How long an operation waits that has no deadline of its own; the releases of the session's end share one. */
-    Duration patience() {
+    Duration timeout() {
         Deadline ofEnd = end;
-        return ofEnd == null ? patience : ofEnd.remaining();
+        return ofEnd == null ? timeout : ofEnd.remaining();
     }
 
     @Override
     public LtLock lock(String name) {
-        return lock(name, patience());
+        return lock(name, timeout());
     }
 
     @Override
@@ -90,7 +90,7 @@ public final class SessionSync implements TierSync {
 
     @Override
     public LtBarrier barrier(String name, int parties) {
-        return barrier(name, parties, patience());
+        return barrier(name, parties, timeout());
     }
 
     @Override
@@ -126,7 +126,7 @@ public final class SessionSync implements TierSync {
     /** Ends every wait and releases every lock. The session's data operations are over. */
     public void close() {
         endWaits();
-        end = Deadline.in(patience);
+        end = Deadline.in(timeout);
         locks.values().forEach(lock -> lock.lock.releaseAll(this));
     }
 

@@ -44,7 +44,7 @@ final class SyncCalls {
         }
     }
 
-    /** What a node answers when it is told that it is a ticket's turn. */
+    /** What a node answers to the notice that it is a ticket's turn. */
     enum Claim implements Numbered {
         /** The ticket is this node's, and is or was woken. */
         TAKEN(1),
@@ -94,7 +94,7 @@ final class SyncCalls {
      * @param round the party's round, or the one that is open
      * @param reason why it is broken, else empty
      */
-    record Standing(Stage stage, long round, String reason) {}
+    record BarrierStatus(Stage stage, long round, String reason) {}
 
     private final int self;
     private final UUID arena;
@@ -128,19 +128,19 @@ final class SyncCalls {
     }
 
     /** Node → home: a party arrives. */
-    Standing arrive(WordRef barrier, long round, int parties, long party, Deadline deadline) {
+    BarrierStatus arrive(WordRef barrier, long round, int parties, long party, Deadline deadline) {
         ControlMessage request = request(barrier).putLong(round).putLong(party).putInt(parties);
-        return readStanding(channel.call(barrier.home(), ControlKind.BARRIER_ARRIVE, request, deadline));
+        return readStatus(channel.call(barrier.home(), ControlKind.BARRIER_ARRIVE, request, deadline));
     }
 
     /** Node → home: a party does not wait any more, so its round breaks unless it was passed. */
-    Standing leave(WordRef barrier, long round, long party, String reason, Deadline deadline) {
+    BarrierStatus leave(WordRef barrier, long round, long party, String reason, Deadline deadline) {
         ControlMessage request = request(barrier).putLong(round).putLong(party).putShortened(reason);
-        return readStanding(channel.call(barrier.home(), ControlKind.BARRIER_LEAVE, request, deadline));
+        return readStatus(channel.call(barrier.home(), ControlKind.BARRIER_LEAVE, request, deadline));
     }
 
     /** Home → node: a round is over. */
-    void over(int node, WordRef barrier, Standing outcome, Deadline deadline) {
+    void over(int node, WordRef barrier, BarrierStatus outcome, Deadline deadline) {
         ControlMessage request = request(barrier);
         put(request, outcome);
         channel.call(node, ControlKind.BARRIER_OVER, request, deadline);
@@ -177,7 +177,7 @@ final class SyncCalls {
             put(reply, service.leave(word, round, request.getLong(), request.getReason()));
         });
         channel.serve(
-                ControlKind.BARRIER_OVER, (node, request, reply) -> service.over(word(request), readStanding(request)));
+                ControlKind.BARRIER_OVER, (node, request, reply) -> service.over(word(request), readStatus(request)));
         channel.serve(
                 ControlKind.BARRIER_PARTIES,
                 (node, request, reply) -> reply.putInt(service.parties(word(request), request.getLong())));
@@ -206,13 +206,13 @@ final class SyncCalls {
         throw new RpcFailedException("the answer %d is none of %s".formatted(number, List.of(values)));
     }
 
-    private static void put(ControlMessage to, Standing standing) {
-        put(to, standing.stage());
-        to.putLong(standing.round()).putShortened(standing.reason());
+    private static void put(ControlMessage to, BarrierStatus status) {
+        put(to, status.stage());
+        to.putLong(status.round()).putShortened(status.reason());
     }
 
-    private static Standing readStanding(ControlMessage from) {
+    private static BarrierStatus readStatus(ControlMessage from) {
         Stage stage = read(Stage.values(), from);
-        return new Standing(stage, from.getLong(), from.getReason());
+        return new BarrierStatus(stage, from.getLong(), from.getReason());
     }
 }

@@ -90,10 +90,10 @@ public final class SyncService implements AutoCloseable {
      * The locks and barriers of a new session.
      *
      * @param owner for messages
-     * @param patience how long an operation waits that has no deadline of its own
+     * @param timeout how long an operation waits that has no deadline of its own
      */
-    public SessionSync session(String owner, Duration patience) {
-        return new SessionSync(this, owner, patience);
+    public SessionSync session(String owner, Duration timeout) {
+        return new SessionSync(this, owner, timeout);
     }
 
     NodeLock lock(String name, Deadline deadline) {
@@ -170,19 +170,19 @@ public final class SyncService implements AutoCloseable {
         return known == null ? SyncCalls.Claim.UNKNOWN : known.turn(ticket);
     }
 
-    SyncCalls.Standing arrive(int node, WordRef ref, long round, int parties, long party) {
-        SyncCalls.Standing standing = barrierHome(ref).arrive(node, round, parties, party);
-        if (standing.stage() == SyncCalls.Stage.WAITS) {
+    SyncCalls.BarrierStatus arrive(int node, WordRef ref, long round, int parties, long party) {
+        SyncCalls.BarrierStatus status = barrierHome(ref).arrive(node, round, parties, party);
+        if (status.stage() == SyncCalls.Stage.WAITS) {
             waits.release();
         }
-        return standing;
+        return status;
     }
 
-    SyncCalls.Standing leave(WordRef ref, long round, long party, String reason) {
+    SyncCalls.BarrierStatus leave(WordRef ref, long round, long party, String reason) {
         return barrierHome(ref).leave(round, party, reason);
     }
 
-    void over(WordRef ref, SyncCalls.Standing outcome) {
+    void over(WordRef ref, SyncCalls.BarrierStatus outcome) {
         NodeBarrier known = barriersById.get(ref.lmrId());
         if (known != null) {
             known.over(outcome);
@@ -218,7 +218,7 @@ public final class SyncService implements AutoCloseable {
 
     /**
      * Ends this node's part as the home of a word that is about to move: from the return on nothing here touches the word as
-     * its home, and who asks is told to ask again. Blocks until what is under way has ended.
+     * its home, and a caller is asked to try again. Blocks until what is under way has ended.
      */
     public void leaveHome(WordRef ref) {
         moves.leave(ref); // first: a home that is made later sees it
@@ -229,7 +229,7 @@ public final class SyncService implements AutoCloseable {
         HomeBarrier barrier = barrierHomes.remove(ref.lmrId());
         if (barrier != null) {
             words.giveBack(barrier.word()); // from here on no round ends
-            barrier.awaitTold();
+            barrier.awaitNotified();
         }
     }
 
@@ -260,10 +260,10 @@ public final class SyncService implements AutoCloseable {
             }
             tick.run();
         } catch (LiteException e) {
-            log.debug("a lock or barrier is not looked after any more: {}", e.getMessage()); // its word moves
+            log.debug("a lock or barrier is not audited any more: {}", e.getMessage()); // its word moves
         } catch (RuntimeException e) {
             if (closed.getCount() > 0) {
-                log.error("looking after a lock or barrier failed; going on", e);
+                log.error("auditing a lock or barrier failed; continuing", e);
             }
         }
         return true;

@@ -49,8 +49,8 @@ public final class SyncWord {
     }
 
     /** The deadline of an operation on this word that begins now. */
-    Deadline deadline(Duration patience) {
-        return isMapped() ? NO_WAIT : Deadline.in(patience);
+    Deadline deadline(Duration timeout) {
+        return isMapped() ? NO_WAIT : Deadline.in(timeout);
     }
 
     /** See {@link dev.lite.api.LmrHandle#fetchAdd}; the deadline counts for the way through a fabric. */

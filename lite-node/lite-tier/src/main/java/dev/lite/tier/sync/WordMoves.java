@@ -33,12 +33,12 @@ public final class WordMoves {
         left.remove(lmrId);
     }
 
-    /** Says what to do when a word that this node uses has another home. */
+    /** Registers what to do when a word that this node uses has another home. */
     void whenMoved(long lmrId, Runnable action) {
         whenMoved.put(lmrId, action);
     }
 
-    /** A word has another home now; who waits at this node tells it. */
+    /** A word has another home now; the waiters of this node notify it. */
     public void homeMoved(long lmrId) {
         Runnable action = whenMoved.get(lmrId);
         if (action != null) {

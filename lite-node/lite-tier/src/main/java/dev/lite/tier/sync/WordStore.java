@@ -16,7 +16,7 @@ public interface WordStore {
      * The word of this name; it is made in this node's arena, with value 0, when the directory has none.
      *
      * @throws dev.lite.api.ClusterUnavailableException when the directory does not answer
-     * @throws dev.lite.api.LmrUnavailableException when its home came back without the arena that it was in
+     * @throws dev.lite.api.LmrUnavailableException when its home restarted without the arena that it was in
      * @throws dev.lite.api.LimitExceededException when it is to be made and this node's arena is full
      */
     SyncWord open(Kind kind, String name, Deadline deadline);

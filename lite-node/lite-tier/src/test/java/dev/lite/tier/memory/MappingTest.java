@@ -309,10 +309,10 @@ class MappingTest {
                 .isInstanceOf(LmrFreedException.class)
                 .hasMessage("LMR \"counts\": the LMR was freed by a master");
         Mapping lost = oneExtent(64, ALL);
-        lost.end(new LmrUnavailableException("node n2 came back with a new arena"));
+        lost.end(new LmrUnavailableException("node n2 restarted with a new arena"));
         assertThatThrownBy(() -> lost.fetchAdd(0, 1))
                 .isInstanceOf(LmrUnavailableException.class)
-                .hasMessage("LMR \"counts\": node n2 came back with a new arena");
+                .hasMessage("LMR \"counts\": node n2 restarted with a new arena");
     }
 
     /** An application that maps and gets freed for ever must not run into a limit: the books are told exactly once. */

@@ -34,7 +34,7 @@ abstract class LiteNodeContract implements DataCases, LifeCases, LimitCases, Res
     }
 
     @Override
-    public final TestCluster impatientCluster() {
+    public final TestCluster shortDeadlineCluster() {
         return new TestCluster(root, provider(), Waits.seconds(1));
     }
 

@@ -9,7 +9,7 @@ interface NodeCases {
     TestCluster cluster(int nodes);
 
     /** A cluster without a node yet, whose nodes give an operation one second; the caller closes it. */
-    TestCluster impatientCluster();
+    TestCluster shortDeadlineCluster();
 
     /** The fabric's name. */
     String fabric();

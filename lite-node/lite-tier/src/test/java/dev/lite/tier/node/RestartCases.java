@@ -78,7 +78,7 @@ interface RestartCases extends NodeCases {
             assertThatExceptionOfType(LmrUnavailableException.class)
                     .isThrownBy(() -> handle.read(0, new byte[1]))
                     .withMessageContaining("LMR \"lost\"")
-                    .withMessageContaining("node n2 came back with a new arena");
+                    .withMessageContaining("node n2 restarted with a new arena");
             assertThatThrownBy(() -> handle.write(0, new byte[1])).isInstanceOf(LmrUnavailableException.class);
         }
         elsewhere.write(0, new byte[] {5});
@@ -122,7 +122,7 @@ interface RestartCases extends NodeCases {
     }
 
     private void closeUnderLoad(String closing) {
-        TestCluster cluster = impatientCluster().start(3);
+        TestCluster cluster = shortDeadlineCluster().start(3);
         AtomicBoolean over = new AtomicBoolean();
         ConcurrentLinkedQueue<Throwable> wrong = new ConcurrentLinkedQueue<>();
         AtomicLong done = new AtomicLong();

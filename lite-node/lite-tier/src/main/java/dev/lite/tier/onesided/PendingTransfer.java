@@ -9,7 +9,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** A transfer that nobody waits for. */
-final class Begun {
+final class PendingTransfer {
     /** To whom it was posted. */
     final Peer peer;
 
@@ -22,7 +22,7 @@ final class Begun {
 
     private final AtomicBoolean claimed = new AtomicBoolean();
 
-    Begun(
+    PendingTransfer(
             Peer peer,
             UUID arena,
             long offset,

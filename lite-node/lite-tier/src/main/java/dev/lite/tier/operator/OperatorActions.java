@@ -19,7 +19,7 @@ import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /** What this node does for an operator, of its own authority: no principal is asked. Any thread; blocks. */
-public final class OperatorActs implements OrderExecutor.Acts {
+public final class OperatorActions implements OrderExecutor.Actions {
     /** A move may take its deadline, and longer by its bytes at this rate, which every fabric is faster than. */
     private static final long BYTES_PER_SECOND_MIN = 50L << 20;
 
@@ -32,10 +32,10 @@ public final class OperatorActs implements OrderExecutor.Acts {
     private final SyncService sync;
     private final Orphans orphans;
     private final Executor executor;
-    private final Duration patience;
+    private final Duration timeout;
 
     /** Registers what it serves with the control channel. */
-    public OperatorActs(
+    public OperatorActions(
             NodeRecord self,
             ArenaAllocator allocator,
             LmrServices lmrs,
@@ -43,7 +43,7 @@ public final class OperatorActs implements OrderExecutor.Acts {
             SyncService sync,
             Orphans orphans,
             Executor executor,
-            Duration patience) {
+            Duration timeout) {
         this.self = self;
         this.allocator = allocator;
         this.lmrs = lmrs;
@@ -51,12 +51,12 @@ public final class OperatorActs implements OrderExecutor.Acts {
         this.sync = sync;
         this.orphans = orphans;
         this.executor = executor;
-        this.patience = patience;
+        this.timeout = timeout;
         lmrs.calls().serveEvacuation((id, node, deadline) -> evacuate(null, id, node, deadline));
     }
 
     private Deadline ofMove(long bytes) {
-        return Deadline.in(patience.plusSeconds(bytes / BYTES_PER_SECOND_MIN));
+        return Deadline.in(timeout.plusSeconds(bytes / BYTES_PER_SECOND_MIN));
     }
 
     @Override
@@ -88,7 +88,7 @@ public final class OperatorActs implements OrderExecutor.Acts {
             } else if (name != null && SyncWords.isWord(name)) {
                 evacuateWord(name, id, deadline);
             } else {
-                OperatorActs.this.evacuate(name, id, self.id(), deadline);
+                OperatorActions.this.evacuate(name, id, self.id(), deadline);
             }
         }
     }
@@ -127,7 +127,7 @@ public final class OperatorActs implements OrderExecutor.Acts {
             return null;
         }
         LmrRecord lmr = lmrs.records()
-                .find(name, Deadline.in(patience))
+                .find(name, Deadline.in(timeout))
                 .map(LmrRecords.Found::lmr)
                 .orElseThrow(() -> new LmrNotFoundException("there is no LMR of the name \"%s\"".formatted(name)));
         lmrs.masters().move(name, lmr.id(), null, node, ofMove(lmr.size()));
@@ -137,22 +137,22 @@ public final class OperatorActs implements OrderExecutor.Acts {
     /** An operator need not wait for the grace time, but what is only just being made or moved has its time all the same. */
     @Override
     public @Nullable String freeOrphans(Drain.Progress progress) {
-        orphans.look(Duration.ofDays(1)); // notes them
-        Deadline made = Deadline.in(patience.multipliedBy(2)); // from now on: the look itself may take long
+        orphans.scan(Duration.ofDays(1)); // notes them
+        Deadline made = Deadline.in(timeout.multipliedBy(2)); // from now on: the look itself may take long
         while (!made.passed()) {
             if (!progress.report(0, 0, "waiting for what is just being made")) {
                 return "it was taken back";
             }
             Polling.sleepNs(ORPHANS_PAUSE_NS);
         }
-        long freed = orphans.look(patience.multipliedBy(2));
+        long freed = orphans.scan(timeout.multipliedBy(2));
         progress.report(freed, freed, "bytes freed");
         return null;
     }
 
     @Override
     public @Nullable String rebalance(Drain.Progress progress) {
-        return new Rebalance(lmrs.named(), relocation, this::moveShares, patience).run(progress);
+        return new Rebalance(lmrs.named(), relocation, this::moveShares, timeout).run(progress);
     }
 
     private void moveShares(NamedLmrs.Named lmr, int from, int to) {

@@ -15,7 +15,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /** Asks the nodes that made LMRs for those that are in no directory. Any thread; blocks. */
-public final class LmrMakers {
+public final class CreatorQueries {
     /** How many LMRs one message asks for. */
     private static final int KNOWN_MAX = 200;
 
@@ -26,7 +26,7 @@ public final class LmrMakers {
     private final LmrRecords records;
 
     /** Registers what it serves with the channel. */
-    public LmrMakers(int self, PeerLinks links, Mappers mappers, LmrRecords records, ControlChannel channel) {
+    public CreatorQueries(int self, PeerLinks links, Mappers mappers, LmrRecords records, ControlChannel channel) {
         this.self = self;
         this.links = links;
         this.mappers = mappers;

@@ -7,52 +7,52 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 
 /**
- * Ends what nobody waits for when its deadline has passed: one look at all buffers after the earliest deadline, however many are
+ * Ends transfers that nobody waits for when their deadline has passed: one sweep over all buffers after the earliest deadline, however many are
  * under way. Any thread.
  */
-final class LateLook {
+final class DeadlineSweeper {
     private static final long NONE = Long.MIN_VALUE;
     /** After a deadline; those of the same time are seen together. */
     private static final long LATER_NS = 1_000_000;
 
     private final BounceBuffers buffers;
-    private final Function<Begun, RuntimeException> failure;
+    private final Function<PendingTransfer, RuntimeException> failure;
 
-    /** When the next look is; of {@link System#nanoTime}. */
+    /** When the next sweep is; of {@link System#nanoTime}. */
     private final AtomicLong nextNs = new AtomicLong(NONE);
 
     /** @param failure what to tell the one who began what is late */
-    LateLook(BounceBuffers buffers, Function<Begun, RuntimeException> failure) {
+    DeadlineSweeper(BounceBuffers buffers, Function<PendingTransfer, RuntimeException> failure) {
         this.buffers = buffers;
         this.failure = failure;
     }
 
-    /** Makes sure that somebody looks when the deadline has passed. Does not block. */
-    void lookAfter(Deadline deadline) {
+    /** Makes sure that a sweep follows the deadline. Does not block. */
+    void sweepAfter(Deadline deadline) {
         long endNs = deadline.endNs();
         long next = nextNs.get();
         while (next == NONE || endNs - next < 0) {
             if (nextNs.compareAndSet(next, endNs)) {
                 long inNs = endNs - System.nanoTime() + LATER_NS;
                 CompletableFuture.delayedExecutor(Math.max(0, inNs), TimeUnit.NANOSECONDS, Thread.ofVirtual()::start)
-                        .execute(this::look);
+                        .execute(this::sweep);
                 return;
             }
             next = nextNs.get();
         }
     }
 
-    private void look() {
+    private void sweep() {
         nextNs.set(NONE);
         for (BounceBuffer buffer : buffers.all()) {
-            Begun begun = buffer.begun;
-            if (begun == null) {
+            PendingTransfer pending = buffer.pending;
+            if (pending == null) {
                 continue;
             }
-            if (!begun.deadline.passed()) {
-                lookAfter(begun.deadline);
-            } else if (begun.claim()) {
-                begun.ended.accept(failure.apply(begun));
+            if (!pending.deadline.passed()) {
+                sweepAfter(pending.deadline);
+            } else if (pending.claim()) {
+                pending.ended.accept(failure.apply(pending));
             }
         }
     }

@@ -26,11 +26,11 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 /**
  * Work of {@code LT_memset} and {@code LT_memcpy} on this node's own memory, for other nodes and this one. Any thread; blocks.
  *
- * <p>Whoever asks may have given up by the time the request comes, and the memory may belong to another LMR then. So each
+ * <p>The caller may have given up by the time the request comes, and the memory may belong to another LMR then. So each
  * piece of work checks that its ranges lie in extents of their LMR, and while it runs those extents are not freed: work takes
  * its LMR's lock shared, {@link #exclusively freeing} takes it alone.
  */
-final class ServedWork {
+final class LocalWork {
     private static final int LOCKS = 64;
     private static final Duration GIVEN_UP_STEP = Duration.ofSeconds(1);
 
@@ -46,7 +46,7 @@ final class ServedWork {
 
     private record Running(int caller, CountDownLatch ended) {}
 
-    ServedWork(int self, NodeArena arena, ArenaAllocator allocator, PeerLinks links, RemoteMemory remoteMemory) {
+    LocalWork(int self, NodeArena arena, ArenaAllocator allocator, PeerLinks links, RemoteMemory remoteMemory) {
         this.self = self;
         this.arena = arena;
         this.allocator = allocator;
@@ -136,7 +136,7 @@ final class ServedWork {
         Running entry = new Running(caller, new CountDownLatch(1));
         running.add(entry);
         try {
-            // Who acknowledges that a node was cut has waited for its work: none may begin afterwards.
+            // A node that acknowledges a cut has waited for the other node's work: none may begin afterwards.
             if (caller != self && links.peer(caller) == null) {
                 throw new NodeUnreachableException("the connection with node %d is gone".formatted(caller));
             }
