@@ -4,14 +4,14 @@ import dev.lite.fabric.rdma.verbs.Verbs;
 import dev.lite.os.DuplicateDescriptor;
 
 /**
- * What the device announces of the completion queue, on a channel, for those who wait without looking at the queue. It announces one
+ * What the device announces of the completion queue, on a channel, for threads that wait without polling the queue. It announces one
  * completion after it was asked to: the next of any kind, or only the next <i>arrival</i>, which is a message or an immediate of a
  * peer, or an error. While nothing of this node's own is under way, it is asked for arrivals only. So a caller that waits for the end of
  * its own write by polling leaves the question where it is, and both taking and leaving the poll role are no system call.
  *
- * <p><b>Nothing is missed.</b> Whoever leaves the queue to the announcements says so first ({@link #rely}), then counts what is under way,
- * and asks. Whoever posts counts its request first, then looks whether anybody relies on announcements, asks for the next completion
- * of any kind if so ({@link #beforePost}), and only then posts. All four are sequentially consistent, so one of the two sees the other.
+ * <p><b>Nothing is missed.</b> A thread that stops polling sets a flag first ({@link #startRelying}), then counts the outstanding requests,
+ * and asks. A thread that posts counts its request first, then reads that flag, asks for the next completion of any kind if it is set
+ * ({@link #beforePost}), and only then posts. All four are sequentially consistent, so one of the two sees the other's write.
  */
 final class Announcements implements AutoCloseable {
     private static final int NOTHING = 0;
@@ -24,7 +24,7 @@ final class Announcements implements AutoCloseable {
     private final Lanes lanes;
     private final DuplicateDescriptor descriptor;
 
-    /** Whether nobody looks at the queue. Written by the poll role. */
+    /** Whether no thread polls the queue. Written by the poll role. */
     private volatile boolean relied;
 
     /** What the device was asked for and, as far as is known, has not announced. Written under this object's lock. */
@@ -53,18 +53,18 @@ final class Announcements implements AutoCloseable {
         return descriptor;
     }
 
-    /** Poll role: from now on nobody looks at the queue; {@link #ask} follows. */
-    void rely() {
+    /** Poll role: from now on no thread polls the queue; {@link #ask} follows. */
+    void startRelying() {
         relied = true;
     }
 
-    /** Poll role: somebody looks again. */
-    void look() {
+    /** Poll role: a thread polls the queue again. */
+    void stopRelying() {
         relied = false;
     }
 
     /**
-     * Poll role, after {@link #rely}: makes sure that what comes is announced.
+     * Poll role, after {@link #startRelying}: makes sure that what comes is announced.
      *
      * @return whether the device was asked anew, so that the queue may hold what it will not announce
      */
@@ -87,7 +87,7 @@ final class Announcements implements AutoCloseable {
         return asked < wanted && askDevice(wanted);
     }
 
-    /** Under a lock, so that nobody asks for less just after another one asked for more. */
+    /** Under a lock, so that no thread asks for less just after another one asked for more. */
     private synchronized boolean askDevice(int wanted) {
         if (asked >= wanted) {
             return false;
@@ -98,7 +98,7 @@ final class Announcements implements AutoCloseable {
     }
 
     private synchronized void takeAnnouncement() {
-        // One that is still on its way wakes somebody, who says that it came.
+        // One that arrives later wakes a thread, which calls announced().
         announced = false;
         if (verbs.takeNotification(channel)) {
             verbs.acknowledge(queue, 1);
@@ -118,7 +118,7 @@ final class Announcements implements AutoCloseable {
         announced = true;
     }
 
-    /** Poll role: whether something will probably be announced while somebody looks, as it was the last time. */
+    /** Poll role: whether something will probably be announced while a thread polls, as it was the last time. */
     boolean isUsual() {
         return usual;
     }

@@ -9,9 +9,9 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The completion queue of a node, of all its lanes and in both directions. The poll role takes from it; a thread that closes an
- * endpoint looks at it, too, and then what it took is kept for the poll role, in order. Who finds the other one taking goes on
- * without: it is a flag, not a lock.
+ * The completion queue of a node, of all its lanes and in both directions. The poll role takes from it. A thread that closes an
+ * endpoint takes from it, too, and keeps what it took for the poll role, in order. A thread that finds another one taking
+ * continues without: it is a flag, not a lock.
  */
 final class Completions {
     /** How many are taken at a time. */
@@ -35,9 +35,9 @@ final class Completions {
     @SuppressWarnings("unused") // by TAKING
     private boolean taking;
 
-    // Whoever is taking.
+    // The thread that is taking.
     private @Nullable Arena arena;
-    /** Room for all that can be in the queue at a time, once somebody needed it. */
+    /** Room for all that can be in the queue at a time, once a closing thread needed it. */
     private long kept;
 
     private int keptHead;
@@ -54,7 +54,7 @@ final class Completions {
      * The poll role takes the next ones.
      *
      * @param place room for {@value #BATCH}
-     * @return how many; -1 when somebody else is taking now
+     * @return how many; -1 if another thread is taking now
      */
     int take(long place) {
         if (!TAKING.compareAndSet(this, false, true)) {
@@ -104,14 +104,14 @@ final class Completions {
         }
     }
 
-    /** From its return on, nobody looks at the queue any more. Whoever is taking is through at once. */
+    /** Once this has returned, no thread takes from the queue any more. Waits for a thread that is taking, which is short. */
     void close() {
         while (!TAKING.compareAndSet(this, false, true)) {
             Thread.onSpinWait();
         }
     }
 
-    /** Tells each lane what was taken, so that who closes it knows what is still under way. */
+    /** Counts what was taken for each lane, so that a close knows what is outstanding. */
     private void note(long place, int count) {
         for (int i = 0; i < count; i++) {
             long completion = place + (long) i * Completion.BYTES;

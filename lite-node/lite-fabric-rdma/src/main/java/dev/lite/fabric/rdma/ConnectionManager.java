@@ -23,8 +23,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The connection manager's ids and events. One daemon thread waits for events and hands them to whom they concern; it also does
- * what takes its time and must not be done in the poll role. Thread-safe.
+ * The connection manager's ids and events. One daemon thread waits for events and passes each to its id. It also runs tasks that are
+ * too slow for the poll role. Thread-safe.
  */
 final class ConnectionManager implements AutoCloseable {
     private static final int BACKLOG = 128;
@@ -75,7 +75,7 @@ final class ConnectionManager implements AutoCloseable {
             }
         }
 
-        private void tell(int event) {
+        private void handle(int event) {
             var carried = lane;
             if (carried != null && (event == Verbs.DISCONNECTED || event == Verbs.DEVICE_REMOVAL)) {
                 carried.lost(Verbs.describe(event), FabricError.FLUSHED);
@@ -106,7 +106,7 @@ final class ConnectionManager implements AutoCloseable {
     /**
      * Binds, and so chooses the device.
      *
-     * @param requests hears of connections that peers want; on the manager's thread, must not block
+     * @param requests receives connections that peers want to make; on the manager's thread, must not block
      * @throws VerbsException when the address is no device's
      */
     ConnectionManager(String node, Verbs verbs, InetSocketAddress address, Consumer<Id> requests) {
@@ -195,7 +195,7 @@ final class ConnectionManager implements AutoCloseable {
             } else {
                 var id = ids.get(handle);
                 if (id != null) {
-                    id.tell(event);
+                    id.handle(event);
                 }
             }
         }

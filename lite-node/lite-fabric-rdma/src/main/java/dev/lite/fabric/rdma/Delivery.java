@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Takes completions and tells the handler, and the lanes, what they mean; who polls no more leaves it to announcements. Poll role. */
+/** Takes completions and passes them to the lanes and the handler; while no thread polls, they are announced. Poll role. */
 final class Delivery {
-    /** Completions of a poll that are nobody's but the driver's, before it is another one's turn. */
+    /** The most completions of one poll that cause no call of the handler. */
     private static final int OWN_MAX = 256;
 
     private final Completions queue;
@@ -26,7 +26,7 @@ final class Delivery {
     private int batchNext;
     private int batchEnd;
 
-    /** What arrived for endpoints before they were told to be connected. */
+    /** What arrived for endpoints before the handler knew them. */
     private final ArrayDeque<Early> early = new ArrayDeque<>();
 
     private long handled;
@@ -38,7 +38,7 @@ final class Delivery {
     /** An arrival on a lane whose endpoint the handler does not know yet. */
     private record Early(RdmaLane lane, int count, boolean isImmediate, int immediate) {}
 
-    /** @param deviceFailed told why, when the device has no completions any more */
+    /** @param deviceFailed called with the reason if the device delivers no completions any more */
     Delivery(
             Completions queue,
             Announcements announcements,
@@ -55,7 +55,7 @@ final class Delivery {
     /** Hands over at most {@code limit} completions and immediates; how many. */
     int poll(int limit) {
         served = false;
-        int handed = early.isEmpty() ? 0 : hearEarly(limit);
+        int handed = early.isEmpty() ? 0 : deliverEarly(limit);
         int own = 0;
         queueEmpty = false;
         boolean more = true;
@@ -64,7 +64,7 @@ final class Delivery {
                 if (!more) {
                     break;
                 }
-                // Who brought fewer than asked for has no more now: to look again at once is the next poll's.
+                // Fewer than asked for means that the queue is empty: the next poll tries again.
                 more = refill() == Completions.BATCH;
                 if (batchEnd == 0) {
                     break;
@@ -79,7 +79,7 @@ final class Delivery {
         return handed;
     }
 
-    /** From now on nothing is handed over. Any thread. */
+    /** From now on nothing is delivered. Any thread. */
     void stop() {
         stopped = true;
     }
@@ -89,7 +89,7 @@ final class Delivery {
         return served;
     }
 
-    /** Whether the last look at the queue found nothing. */
+    /** Whether the queue was empty when it was last read. */
     boolean queueEmpty() {
         return queueEmpty;
     }
@@ -99,19 +99,19 @@ final class Delivery {
         return handled;
     }
 
-    /** Nobody polls for a while: whether there is nothing to poll; and if so, what comes is announced. */
+    /** No thread will poll for a while. Returns whether there is nothing to poll, and then what comes is announced. */
     boolean leave() {
-        announcements.rely();
+        announcements.startRelying();
         // Nothing is there that was not announced unless the device had to be asked anew.
         return batchNext == batchEnd && (!announcements.ask() || refill() == 0);
     }
 
-    /** Somebody polls again. */
-    void comeBack() {
-        announcements.look();
+    /** A thread polls again. */
+    void resume() {
+        announcements.stopRelying();
     }
 
-    /** Whether something will probably be announced though somebody polls. */
+    /** Whether something will probably be announced while a thread polls. */
     boolean isAnnouncedAnyway() {
         return announcements.isUsual();
     }
@@ -121,7 +121,7 @@ final class Delivery {
         announcements.came();
     }
 
-    /** Takes the next completions; how many, or -1 when somebody else is taking them. */
+    /** Takes the next completions; how many, or -1 if another thread is taking them. */
     private int refill() {
         batchNext = 0;
         batchEnd = 0;
@@ -150,7 +150,7 @@ final class Delivery {
         if (!success) {
             lane.lost(Completion.describe(status), Completion.error(status));
         } else if (endpoint != null) {
-            endpoint.sawLife();
+            endpoint.sawTraffic();
         }
         int count = Completion.count(id);
         if (!Completion.isReceive(id)) {
@@ -160,7 +160,7 @@ final class Delivery {
             return 0;
         }
         if (count < RdmaLane.HANDSHAKE_RECEIVES) {
-            lane.heard(count, Completion.byteLength(completion));
+            lane.received(count, Completion.byteLength(completion));
             return 0;
         }
         boolean isImmediate = Completion.hasImmediate(completion);
@@ -203,14 +203,14 @@ final class Delivery {
         return handed;
     }
 
-    /** Whether the handler is still to be told of the connection. */
+    /** Whether the handler does not know the connection yet. */
     private static boolean isEarly(RdmaLane lane) {
         var endpoint = lane.owner();
         return endpoint == null || (endpoint.link() == null && endpoint.end() == null);
     }
 
     /** Hands over, in order, what was held back of endpoints that are connected by now. */
-    private int hearEarly(int limit) {
+    private int deliverEarly(int limit) {
         int handed = 0;
         for (var left = early.iterator(); left.hasNext() && handed < limit; ) {
             var first = left.next();
@@ -227,7 +227,7 @@ final class Delivery {
         return handed;
     }
 
-    /** Says to peers what was done for them, as far as there is room. */
+    /** Acknowledges to peers what was done for them, as far as there is room. */
     void settle(List<RdmaEndpoint> live) {
         if (!debts) {
             return;

@@ -7,8 +7,8 @@ import dev.lite.fabric.rdma.verbs.WorkRequest;
 import java.lang.foreign.Arena;
 
 /**
- * A lane's own memory: a request to post, words to say, messages of the handshake, and on the first lane buffers for what peers
- * say. Registered for this node's device only; the word that the peer writes has a registration of its own.
+ * A lane's own memory: a request to post, small payloads, messages of the handshake, and on the first lane buffers for the
+ * peer's messages. Registered for this node's device only; the word that the peer writes has a registration of its own.
  */
 final class LaneMemory {
     /** The longest message of a handshake. */
@@ -29,7 +29,7 @@ final class LaneMemory {
     private static final long BYTES = RECEIVES + (long) Mailbox.RECEIVES * WorkRequest.RECEIVE_BYTES;
 
     private final Verbs verbs;
-    /** Kept as long as this object is: nobody frees it while a late call still writes a request. */
+    /** Kept as long as this object, so that a late call can still write a request. */
     private final Arena arena = Arena.ofAuto();
 
     private final long address;
@@ -56,22 +56,22 @@ final class LaneMemory {
         return address + REQUEST;
     }
 
-    /** Where words are written that are copied when they are posted. */
-    long words() {
+    /** The place of a small payload, which is copied when it is posted. */
+    long payload() {
         return address + WORDS;
     }
 
-    /** Where a message of the handshake goes out from. */
-    long said(int count) {
+    /** The place of a message of the handshake to send. */
+    long sent(int count) {
         return address + SAID + (long) count * MESSAGE_BYTES;
     }
 
     /** Where a message of the handshake comes in. */
-    long heard(int count) {
+    long received(int count) {
         return address + HEARD + (long) count * MESSAGE_BYTES;
     }
 
-    /** Where the peer's words come in. */
+    /** The place of the peer's messages. */
     long buffer(int index) {
         return address + BUFFERS + (long) index * Mailbox.BUFFER_BYTES;
     }
@@ -86,7 +86,7 @@ final class LaneMemory {
         return region.localKey();
     }
 
-    /** Where the peer says how many immediates it took. */
+    /** The place where the peer writes how many immediates it took. */
     long credit() {
         return credit;
     }

@@ -5,17 +5,17 @@ import dev.lite.fabric.driver.MessageChannel;
 import dev.lite.os.waiting.Deadline;
 
 /**
- * The messages of a handshake, each one a send of its lane. What comes in is taken by the poll role.
+ * The messages of a handshake, each one a send of its lane. The poll role receives them.
  *
  * @param lane in its handshake
  */
 record LaneMessages(RdmaLane lane) implements MessageChannel {
-    private static final long LAST_WORDS_NS = 100_000_000;
+    private static final long LAST_MESSAGE_NS = 100_000_000;
 
     @Override
     public void send(byte[] message, Deadline deadline) {
         if (!lane.sendMessage(message)) {
-            throw new HandshakeException(String.valueOf(lane.trouble()));
+            throw new HandshakeException(String.valueOf(lane.failure()));
         }
     }
 
@@ -25,8 +25,8 @@ record LaneMessages(RdmaLane lane) implements MessageChannel {
         try {
             message = lane.nextMessage(deadline.remainingNs());
             if (message != null && message.length == 0) {
-                // The end overtakes the peer's last words, which may be the reason.
-                var last = lane.nextMessage(LAST_WORDS_NS);
+                // The end may overtake the peer's last message, which may be the reason.
+                var last = lane.nextMessage(LAST_MESSAGE_NS);
                 message = last == null ? message : last;
             }
         } catch (InterruptedException e) {
@@ -34,13 +34,13 @@ record LaneMessages(RdmaLane lane) implements MessageChannel {
             throw new HandshakeException("interrupted in the handshake", e);
         }
         if (message == null) {
-            throw new HandshakeException("it did not say %d bytes in time".formatted(length));
+            throw new HandshakeException("it did not send %d bytes in time".formatted(length));
         }
-        if (message.length == 0 && lane.trouble() != null) {
-            throw new HandshakeException(String.valueOf(lane.trouble()));
+        if (message.length == 0 && lane.failure() != null) {
+            throw new HandshakeException(String.valueOf(lane.failure()));
         }
         if (message.length != length) {
-            throw new HandshakeException("it said %d bytes where %d belong".formatted(message.length, length));
+            throw new HandshakeException("it sent %d bytes instead of %d".formatted(message.length, length));
         }
         return message;
     }

@@ -10,8 +10,8 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Every lane by its tag. An index is used again only when no completion of its former lane can come any more; a generation
- * tells the two apart nevertheless. Thread-safe; looking up takes no lock.
+ * Every lane by its tag. An index is reused only when no completion of its former lane can come any more; as a further safeguard, tags have a
+ * generation. Thread-safe; a lookup takes no lock.
  */
 final class Lanes {
     private final AtomicReferenceArray<@Nullable RdmaLane> lanes;
@@ -25,7 +25,7 @@ final class Lanes {
     Lanes(int lanesMax) {
         if (lanesMax > Completion.LANES_MAX) {
             throw new IllegalArgumentException(
-                    "at most %d lanes are told apart, not %d".formatted(Completion.LANES_MAX, lanesMax));
+                    "there are at most %d lanes, not %d".formatted(Completion.LANES_MAX, lanesMax));
         }
         lanes = new AtomicReferenceArray<>(lanesMax);
         generations = new int[lanesMax];

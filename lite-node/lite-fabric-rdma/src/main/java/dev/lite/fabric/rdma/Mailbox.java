@@ -10,7 +10,7 @@ import dev.lite.os.RawMemory;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * What two nodes tell each other on the first lane beside one-sided requests: immediates, and atomic steps, which the owner of a
+ * What two nodes send each other on the first lane beside one-sided requests: immediates, and atomic operations, which the owner of a
  * word carries out with its processor as it serves its poll role, so that they are atomic against its own, too.
  *
  * <pre>
@@ -54,7 +54,7 @@ final class Mailbox {
     private int freeCount = ATOMICS;
 
     private final AtomicInteger questions = new AtomicInteger();
-    /** Taken from the completion queue; whoever takes them writes, one at a time. */
+    /** How many were taken from the completion queue; written by the thread that takes, one at a time. */
     private final AtomicInteger answers = new AtomicInteger();
 
     // Poll role: what it owes the peer.
@@ -89,7 +89,7 @@ final class Mailbox {
         RawMemory.putLong(message + SECOND, second);
     }
 
-    /** Posts every receive; before the peer may say anything. */
+    /** Posts every receive; before the peer may send anything. */
     void open() {
         for (int i = 0; i < RECEIVES; i++) {
             var memory = lane.memory();
@@ -141,7 +141,7 @@ final class Mailbox {
 
     // Arrivals.
 
-    /** A receive was taken from the completion queue, by whoever takes them now. */
+    /** A receive was taken from the completion queue, by the thread that calls this. */
     void arrived(int count) {
         int kind = RawMemory.getInt(buffer(count));
         if (kind == RESULT || kind == REFUSED) {
@@ -200,7 +200,7 @@ final class Mailbox {
                 return hand(endpoint, handler, slot, kind == RESULT, first);
             }
             default -> {
-                endpoint.lost("it said something of kind %d, which there is not".formatted(kind), FabricError.FLUSHED);
+                endpoint.lost("it sent a message of the unknown kind %d".formatted(kind), FabricError.FLUSHED);
                 return 0;
             }
         }
@@ -235,7 +235,8 @@ final class Mailbox {
         try {
             if (!asked[slot]) {
                 endpoint.lost(
-                        "it answered atomic step %d, which nobody asked for".formatted(slot), FabricError.FLUSHED);
+                        "it answered atomic operation %d, which is not outstanding".formatted(slot),
+                        FabricError.FLUSHED);
                 return 0;
             }
             context = contexts[slot];
@@ -266,7 +267,7 @@ final class Mailbox {
         int rest = count;
         while (rest > 0) {
             int start = from & RECEIVE_MASK;
-            // A chain goes to the end of the ring at most.
+            // A chain ends at the end of the ring.
             int chain = Math.min(rest, RECEIVES - start);
             for (int i = 0; i < chain; i++) {
                 var memory = lane.memory();
@@ -288,16 +289,16 @@ final class Mailbox {
         return owed > 0 || immediatesTaken - immediatesTold >= BATCH;
     }
 
-    /** Poll role: says what was done for the peer, as far as there is room; whether all of it. */
+    /** Poll role: sends answers and credits to the peer, as far as there is room. Returns whether all were sent. */
     boolean settle() {
-        int said = 0;
-        while (said < owed && lane.answer(owedKinds[said], owedSlots[said], owedValues[said])) {
-            said++;
+        int sent = 0;
+        while (sent < owed && lane.answer(owedKinds[sent], owedSlots[sent], owedValues[sent])) {
+            sent++;
         }
-        owed -= said;
-        System.arraycopy(owedKinds, said, owedKinds, 0, owed);
-        System.arraycopy(owedSlots, said, owedSlots, 0, owed);
-        System.arraycopy(owedValues, said, owedValues, 0, owed);
+        owed -= sent;
+        System.arraycopy(owedKinds, sent, owedKinds, 0, owed);
+        System.arraycopy(owedSlots, sent, owedSlots, 0, owed);
+        System.arraycopy(owedValues, sent, owedValues, 0, owed);
         if (owed > 0) {
             return false;
         }
@@ -306,7 +307,7 @@ final class Mailbox {
             if (taken != posted - RECEIVES) {
                 postReceives(RECEIVES - (posted - taken));
             }
-            if (!lane.tell(creditAddress, creditKey, Integer.toUnsignedLong(immediatesTaken))) {
+            if (!lane.writeWord(creditAddress, creditKey, Integer.toUnsignedLong(immediatesTaken))) {
                 return false;
             }
             immediatesTold = immediatesTaken;

@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * How a peer's memory is reached: what it tells once it knows whom it talks to.
+ * How a peer's memory is reached. The peer sends this after the handshake.
  *
  * @param address where the registered memory lies in the peer's process
  * @param bytes its size
@@ -37,7 +37,7 @@ record PeerMemory(long address, long bytes, Windows windows, int[] keys, long cr
      * From the wire.
      *
      * @param claimedBytes the size that the peer named in its handshake
-     * @throws HandshakeException when it makes no sense
+     * @throws HandshakeException if it is invalid
      */
     static PeerMemory decode(byte[] message, long claimedBytes) {
         var fields = ByteBuffer.wrap(message).order(ByteOrder.LITTLE_ENDIAN);
@@ -49,12 +49,13 @@ record PeerMemory(long address, long bytes, Windows windows, int[] keys, long cr
         int shift = fields.getInt();
         int count = fields.getInt();
         if (magic != MAGIC || bytes != claimedBytes || shift < Windows.SHIFT_MIN || shift > Windows.SHIFT_MAX) {
-            throw new HandshakeException("it names %d bytes of memory in windows of 2^%d; said were %d bytes"
-                    .formatted(bytes, shift, claimedBytes));
+            throw new HandshakeException(
+                    "it describes %d bytes of memory in windows of 2^%d; its handshake named %d bytes"
+                            .formatted(bytes, shift, claimedBytes));
         }
         var windows = new Windows(shift);
         if (count != windows.count(bytes) || count > Windows.COUNT_MAX) {
-            throw new HandshakeException("it names %d windows for %d bytes of memory; they are %d, and at most %d"
+            throw new HandshakeException("it describes %d windows for %d bytes of memory, which has %d; the limit is %d"
                     .formatted(count, bytes, windows.count(bytes), Windows.COUNT_MAX));
         }
         int[] keys = new int[count];

@@ -198,12 +198,12 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
         boolean unused = Polling.until(
                 () -> {
                     resources.keepCompletions();
-                    return lane.trouble() != null || lane.isDrained();
+                    return lane.failure() != null || lane.isDrained();
                 },
                 Deadline.in(DRAIN_TIMEOUT),
                 DRAIN_POLL_NS);
         lane.destroy();
-        unused = connections.inPollRole(() -> discarded.accept(lane)); // closed: nobody needs its place
+        unused = connections.inPollRole(() -> discarded.accept(lane)); // refused when closed: its place is not needed
     }
 
     @Override

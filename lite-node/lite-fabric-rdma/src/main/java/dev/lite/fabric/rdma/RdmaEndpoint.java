@@ -19,7 +19,7 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
     private final Runnable takeCompletions;
 
     // Poll role.
-    /** Whether something came back from the peer since the last tick, and for how many ticks nothing did. */
+    /** Whether anything came from the peer since the last tick, and for how many ticks nothing did. */
     private boolean active;
 
     private int silentTicks;
@@ -122,7 +122,7 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
         boolean broken = false;
         for (var lane : current.lanes()) {
             lane.refuse();
-            broken |= lane.trouble() != null;
+            broken |= lane.failure() != null;
         }
         if (!broken) {
             boolean unused = Polling.until(() -> takeUntilDrained(current), deadline, CLOSE_POLL_NS);
@@ -156,8 +156,8 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
         }
     }
 
-    /** Poll role: something came back from the peer. */
-    void sawLife() {
+    /** Poll role: something came from the peer. */
+    void sawTraffic() {
         active = true;
     }
 

@@ -36,11 +36,11 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
     static final long PROTOCOL = 0x4C49544552444D01L;
 
     /**
-     * A poll this long after the one before looks for ended peers first: closers wait twice as long for an answer. Who comes back after a
-     * wait looks, too: cheaper than to read the clock whenever the poll role is taken.
+     * A poll this long after the previous one checks for ended peers first; a close waits twice as long for an answer. The first poll after a
+     * wait may check, too, which is cheaper than to read the clock whenever the poll role is taken.
      */
     private static final long STALL_NS = RdmaEndpoint.CLOSE_WAIT.toNanos() / 2;
-    /** A peer is asked for a sign of life after one silent part of its time, and given up after all of them. */
+    /** The peer timeout has so many ticks: a peer is probed after one silent tick, and given up after all of them. */
     private static final int TICKS = 3;
 
     private final FabricConfig config;
@@ -77,7 +77,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         this(config, options, handler, PROTOCOL);
     }
 
-    /** For tests: one that begins connections in its own way. */
+    /** For tests: with another protocol number. */
     RdmaFabric(FabricConfig config, RdmaOptions options, FabricHandler handler, long protocol) {
         this.config = config;
         this.protocol = protocol;
@@ -176,21 +176,21 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         }
         long now = System.nanoTime();
         if (now - lastPollNs > STALL_NS) {
-            lookForEndedPeers();
+            checkForEndedPeers();
         }
         releaseGone(current);
         int handed = connections.poll(limit);
         handed += current.poll(limit - handed);
         current.settle(live);
         if (handed == 0 && current.isAnnouncedAnyway()) {
-            // A message that is being waited for shall not wake who stands by, too.
+            // A message that the poller waits for must not wake the standby thread, too.
             waiting.settle();
         }
         if (now - lastTickNs > tickNs) {
             tick(now);
         }
         lastPollNs = now;
-        // What peers asked for is work, too: whoever polls must not take it for a time in which nothing came.
+        // Serving peers is work, too: the poller must not treat this poll as an empty one.
         return handed == 0 && current.served() && limit > 0 ? 1 : handed;
     }
 
@@ -200,7 +200,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         }
     }
 
-    private void lookForEndedPeers() {
+    private void checkForEndedPeers() {
         var current = resources;
         if (current != null) {
             current.manager().dispatch();
@@ -213,7 +213,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         live.add(endpoint);
     }
 
-    /** Destroying takes its time: the manager's thread does it. */
+    /** Destroying lanes is slow, so the manager's thread does it. */
     @Override
     public boolean ended(RdmaEndpoint endpoint) {
         live.remove(endpoint);
@@ -264,7 +264,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         }
     }
 
-    /** Looks for peers that are silent for too long. */
+    /** Checks for peers that are silent for too long. */
     private void tick(long now) {
         lastTickNs = now;
         for (var endpoint : live) {
@@ -275,8 +275,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
             int silent = endpoint.tick();
             if (silent >= TICKS) {
                 endpoint.lost(
-                        "nothing came back for %d ms (%s)"
-                                .formatted(options.peerTimeoutMs(), RdmaOptions.PEER_TIMEOUT_MS),
+                        "it was silent for %d ms (%s)".formatted(options.peerTimeoutMs(), RdmaOptions.PEER_TIMEOUT_MS),
                         FabricError.TIMED_OUT);
             } else if (silent > 0) {
                 link.lanes()[0].probe();
@@ -289,7 +288,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         gone.add(new Gone(endpoint, lane, current == null ? 0 : current.handled()));
     }
 
-    /** Frees the places of lanes that no completion can name any more, and lets their endpoints be flushed. */
+    /** Frees the places of lanes whose completions have all been taken, and begins to flush their endpoints. */
     private void releaseGone(Delivery current) {
         while (!gone.isEmpty()) {
             var first = gone.peek();
@@ -312,7 +311,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         if (!connections.isClosed() && leave() && waiting.await(timeoutNs)) {
             announced();
         }
-        comeBack();
+        resume();
     }
 
     private static void requireTimeout(long timeoutNs) {
@@ -321,17 +320,17 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         }
     }
 
-    /** Nobody polls for a while: whether there is nothing to poll, and what comes is announced. */
+    /** No thread will poll for a while. Returns whether there is nothing to poll, and then what comes is announced. */
     private boolean leave() {
         var current = delivery;
         return !connections.hasWork() && gone.isEmpty() && (current == null || current.leave());
     }
 
-    /** Somebody polls again. */
-    private void comeBack() {
+    /** A thread polls again. */
+    private void resume() {
         var current = delivery;
         if (current != null) {
-            current.comeBack();
+            current.resume();
         }
     }
 
@@ -351,7 +350,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         waiting.arm();
         boolean idle = leave();
         if (!idle) {
-            // Nothing may announce it to whoever stands by.
+            // It may not be announced to the standby thread.
             waiting.wakeStandBy();
         }
         return idle;
@@ -362,14 +361,14 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         if (!connections.isClosed()) {
             waiting.disarm();
         }
-        comeBack();
+        resume();
     }
 
     @Override
     public void standBy(long timeoutNs) {
         requireTimeout(timeoutNs);
         long startNs = System.nanoTime();
-        // Peers are looked after at every tick.
+        // Peers are checked at every tick.
         long allNs = Math.min(timeoutNs, tickNs);
         long leftNs = allNs;
         while (!connections.isClosed() && leftNs >= 0) {
@@ -408,7 +407,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         waiting.wakeAll();
         waiting.close();
         if (opened != null) {
-            // Last, since who stands by may just be about to watch it.
+            // Last, because the standby thread may just be about to watch it.
             opened.announcements().close();
         }
     }

@@ -22,15 +22,15 @@ import org.jspecify.annotations.Nullable;
  * One queue pair, and the requests that are under way in it.
  *
  * <p>Any thread enters requests, under a lock that is held only for that. A queue pair ends its requests in their order, so they
- * are told apart by counting: a ring of as many places as the queue is deep holds what their ends mean. A place is free again
+ * are identified by counting: a ring with a place for each entry of the queue holds what their completions mean. A place is free again
  * when the poll role has seen its end, so neither the send queue nor the completion queue ever overflows.
  *
- * <p>Of the places, {@value #RESERVED} are the driver's own: answers, credits and signs of life go out also when posts are refused as busy.
+ * <p>Of the places, {@value #RESERVED} are the driver's own: answers, credits and probes are sent even if posts are refused as busy.
  */
 final class RdmaLane {
     /** Payloads up to here are copied when they are posted: the device need not fetch them. */
     static final int INLINE_BYTES = 128;
-    /** Receives that wait for messages of the handshake; each side says at most three. */
+    /** Receives for messages of the handshake; each side sends at most three. */
     static final int HANDSHAKE_RECEIVES = 3;
 
     private static final int RESERVED = 16;
@@ -61,7 +61,7 @@ final class RdmaLane {
     /** How many requests' ends the poll role has seen; the poll role writes. */
     private final AtomicInteger head = new AtomicInteger();
 
-    /** How many requests' ends were taken from the completion queue; whoever takes them writes, one at a time. */
+    /** How many completions of requests were taken from the completion queue; written by the thread that takes, one at a time. */
     private final AtomicInteger taken = new AtomicInteger();
 
     /** Guarded by this object: native calls that must not come after the end. */
@@ -69,12 +69,12 @@ final class RdmaLane {
 
     private boolean destroyed;
 
-    /** What a handshake hears. */
+    /** The messages that the handshake received. */
     private final BlockingQueue<byte[]> messages = new ArrayBlockingQueue<>(HANDSHAKE_RECEIVES + 1);
 
     private int handshakeSends;
     private volatile @Nullable RdmaEndpoint owner;
-    private final AtomicReference<@Nullable String> trouble = new AtomicReference<>();
+    private final AtomicReference<@Nullable String> failure = new AtomicReference<>();
     private volatile @Nullable Runnable watcher;
 
     /** On the first lane of a connection only. */
@@ -118,7 +118,7 @@ final class RdmaLane {
             WorkRequest.receive(
                     memory.request(),
                     Completion.receiveId(tag, i),
-                    memory.heard(i),
+                    memory.received(i),
                     LaneMemory.MESSAGE_BYTES,
                     memory.key(),
                     0);
@@ -272,36 +272,36 @@ final class RdmaLane {
         if (used() >= depth - RESERVED) {
             return Post.BUSY;
         }
-        return say(kind, slot, offset, first, second) ? Post.ACCEPTED : Post.CLOSED;
+        return sendMailboxMessage(kind, slot, offset, first, second) ? Post.ACCEPTED : Post.CLOSED;
     }
 
     /** Answers the peer; false when there is no room now. Any thread. */
     boolean answer(int kind, int slot, long value) {
         lock.lock();
         try {
-            // When it refuses, nobody waits for the answer any more.
-            return refusing || (used() < depth && say(kind, slot, value, 0, 0)) || refusing;
+            // When it refuses, the peer does not need the answer any more.
+            return refusing || (used() < depth && sendMailboxMessage(kind, slot, value, 0, 0)) || refusing;
         } finally {
             lock.unlock();
         }
     }
 
-    private boolean say(int kind, int slot, long offset, long first, long second) {
-        long words = memory.words();
-        Mailbox.encode(words, kind, slot, offset, first, second);
-        return submit(false, WorkRequest.SEND, words, Mailbox.MESSAGE_BYTES, 0, 0, 0, 0, 0);
+    private boolean sendMailboxMessage(int kind, int slot, long offset, long first, long second) {
+        long payload = memory.payload();
+        Mailbox.encode(payload, kind, slot, offset, first, second);
+        return submit(false, WorkRequest.SEND, payload, Mailbox.MESSAGE_BYTES, 0, 0, 0, 0, 0);
     }
 
-    /** Writes a word of the peer's that its driver reads; false when there is no room now. */
-    boolean tell(long remote, int remoteKey, long value) {
+    /** Writes a word in the memory of the peer's driver; false if there is no room now. */
+    boolean writeWord(long remote, int remoteKey, long value) {
         lock.lock();
         try {
             if (refusing) {
                 return true;
             }
-            RawMemory.putLong(memory.words(), value);
+            RawMemory.putLong(memory.payload(), value);
             return used() < depth
-                    && submit(false, WorkRequest.WRITE, memory.words(), Long.BYTES, 0, remote, remoteKey, 0, 0);
+                    && submit(false, WorkRequest.WRITE, memory.payload(), Long.BYTES, 0, remote, remoteKey, 0, 0);
         } finally {
             lock.unlock();
         }
@@ -340,7 +340,7 @@ final class RdmaLane {
 
     // Ends.
 
-    /** A request's end was taken from the completion queue, by whoever takes them now. */
+    /** A request's end was taken from the completion queue, by the thread that calls this. */
     void ended() {
         taken.setRelease(taken.getPlain() + 1);
     }
@@ -394,7 +394,7 @@ final class RdmaLane {
         return failed;
     }
 
-    /** Stops whatever is still going out, and tells the peer. Any thread; a second call does nothing. */
+    /** Stops all sending, which the peer sees. Any thread; a second call does nothing. */
     synchronized void disconnect() {
         if (!disconnected && !destroyed && queuePair != 0) {
             disconnected = true;
@@ -427,7 +427,7 @@ final class RdmaLane {
             throw new IllegalStateException("message %d of a handshake, %d bytes; there are at most %d, of %d bytes"
                     .formatted(handshakeSends, message.length, HANDSHAKE_SENDS, LaneMemory.MESSAGE_BYTES));
         }
-        long place = memory.said(handshakeSends++);
+        long place = memory.sent(handshakeSends++);
         RawMemory.copyFrom(MemorySegment.ofArray(message), 0, place, message.length);
         lock.lock();
         try {
@@ -438,9 +438,9 @@ final class RdmaLane {
     }
 
     /** Poll role: a message of the handshake came. */
-    void heard(int count, int length) {
+    void received(int count, int length) {
         byte[] message = new byte[Math.min(length, LaneMemory.MESSAGE_BYTES)];
-        RawMemory.copyTo(memory.heard(count), MemorySegment.ofArray(message), 0, message.length);
+        RawMemory.copyTo(memory.received(count), MemorySegment.ofArray(message), 0, message.length);
         boolean unused = messages.offer(message);
     }
 
@@ -451,15 +451,15 @@ final class RdmaLane {
 
     /** Why it broke; null when it did not. */
     @Nullable
-    String trouble() {
-        return trouble.get();
+    String failure() {
+        return failure.get();
     }
 
     /** Runs this when it breaks in the handshake, or has broken already. */
-    void watch(Runnable told) {
-        watcher = told;
-        if (trouble.get() != null) {
-            told.run();
+    void watch(Runnable task) {
+        watcher = task;
+        if (failure.get() != null) {
+            task.run();
         }
     }
 
@@ -469,10 +469,10 @@ final class RdmaLane {
         return owner;
     }
 
-    /** From now on it is this endpoint that hears of its end. */
+    /** From now on this endpoint ends when the lane breaks. */
     void own(RdmaEndpoint endpoint) {
         owner = endpoint;
-        var before = trouble.get();
+        var before = failure.get();
         if (before != null) {
             endpoint.broken(before, FabricError.FLUSHED);
         }
@@ -493,15 +493,15 @@ final class RdmaLane {
 
     /** It can be used no more. Any thread. */
     void lost(String reason, FabricError error) {
-        boolean first = trouble.compareAndSet(null, reason);
+        boolean first = failure.compareAndSet(null, reason);
         var endpoint = owner;
         if (endpoint != null) {
             endpoint.broken(reason, error);
         } else if (first) {
             boolean unused = messages.offer(BROKEN);
-            var told = watcher;
-            if (told != null) {
-                told.run();
+            var task = watcher;
+            if (task != null) {
+                task.run();
             }
         }
     }

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param secret {@value #SECRET}: what all nodes of the cluster know, at least {@value #SECRET_BYTES_MIN} bytes; never sent
  * @param limits {@code connections-max}: peers at a time, 1 to 1024, 48 unless set; times lanes and queue depth it gives the
  *     length of the completion queue, which devices limit; and {@code handshake-timeout-ms}
- * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: for how long nothing may come back from a peer, asked for a sign of life, until it counts as
+ * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: how long a peer may be silent, though it is probed, until it counts as
  *     gone, 300 to 600000 milliseconds, 3000 unless set
  * @param windowBytes {@value #WINDOW_BYTES}: how much of the memory is one registration, a power of two from a mebibyte to a gibibyte;
  *     a gibibyte, unless set. For devices that do not register as much. The two sides may differ.
@@ -120,7 +120,7 @@ public record RdmaOptions(
 
     /**
      * Room in the completion queue for every end that can be under way: of what each lane may send, of the handshakes' receives, and of
-     * what each first lane may hear.
+     * what each first lane may receive.
      */
     int completionEntries() {
         int perLane = queueDepth + RdmaLane.HANDSHAKE_RECEIVES;

@@ -106,7 +106,7 @@ final class Resources implements AutoCloseable {
         return queue;
     }
 
-    /** The caller closes them, after {@link #close}, when nobody waits any more. */
+    /** The caller closes them, after {@link #close}, when no thread waits any more. */
     Announcements announcements() {
         return java.util.Objects.requireNonNull(announcements);
     }

@@ -12,22 +12,22 @@
  * to the owner of the word, whose processor carries it out in the poll role: so all atomic steps on a word, and the owner's own, take one
  * path, which a card's atomics would not.
  *
- * <p><b>Ends.</b> Requests are told apart by the number that they were given, never by the queue pair that the device names. Any error
+ * <p><b>Ends.</b> Requests are identified by the number that they were given, never by the queue pair that the device names. Any error
  * ends the connection: its queue pairs are destroyed, and when none of their completions can come any more, what had no end fails once.
  * Only then is their place given to another connection.
  *
- * <p><b>Life.</b> After silence a peer is asked for a sign of life by an empty write, which its card acknowledges. So a connection ends when the
+ * <p><b>Life.</b> A silent peer is probed by an empty write, which its card acknowledges. So a connection ends when the
  * machine, the card or the process is gone, and not when the process only stands still: then its memory is read and written as before, and what
- * needs its processor, calls and atomic steps, ends by its caller's deadline. Who belongs to the cluster is not the fabric's to say but
- * ZooKeeper's, whose session needs threads that run; who is out of it is cut off.
+ * needs its processor, calls and atomic steps, ends by its caller's deadline. Not the fabric but
+ * ZooKeeper decides which nodes belong to the cluster, by sessions that need running threads; removed nodes are disconnected.
  *
- * <p><b>Waiting.</b> The device announces a completion once after it was asked to, which is when somebody is about to stop polling. While nothing
- * of this node's own is under way it is asked for messages of peers only, so that who polls for the end of its own write makes no system
+ * <p><b>Waiting.</b> The device announces a completion once after it was asked to, which is when a thread is about to stop polling. While nothing
+ * of this node's own is under way it is asked for messages of peers only, so that a thread that polls for the end of its own write makes no system
  * call for it; see {@link dev.lite.fabric.rdma.Announcements}.
  *
  * <p><b>Trust.</b> See {@link dev.lite.fabric.driver.LaneHandshake} and {@link dev.lite.fabric.rdma.Connections}. The keys of the registered memory go over the
  * connection after both sides proved to know the secret. As with TCP without TLS, the beginning of a connection is
- * authenticated, not every byte: who can put frames into the network can put them into a connection. RDMA has no more to
+ * authenticated, not every byte: an attacker who can inject frames into the network can inject them into a connection. RDMA has no more to
  * offer; keep strangers off the network.
  */
 @NullMarked

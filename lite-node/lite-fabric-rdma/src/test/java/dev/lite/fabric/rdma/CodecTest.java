@@ -132,11 +132,11 @@ class CodecTest {
         assertThatExceptionOfType(HandshakeException.class)
                 .isThrownBy(() -> PeerMemory.decode(message, LARGE.bytes() + 1))
                 .withMessageContaining("4096")
-                .withMessageContaining("said were 1073741825 bytes");
+                .withMessageContaining("its handshake named 1073741825 bytes");
         byte[] twoKeys = new PeerMemory(0, 4096, SMALL, new int[] {1, 2}, 0, 0).encode();
         assertThatExceptionOfType(HandshakeException.class)
                 .isThrownBy(() -> PeerMemory.decode(twoKeys, 4096))
-                .withMessage("it names 2 windows for 4096 bytes of memory; they are 1, and at most 1024");
+                .withMessage("it describes 2 windows for 4096 bytes of memory, which has 1; the limit is 1024");
         assertThatExceptionOfType(HandshakeException.class)
                 .isThrownBy(() -> PeerMemory.decode(new byte[PeerMemory.ENCODED_BYTES], 0));
     }

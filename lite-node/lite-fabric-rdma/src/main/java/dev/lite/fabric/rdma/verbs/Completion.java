@@ -5,7 +5,7 @@ import dev.lite.os.RawMemory;
 
 /**
  * A completion as the verbs write it, {@code struct ibv_wc}, read by address; and the numbers that requests are given, by which
- * alone a completion is told from others: the queue pair and the opcode that the device names mean nothing after an error.
+ * alone a completion is identified: the queue pair and the opcode that the device names mean nothing after an error.
  *
  * <pre>
  *  63 whether a receive   62..48 generation of the lane   47..32 index of the lane   31..0 count of the request
@@ -116,7 +116,7 @@ public final class Completion {
         return RawMemory.getInt(completion + IMMEDIATE);
     }
 
-    /** What a failed operation is told. */
+    /** The error of a failed operation. */
     public static FabricError error(int status) {
         return switch (status) {
             case REMOTE_ACCESS -> FabricError.REFUSED;

@@ -42,7 +42,7 @@ public record Device(String name, List<InetAddress> addresses) {
         return found;
     }
 
-    /** Why there is no device to use, in words that say what to do. */
+    /** Why there is no device to use, as a sentence that says what to do. */
     public static Optional<String> missing(List<Device> devices) {
         if (devices.isEmpty()) {
             return Optional.of(

@@ -18,12 +18,12 @@ public final class MemoryLock {
 
     private MemoryLock() {}
 
-    /** Why this process may not pin what any RDMA needs, in words. */
+    /** Why this process may not pin what any RDMA needs; empty if it may. */
     public static Optional<String> tooLow() {
         return missing(BYTES_MIN);
     }
 
-    /** Why this process may not pin so many bytes, in words that say what to do. */
+    /** Why this process may not pin so many bytes, as a sentence that says what to do. */
     public static Optional<String> missing(long bytes) {
         return missing(bytes, lines("/proc/self/limits"), lines("/proc/self/status"));
     }
@@ -41,7 +41,7 @@ public final class MemoryLock {
                         .formatted(limit, bytes));
     }
 
-    /** The limit in words, for messages. */
+    /** The limit as text for messages. */
     public static String describe() {
         long limit = limit(lines("/proc/self/limits"));
         return limit < 0
@@ -53,7 +53,7 @@ public final class MemoryLock {
         try {
             return Files.readAllLines(Path.of(path));
         } catch (IOException e) {
-            return List.of(); // then the registration itself tells
+            return List.of(); // then the registration itself reports it
         }
     }
 

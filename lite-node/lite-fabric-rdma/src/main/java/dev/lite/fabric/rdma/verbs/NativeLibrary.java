@@ -15,10 +15,10 @@ import org.jspecify.annotations.Nullable;
  * The native half of DiSNI, {@code libdisni}, which this module brings in its jar.
  *
  * <p><b>How it gets loaded.</b> {@link NativeDispatcher} calls {@code System.loadLibrary("disni")} when it initialises, and where
- * that looks for a file cannot be changed once the virtual machine runs. But before it looks for files, it asks whether the
+ * that searches for a file cannot be changed once the virtual machine runs. But before it searches for files, it asks whether the
  * process has a function {@code JNI_OnLoad_disni}: by the JNI specification the library is then part of the program, and
  * there is nothing to load. So the library exports that function, and is loaded here, with its symbols visible to the whole process, before
- * anybody touches {@code NativeDispatcher}. Every user of DiSNI in this process starts with this class.
+ * any thread uses {@code NativeDispatcher}. Every user of DiSNI in this process starts with this class.
  *
  * <p><b>Threads.</b> Any; the first that asks loads, once per process, and the others wait for it.
  */
@@ -28,7 +28,7 @@ public final class NativeLibrary {
 
     private NativeLibrary() {}
 
-    /** Why DiSNI cannot be used here, in words; empty when it can. */
+    /** Why DiSNI cannot be used here; empty if it can. */
     public static Optional<String> problem() {
         return Optional.ofNullable(Loaded.PROBLEM);
     }
@@ -37,7 +37,7 @@ public final class NativeLibrary {
      * DiSNI's native methods. Handing it null handles throws, handing it those of destroyed objects is not noticed and
      * corrupts memory; see {@code src/main/c/natives.h}.
      *
-     * @throws UnsupportedOperationException with the words of {@link #problem} when it cannot be used here
+     * @throws UnsupportedOperationException with the message of {@link #problem} if it cannot be used here
      */
     public static NativeDispatcher dispatcher() {
         var dispatcher = Loaded.DISPATCHER;
@@ -55,7 +55,7 @@ public final class NativeLibrary {
     /**
      * Loads the library for an architecture into the process.
      *
-     * @throws UnsatisfiedLinkError in words for whoever operates this: what is missing, and how to get it
+     * @throws UnsatisfiedLinkError naming what is missing and how to install it
      */
     public static void load(String architecture) {
         var resource = resource(architecture);
@@ -93,26 +93,26 @@ public final class NativeLibrary {
         }
     }
 
-    /** The loader's words, and what to do about them when that is known. */
-    public static String explain(String words) {
-        if (words.contains("libibverbs") || words.contains("librdmacm")) {
+    /** The loader's message, and what to do about it if that is known. */
+    public static String explain(String message) {
+        if (message.contains("libibverbs") || message.contains("librdmacm")) {
             return "RDMA needs the libraries libibverbs.so.1 and librdmacm.so.1 of rdma-core (on Debian or Ubuntu: apt-get install %s): %s"
-                    .formatted(PACKAGES, words);
+                    .formatted(PACKAGES, message);
         }
-        if (words.contains("failed to map segment") || words.contains("cannot enable executable")) {
+        if (message.contains("failed to map segment") || message.contains("cannot enable executable")) {
             return "RDMA's native library cannot be loaded from %s, which seems to be mounted noexec; name another directory with -Djava.io.tmpdir: %s"
-                    .formatted(System.getProperty("java.io.tmpdir"), words);
+                    .formatted(System.getProperty("java.io.tmpdir"), message);
         }
-        return "RDMA's native library cannot be loaded: " + words;
+        return "RDMA's native library cannot be loaded: " + message;
     }
 
-    private static UnsatisfiedLinkError failure(String words, Throwable cause) {
-        var failure = new UnsatisfiedLinkError(words);
+    private static UnsatisfiedLinkError failure(String message, Throwable cause) {
+        var failure = new UnsatisfiedLinkError(message);
         failure.initCause(cause);
         return failure;
     }
 
-    /** Made when somebody asks for the first time. */
+    /** Loaded on the first call. */
     private static final class Loaded {
         static final @Nullable NativeDispatcher DISPATCHER;
         static final @Nullable String PROBLEM;

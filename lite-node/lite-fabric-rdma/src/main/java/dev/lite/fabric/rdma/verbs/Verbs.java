@@ -12,8 +12,8 @@ import java.nio.ByteOrder;
 
 /**
  * The verbs and the connection manager, as DiSNI's dispatcher has them: handles are raw pointers, as {@code long}s. DiSNI's own
- * classes above it are passed by: they make garbage for every call, keep every connection for ever, and speak of the wrong queue
- * pair when a request fails. Thread-safe as far as the verbs are; nothing is allocated where nothing goes wrong.
+ * classes above it are not used: they allocate for every call, never release a connection, and name the wrong queue
+ * pair when a request fails. Thread-safe as far as the verbs are; allocates only for errors.
  */
 public final class Verbs {
     // enum rdma_cm_event_type
@@ -34,7 +34,7 @@ public final class Verbs {
         "connect response",
         "the connection could not be made (connect error)",
         "it does not answer (unreachable)",
-        "it rejected the connection; probably nobody listens there",
+        "it rejected the connection; probably no node listens there",
         "established",
         "it disconnected",
         "the device was removed",
@@ -71,13 +71,13 @@ public final class Verbs {
     /**
      * Loads the library.
      *
-     * @throws RuntimeException with the reason of {@link NativeLibrary#problem} in words
+     * @throws RuntimeException with the reason of {@link NativeLibrary#problem}
      */
     public static Verbs load() {
         return new Verbs(NativeLibrary.dispatcher());
     }
 
-    /** What a connection manager's event means, in words. */
+    /** What a connection manager's event means. */
     public static String describe(int event) {
         return event >= 0 && event < EVENTS.length ? EVENTS[event] : "event " + event;
     }
@@ -193,7 +193,7 @@ public final class Verbs {
         }
     }
 
-    /** Moves the queue pair to its error state, so that nothing more of it goes out, and tells the peer. */
+    /** Moves the queue pair to its error state, so that it sends nothing more, which the peer sees. */
     public void disconnect(long id) {
         calls._disconnect(id);
     }

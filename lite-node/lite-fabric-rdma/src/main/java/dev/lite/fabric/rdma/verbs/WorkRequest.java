@@ -50,9 +50,9 @@ public final class WorkRequest {
     /**
      * Writes a send request.
      *
-     * @param local what is sent, or where what is read goes; not looked at when the length is 0
+     * @param local what is sent, or where to store what is read; ignored if the length is 0
      * @param length bytes
-     * @param copied whether the bytes are copied when it is posted; then the key is not looked at
+     * @param copied whether the bytes are copied when it is posted; then the key is ignored
      */
     public static void send(
             long request,
@@ -77,7 +77,7 @@ public final class WorkRequest {
         RawMemory.putInt(request + SEND_SCATTER + SCATTER_KEY, localKey);
     }
 
-    /** What takes a receive of the peer's ends its wait, too; of anything else it hears nothing. */
+    /** Requests that consume a receive of the peer also end its wait; others do not. */
     private static int flags(int opcode, boolean copied) {
         int arrives = opcode == SEND || opcode == WRITE_WITH_IMMEDIATE ? SOLICITED : 0;
         return SIGNALED | arrives | (copied ? INLINE : 0);
