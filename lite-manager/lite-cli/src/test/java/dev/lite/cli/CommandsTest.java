@@ -141,7 +141,7 @@ class CommandsTest {
         manager.with("POST /api/rebalance", 202, "{'id':9,'state':'WANTED'}")
                 .with("GET /api/orders/9", 200, "{'id':9,'state':'WANTED'}");
         assertThat(ask("rebalance", "--deadline", "0")).isEqualTo(ExitStatus.NOT_YET);
-        assertThat(err.toString()).contains("order 9 is WANTED after 0 s; it goes on");
+        assertThat(err.toString()).contains("order 9 is WANTED after 0 s and still running");
         assertThat(ask("rebalance", "--no-wait")).isZero();
         assertThat(out.toString()).endsWith("order 9 WANTED\n");
     }
@@ -213,7 +213,7 @@ class CommandsTest {
         assertThat(lite("--help")).isZero();
         assertThat(out.toString())
                 .contains("Exit status:")
-                .contains("5   the order goes on")
+                .contains("5   the order is still running")
                 .contains("LITE_MANAGER");
     }
 

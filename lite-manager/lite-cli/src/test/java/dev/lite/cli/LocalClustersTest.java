@@ -27,7 +27,7 @@ class LocalClustersTest {
         clusters.reserve("a");
         assertThatThrownBy(() -> clusters.reserve("a"))
                 .isInstanceOf(CommandFailedException.class)
-                .hasMessageContaining("the cluster \"a\" was started already")
+                .hasMessageContaining("the cluster \"a\" is already running")
                 .hasMessageContaining("lite down --name a");
         clusters.reserve("b");
         clusters.remove("a");

@@ -96,7 +96,7 @@ class LocalClusterTest {
             long before = cluster.startNode(1).pid();
             assertThatIllegalStateException()
                     .isThrownBy(() -> cluster.startNode(1))
-                    .withMessageContaining("node-1 runs already");
+                    .withMessageContaining("node-1 is already running");
             cluster.kill(1);
             assertThat(cluster.node(1).awaitExit(Duration.ZERO)).isEqualTo(OptionalInt.of(128 + 9));
             assertThat(cluster.arenaDirectory().resolve("node-1")).exists();
@@ -222,7 +222,7 @@ class LocalClusterTest {
                 .withMessageContaining("No Good");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> fakes().nodes(65).build())
-                .withMessageContaining("65 nodes")
+                .withMessageContaining("nodes is 65")
                 .withMessageContaining("1 to 64");
         assertThatIllegalArgumentException()
                 .isThrownBy(() ->

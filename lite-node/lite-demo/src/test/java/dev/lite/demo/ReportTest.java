@@ -64,7 +64,7 @@ class ReportTest {
         assertThat(report.text())
                 .contains("node-2        2     32.0 MiB   shm")
                 .contains("node-1            1     60 bytes   60.0 %")
-                .contains("words     7, counted where they lie:")
+                .contains("words     7, counted on the nodes that hold them:")
                 .containsPattern(" 3 in 1 calls to node-1")
                 .containsPattern(" 4 in 1 calls to node-2")
                 .contains("wc -w     7")
