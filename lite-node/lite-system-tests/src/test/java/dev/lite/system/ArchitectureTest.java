@@ -14,6 +14,7 @@ import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.domain.JavaMethod;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -188,6 +189,13 @@ class ArchitectureTest {
                 .callMethod(Thread.class, "sleep", java.time.Duration.class)
                 .check(lite);
         noClasses().should().callMethod(Thread.class, "yield").check(lite);
+        // With a blocker it is a wait that another thread ends by unpark.
+        noClasses()
+                .that()
+                .resideOutsideOfPackages("dev.lite.os.waiting..", "dev.lite.testing..")
+                .should()
+                .callMethod(LockSupport.class, "parkNanos", long.class)
+                .check(lite);
     }
 
     @Test

@@ -1,8 +1,14 @@
 package dev.lite.tier;
 
 import dev.lite.api.LmrHandle;
+import dev.lite.api.Permission;
+import java.time.Duration;
+import java.util.Set;
 
-/** A handle as the tier's own parts see it: they also transfer between an LMR and raw addresses of this process. */
+/**
+ * A handle as the tier's own parts see it. Its operations also transfer between an LMR and raw addresses of this process, and
+ * take a deadline of their own: that of the application's command. Those of {@link LmrHandle} use the session's deadline.
+ */
 public interface TierHandle extends LmrHandle {
 
     /**
@@ -10,9 +16,31 @@ public interface TierHandle extends LmrHandle {
      *
      * @param address of memory that stays valid during the call
      * @param length bytes, checked like every other
+     * @param timeoutNs how long it may wait, in nanoseconds; 0 for the session's deadline
      */
-    void read(long offset, long address, long length);
+    void read(long offset, long address, long length, long timeoutNs);
 
-    /** {@link #write} from raw memory. */
-    void write(long offset, long address, long length);
+    /** {@link #write} from raw memory; see {@link #read(long, long, long, long)}. */
+    void write(long offset, long address, long length, long timeoutNs);
+
+    /** {@link #fetchAdd(long, long)} within {@code timeoutNs} nanoseconds; 0 for the session's deadline. */
+    long fetchAdd(long offset, long delta, long timeoutNs);
+
+    /** {@link #testSet(long, long, long)} within {@code timeoutNs} nanoseconds; 0 for the session's deadline. */
+    long testSet(long offset, long expected, long value, long timeoutNs);
+
+    /** {@link #memset(long, long, byte)} within {@code timeoutNs} nanoseconds; 0 for the session's deadline. */
+    void memset(long offset, long length, byte value, long timeoutNs);
+
+    /** {@link #grant(String, Set)} within this deadline. */
+    void grant(String principal, Set<Permission> permissions, Duration deadline);
+
+    /** {@link #moveTo(String)} within this deadline. */
+    void moveTo(String node, Duration deadline);
+
+    /** {@link #unmap()} within this deadline. */
+    void unmap(Duration deadline);
+
+    /** {@link #free()} within this deadline. */
+    void free(Duration deadline);
 }

@@ -28,6 +28,9 @@ public interface TierSession extends AutoCloseable {
     /** See {@link dev.lite.api.LtMemory#malloc(LmrSpec, Duration)}. */
     TierHandle malloc(LmrSpec spec, Duration deadline);
 
+    /** See {@link dev.lite.api.LtMemory#createOrMap(LmrSpec, Set, Duration)}. */
+    TierHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Duration deadline);
+
     /** See {@link dev.lite.api.LtMemory#map(String, Set, Duration)}. */
     TierHandle map(String name, Set<Permission> permissions, Duration deadline);
 

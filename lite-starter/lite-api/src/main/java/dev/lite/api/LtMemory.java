@@ -3,7 +3,6 @@ package dev.lite.api;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.EnumSet;
-import java.util.EnumSet;
 import java.util.Set;
 
 /**

@@ -164,7 +164,9 @@ final class ClientHandle implements LmrHandle {
         if (length <= data.windowBytes()) {
             transfer.memset(offset, length, value, deadline());
         } else {
-            request("memset of " + describe(), request -> new Memset(request, session.nodeTimeoutNs(), lh, offset, length, value));
+            request(
+                    "memset of " + describe(),
+                    request -> new Memset(request, session.nodeTimeoutNs(), lh, offset, length, value));
         }
     }
 
@@ -174,7 +176,9 @@ final class ClientHandle implements LmrHandle {
             throw new IllegalArgumentException("%s: the principal's name is blank".formatted(describe()));
         }
         Set<Permission> granted = Set.copyOf(permissions);
-        request("grant of " + describe(), request -> new Grant(request, session.nodeTimeoutNs(), lh, principal, granted));
+        request(
+                "grant of " + describe(),
+                request -> new Grant(request, session.nodeTimeoutNs(), lh, principal, granted));
     }
 
     @Override
@@ -248,7 +252,12 @@ final class ClientHandle implements LmrHandle {
     public void free() {
         requireUsable();
         session.requests()
-                .ask("free of " + describe(), Done.class, session.deadlineNs(), request -> session.free(request, lh), null);
+                .ask(
+                        "free of " + describe(),
+                        Done.class,
+                        session.deadlineNs(),
+                        request -> session.free(request, lh),
+                        null);
         state.compareAndSet(MAPPED, FREED);
     }
 

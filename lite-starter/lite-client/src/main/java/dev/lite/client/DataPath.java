@@ -71,8 +71,7 @@ final class DataPath {
     }
 
     /** Submits a command. The node owns the window until the command is done. */
-    void submit(
-            int slot, int op, long lh, long offset, long length, long operand0, long operand1, long timeoutNs) {
+    void submit(int slot, int op, long lh, long offset, long length, long operand0, long operand1, long timeoutNs) {
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putInt(at + SessionArea.OP, op);
         RawMemory.putLong(at + SessionArea.LH, lh);

@@ -30,6 +30,7 @@ import org.slf4j.LoggerFactory;
  */
 final class Session {
     private static final Logger LOG = LoggerFactory.getLogger(Session.class);
+    private static final long NODE_MARGIN_NS_MAX = TimeUnit.MILLISECONDS.toNanos(500);
     private static final long LAST_OPERATION_WAIT_NS = TimeUnit.SECONDS.toNanos(60);
     private static final long DETACH_WAIT_MS = 2_000;
 

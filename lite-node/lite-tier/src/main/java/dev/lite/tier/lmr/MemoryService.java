@@ -18,7 +18,9 @@ import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.memory.MappingOwner;
 import java.util.EnumSet;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -27,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * up to the deadline.
  */
 public final class MemoryService {
-    private static final int ALL_PERMISSIONS = Permission.toBits(EnumSet.allOf(Permission.class));
+    public static final int ALL_PERMISSIONS = Permission.toBits(EnumSet.allOf(Permission.class));
 
     private static final long MOVE_PAUSE_NS = 5_000_000;
 
@@ -72,8 +74,12 @@ public final class MemoryService {
         this.reclaimer = reclaimer;
     }
 
-    /** {@code LT_malloc} of an LMR that nobody else can map before {@link #publish}. */
-    public Mapping prepare(MappingOwner owner, String principal, LmrSpec spec, Deadline deadline) {
+    /**
+     * {@code LT_malloc} of an LMR that nobody else can map before {@link #publish}.
+     *
+     * @param granted the permission bits of the handle
+     */
+    public Mapping prepare(MappingOwner owner, String principal, LmrSpec spec, int granted, Deadline deadline) {
         if (spec.size() > lmrBytesMax) {
             throw new LimitExceededException(
                     "an LMR of %d bytes is asked for; the limit is %d (lite.node.limits.lmr-size)"
@@ -87,7 +93,7 @@ public final class MemoryService {
         records.beginUnpublished(id);
         boolean prepared = false;
         try {
-            Mapping mapping = prepare(id, owner, principal, spec, deadline);
+            Mapping mapping = prepare(id, owner, principal, spec, granted, deadline);
             prepared = true;
             return mapping;
         } finally {
@@ -97,7 +103,8 @@ public final class MemoryService {
         }
     }
 
-    private Mapping prepare(long id, MappingOwner owner, String principal, LmrSpec spec, Deadline deadline) {
+    private Mapping prepare(
+            long id, MappingOwner owner, String principal, LmrSpec spec, int granted, Deadline deadline) {
         PrincipalBytes.Charge charge = new PrincipalBytes.Charge(principal, true);
         ShareAllocation.Placed placed = allocation.place(id, spec.size(), charge, spec.placement(), deadline);
         LmrRecord lmr = new LmrRecord(
@@ -112,7 +119,7 @@ public final class MemoryService {
                 null);
         boolean kept = false;
         try {
-            Mapping mapping = newMapping(lmr, spec.name(), ALL_PERMISSIONS, owner, deadline);
+            Mapping mapping = newMapping(lmr, spec.name(), granted, owner, deadline);
             // Before anybody else knows the LMR: what is said of it from its publication on reaches this handle, too.
             kept = mappings.add(mapping, mappings.now());
             return mapping;
@@ -156,8 +163,45 @@ public final class MemoryService {
         return new LmrExistsException("the name \"%s\" belongs to another LMR".formatted(name));
     }
 
+    /** {@code LT_map} by name. */
     public Mapping map(
             MappingOwner owner, String principal, String name, Set<Permission> permissions, Deadline deadline) {
+        return map(owner, principal, name, permissions, lmr -> {}, deadline);
+    }
+
+    /**
+     * {@link #map(MappingOwner, String, String, Set, Deadline)} of the LMR with the name, the size and the default permissions of
+     * {@code spec}.
+     *
+     * @throws LmrExistsException when its size or default permissions are others
+     */
+    public Mapping mapSame(
+            MappingOwner owner, String principal, LmrSpec spec, Set<Permission> permissions, Deadline deadline) {
+        String name = Objects.requireNonNull(spec.name(), "the name");
+        return map(owner, principal, name, permissions, lmr -> requireSame(lmr, spec), deadline);
+    }
+
+    private static void requireSame(LmrRecord lmr, LmrSpec spec) {
+        Set<Permission> defaults = Permission.fromBits(lmr.defaultPermissions());
+        if (lmr.size() != spec.size() || !defaults.equals(spec.defaultPermissions())) {
+            throw new LmrExistsException(
+                    "the LMR \"%s\" exists with %d bytes and the default permissions %s; asked for were %d bytes and %s"
+                            .formatted(
+                                    spec.name(),
+                                    lmr.size(),
+                                    defaults,
+                                    spec.size(),
+                                    Permission.fromBits(Permission.toBits(spec.defaultPermissions()))));
+        }
+    }
+
+    private Mapping map(
+            MappingOwner owner,
+            String principal,
+            String name,
+            Set<Permission> permissions,
+            Consumer<LmrRecord> check,
+            Deadline deadline) {
         int wanted = Permission.toBits(permissions);
         while (true) {
             long since = mappings.now();
@@ -165,6 +209,7 @@ public final class MemoryService {
                     .map(LmrRecords.Found::lmr)
                     .filter(record -> record.state() != LmrRecord.State.FREEING)
                     .orElseThrow(() -> new LmrNotFoundException("there is no LMR of the name \"%s\"".formatted(name)));
+            check.accept(lmr);
             int allowed = lmr.permissionsOf(principal);
             if ((wanted & ~allowed) != 0) {
                 throw LmrRecords.refusal("LMR \"%s\"".formatted(name), principal, allowed, wanted);

@@ -3,6 +3,7 @@ package dev.lite.tier.memory;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.Permission;
 import dev.lite.cluster.LmrRecord;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.tier.RemoteWork;
 import java.util.Set;
@@ -19,13 +20,13 @@ public interface HandleOwner extends MappingOwner {
     AsyncOperations async();
 
     /** See {@link LmrHandle#free}; frees the LMR for everybody, this mapping included. */
-    void free(Mapping mapping);
+    void free(Mapping mapping, Deadline deadline);
 
     /** See {@link LmrHandle#grant}. */
-    void grant(Mapping mapping, String principal, Set<Permission> permissions);
+    void grant(Mapping mapping, String principal, Set<Permission> permissions, Deadline deadline);
 
     /** See {@link LmrHandle#moveTo}. */
-    void moveTo(Mapping mapping, String node);
+    void moveTo(Mapping mapping, String node, Deadline deadline);
 
     @Override
     default int allowed(LmrRecord lmr) {

@@ -13,6 +13,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
@@ -136,12 +137,9 @@ final class MappedLmr {
     /**
      * Waits for the end of a pause. A long wait reads the record itself: the node that moves the LMR may be gone.
      *
-     * @param started the deadline of the operation that waits, or null at its first wait
-     * @return the operation's deadline
      * @throws LmrUnavailableException when locks of its owner passed on meanwhile: it may have been begun under one of them
      */
-    Deadline awaitResumed(@Nullable Deadline started) {
-        Deadline deadline = started != null ? started : deadline();
+    void awaitResumed(Deadline deadline) {
         int locksLost = owner.locksLost();
         long lookNs = LOOK_NS_MIN;
         CountDownLatch pause;
@@ -165,7 +163,6 @@ final class MappedLmr {
                     "%s: this node was removed from the cluster while the operation waited, and the locks of its session passed on"
                             .formatted(this));
         }
-        return deadline;
     }
 
     /** Whether this is the first call. */
@@ -258,9 +255,9 @@ final class MappedLmr {
     }
 
     /** Reads through the fabric; {@link #beginPosted} came before. */
-    void readPosted(long offset, MemorySegment destination, long at, long length) {
+    void readPosted(long offset, MemorySegment destination, long at, long length, long timeoutNs) {
         try {
-            Deadline deadline = deadline();
+            Deadline deadline = deadline(timeoutNs);
             MappedPlaces where = placed;
             for (long done = 0; done < length; ) {
                 long place = where.place(offset + done);
@@ -288,9 +285,9 @@ final class MappedLmr {
     }
 
     /** Writes through the fabric; {@link #beginPosted} came before. */
-    void writePosted(long offset, MemorySegment source, long at, long length) {
+    void writePosted(long offset, MemorySegment source, long at, long length, long timeoutNs) {
         try {
-            Deadline deadline = deadline();
+            Deadline deadline = deadline(timeoutNs);
             MappedPlaces where = placed;
             for (long done = 0; done < length; ) {
                 long place = where.place(offset + done);
@@ -341,7 +338,7 @@ final class MappedLmr {
                         where.arenaOf(place),
                         Layout.offsetOf(place),
                         local,
-                        deadline(),
+                        deadline(0),
                         failure -> {
                             endPosted();
                             ended.accept(failure instanceof LmrUnavailableException e ? named(e) : failure);
@@ -349,7 +346,7 @@ final class MappedLmr {
     }
 
     /** {@link Mapping#fetchAdd} through the fabric; {@link #beginPosted} came before. */
-    long fetchAddPosted(long place, long delta, @Nullable Deadline deadline) {
+    long fetchAddPosted(long place, long delta, @Nullable Deadline deadline, long timeoutNs) {
         try {
             MappedPlaces where = placed;
             return owner.remoteMemory()
@@ -358,7 +355,7 @@ final class MappedLmr {
                             where.arenaOf(place),
                             Layout.offsetOf(place),
                             delta,
-                            deadline != null ? deadline : deadline());
+                            deadline != null ? deadline : deadline(timeoutNs));
         } catch (LmrUnavailableException e) {
             throw named(e);
         } finally {
@@ -367,7 +364,7 @@ final class MappedLmr {
     }
 
     /** {@link Mapping#testSet} through the fabric; {@link #beginPosted} came before. */
-    long testSetPosted(long place, long expected, long value, @Nullable Deadline deadline) {
+    long testSetPosted(long place, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
         try {
             MappedPlaces where = placed;
             return owner.remoteMemory()
@@ -377,7 +374,7 @@ final class MappedLmr {
                             Layout.offsetOf(place),
                             expected,
                             value,
-                            deadline != null ? deadline : deadline());
+                            deadline != null ? deadline : deadline(timeoutNs));
         } catch (LmrUnavailableException e) {
             throw named(e);
         } finally {
@@ -390,9 +387,10 @@ final class MappedLmr {
         return new LmrUnavailableException("%s: %s".formatted(this, e.getMessage()), e);
     }
 
-    Deadline deadline() {
+    /** The deadline of an operation that begins now and may take {@code timeoutNs}; 0 stands for the owner's deadline. */
+    Deadline deadline(long timeoutNs) {
         Deadline last = lastDeadline;
-        Deadline deadline = Deadline.about(owner.deadline(), last);
+        Deadline deadline = Deadline.about(timeoutNs == 0 ? owner.deadline() : Duration.ofNanos(timeoutNs), last);
         if (deadline != last) {
             lastDeadline = deadline;
         }

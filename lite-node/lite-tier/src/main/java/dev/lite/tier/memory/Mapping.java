@@ -17,6 +17,7 @@ import dev.lite.tier.memory.MappedLmr.Moving;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
@@ -90,33 +91,33 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void read(long offset, MemorySegment destination) {
-        read(offset, destination, 0, destination.byteSize());
+        read(offset, destination, 0, destination.byteSize(), 0);
     }
 
     @Override
     public void write(long offset, MemorySegment source) {
-        write(offset, source, 0, source.byteSize());
+        write(offset, source, 0, source.byteSize(), 0);
     }
 
     @Override
-    public void read(long offset, long address, long length) {
-        read(offset, ALL, address, length);
+    public void read(long offset, long address, long length, long timeoutNs) {
+        read(offset, ALL, address, length, timeoutNs);
     }
 
     @Override
-    public void write(long offset, long address, long length) {
-        write(offset, ALL, address, length);
+    public void write(long offset, long address, long length, long timeoutNs) {
+        write(offset, ALL, address, length, timeoutNs);
     }
 
-    private void read(long offset, MemorySegment destination, long at, long length) {
+    private void read(long offset, MemorySegment destination, long at, long length, long timeoutNs) {
         try {
-            readNow(offset, destination, at, length);
+            readNow(offset, destination, at, length, timeoutNs);
         } catch (Moving paused) {
-            afterMove(() -> readNow(offset, destination, at, length));
+            afterMove(timeoutNs, () -> readNow(offset, destination, at, length, timeoutNs));
         }
     }
 
-    private void readNow(long offset, MemorySegment destination, long at, long length) {
+    private void readNow(long offset, MemorySegment destination, long at, long length, long timeoutNs) {
         long slot = InFlight.enter(number());
         try {
             check(READ, offset, length);
@@ -130,18 +131,18 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        rest().readPosted(offset, destination, at, length);
+        rest().readPosted(offset, destination, at, length, timeoutNs);
     }
 
-    private void write(long offset, MemorySegment source, long at, long length) {
+    private void write(long offset, MemorySegment source, long at, long length, long timeoutNs) {
         try {
-            writeNow(offset, source, at, length);
+            writeNow(offset, source, at, length, timeoutNs);
         } catch (Moving paused) {
-            afterMove(() -> writeNow(offset, source, at, length));
+            afterMove(timeoutNs, () -> writeNow(offset, source, at, length, timeoutNs));
         }
     }
 
-    private void writeNow(long offset, MemorySegment source, long at, long length) {
+    private void writeNow(long offset, MemorySegment source, long at, long length, long timeoutNs) {
         long slot = InFlight.enter(number());
         try {
             check(WRITE, offset, length);
@@ -155,12 +156,17 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        rest().writePosted(offset, source, at, length);
+        rest().writePosted(offset, source, at, length, timeoutNs);
     }
 
     @Override
     public long fetchAdd(long offset, long delta) {
-        return fetchAdd(offset, delta, (Deadline) null);
+        return fetchAdd(offset, delta, 0);
+    }
+
+    @Override
+    public long fetchAdd(long offset, long delta, long timeoutNs) {
+        return fetchAdd(offset, delta, null, timeoutNs);
     }
 
     /**
@@ -169,16 +175,20 @@ public final class Mapping implements TierHandle {
      * @param deadline null: the owner's
      */
     public long fetchAdd(long offset, long delta, @Nullable Deadline deadline) {
+        return fetchAdd(offset, delta, deadline, 0);
+    }
+
+    private long fetchAdd(long offset, long delta, @Nullable Deadline deadline, long timeoutNs) {
         try {
-            return fetchAddNow(offset, delta, deadline);
+            return fetchAddNow(offset, delta, deadline, timeoutNs);
         } catch (Moving paused) {
             long[] before = new long[1];
-            afterMove(() -> before[0] = fetchAddNow(offset, delta, deadline));
+            afterMove(timeoutNs, () -> before[0] = fetchAddNow(offset, delta, deadline, timeoutNs));
             return before[0];
         }
     }
 
-    private long fetchAddNow(long offset, long delta, @Nullable Deadline deadline) {
+    private long fetchAddNow(long offset, long delta, @Nullable Deadline deadline, long timeoutNs) {
         long place;
         long slot = InFlight.enter(number());
         try {
@@ -191,26 +201,35 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        return rest().fetchAddPosted(place, delta, deadline);
+        return rest().fetchAddPosted(place, delta, deadline, timeoutNs);
     }
 
     @Override
     public long testSet(long offset, long expected, long value) {
-        return testSet(offset, expected, value, null);
+        return testSet(offset, expected, value, 0);
+    }
+
+    @Override
+    public long testSet(long offset, long expected, long value, long timeoutNs) {
+        return testSet(offset, expected, value, null, timeoutNs);
     }
 
     /** {@link #fetchAdd(long, long, Deadline)} for {@link #testSet(long, long, long)}. */
     public long testSet(long offset, long expected, long value, @Nullable Deadline deadline) {
+        return testSet(offset, expected, value, deadline, 0);
+    }
+
+    private long testSet(long offset, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
         try {
-            return testSetNow(offset, expected, value, deadline);
+            return testSetNow(offset, expected, value, deadline, timeoutNs);
         } catch (Moving paused) {
             long[] before = new long[1];
-            afterMove(() -> before[0] = testSetNow(offset, expected, value, deadline));
+            afterMove(timeoutNs, () -> before[0] = testSetNow(offset, expected, value, deadline, timeoutNs));
             return before[0];
         }
     }
 
-    private long testSetNow(long offset, long expected, long value, @Nullable Deadline deadline) {
+    private long testSetNow(long offset, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
         long place;
         long slot = InFlight.enter(number());
         try {
@@ -223,17 +242,17 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
-        return rest().testSetPosted(place, expected, value, deadline);
+        return rest().testSetPosted(place, expected, value, deadline, timeoutNs);
     }
 
     /**
      * Does an operation that met a move, once that is over; it may meet the next one. Apart from the operations, so that the
      * compiler finds them without a loop.
      */
-    private void afterMove(Runnable operation) {
-        Deadline deadline = null;
+    private void afterMove(long timeoutNs, Runnable operation) {
+        Deadline deadline = rest().deadline(timeoutNs);
         while (true) {
-            deadline = rest().awaitResumed(deadline);
+            rest().awaitResumed(deadline);
             try {
                 operation.run();
                 return;
@@ -262,7 +281,7 @@ public final class Mapping implements TierHandle {
         try {
             check(Permission.MASTER.bit(), 0, 0);
         } catch (Moving paused) {
-            afterMove(() -> check(Permission.MASTER.bit(), 0, 0));
+            afterMove(0, () -> check(Permission.MASTER.bit(), 0, 0));
         }
     }
 
@@ -309,7 +328,12 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void memset(long offset, long length, byte value) {
-        BulkOperations.memset(this, offset, length, value, deadline());
+        memset(offset, length, value, 0);
+    }
+
+    @Override
+    public void memset(long offset, long length, byte value, long timeoutNs) {
+        BulkOperations.memset(this, offset, length, value, rest().deadline(timeoutNs));
     }
 
     @Override
@@ -339,22 +363,32 @@ public final class Mapping implements TierHandle {
 
     /** When an operation that begins now has to be over. */
     Deadline deadline() {
-        return rest().deadline();
+        return rest().deadline(0);
     }
 
     @Override
     public void grant(String principal, Set<Permission> permissions) {
+        grant(principal, permissions, owner().deadline());
+    }
+
+    @Override
+    public void grant(String principal, Set<Permission> permissions, Duration deadline) {
         if (principal.isBlank()) {
             throw new IllegalArgumentException("%s: the principal's name is blank".formatted(this));
         }
         checkMaster();
-        handleOwner().grant(this, principal, permissions);
+        handleOwner().grant(this, principal, permissions, Deadline.in(deadline));
     }
 
     @Override
     public void moveTo(String node) {
+        moveTo(node, owner().deadline());
+    }
+
+    @Override
+    public void moveTo(String node, Duration deadline) {
         checkMaster();
-        handleOwner().moveTo(this, node);
+        handleOwner().moveTo(this, node, Deadline.in(deadline));
     }
 
     private int number() {
@@ -389,7 +423,12 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void unmap() {
-        Deadline deadline = deadline();
+        unmap(owner().deadline());
+    }
+
+    @Override
+    public void unmap(Duration timeout) {
+        Deadline deadline = Deadline.in(timeout);
         end(new LmrFreedException("the handle was unmapped"));
         if (!awaitEnd(List.of(this), deadline)) {
             throw new LiteTimeoutException(
@@ -400,8 +439,13 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void free() {
+        free(owner().deadline());
+    }
+
+    @Override
+    public void free(Duration deadline) {
         checkMaster();
-        handleOwner().free(this);
+        handleOwner().free(this, Deadline.in(deadline));
     }
 
     /** Makes the outcome of an addition known before the addition counts as ended; see {@link #awaitOperations}. */

@@ -89,6 +89,16 @@ final class EmbeddedLite implements Lite {
         }
 
         @Override
+        public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Duration callDeadline) {
+            return session.createOrMap(spec, permissions, callDeadline);
+        }
+
+        @Override
+        public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions) {
+            return session.createOrMap(spec, permissions, deadline);
+        }
+
+        @Override
         public LmrHandle map(String name, Set<Permission> permissions, Duration callDeadline) {
             return session.map(name, permissions, callDeadline);
         }

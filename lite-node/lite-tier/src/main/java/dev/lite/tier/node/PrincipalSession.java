@@ -5,12 +5,16 @@ import dev.lite.api.Lifetime;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrExistsException;
+import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork;
@@ -19,6 +23,7 @@ import dev.lite.tier.TierRpc;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.TierSync;
 import dev.lite.tier.lmr.LmrServices;
+import dev.lite.tier.lmr.MemoryService;
 import dev.lite.tier.memory.BulkOperations;
 import dev.lite.tier.memory.HandleOwner;
 import dev.lite.tier.memory.Mapping;
@@ -39,6 +44,8 @@ import org.slf4j.LoggerFactory;
 /** One application's or embedded caller's session. */
 final class PrincipalSession implements TierSession, HandleOwner {
     private static final Logger log = LoggerFactory.getLogger(PrincipalSession.class);
+
+    private static final long CREATE_PAUSE_NS = 2_000_000;
 
     private final LiteNode node;
     private final LmrServices lmrs;
@@ -116,11 +123,38 @@ final class PrincipalSession implements TierSession, HandleOwner {
     }
 
     @Override
+    public Mapping createOrMap(LmrSpec spec, Set<Permission> permissions, Duration callDeadline) {
+        LtMemory.checkCreateOrMap(spec, permissions);
+        Deadline until = Deadline.in(callDeadline);
+        while (true) {
+            try {
+                return map(() -> lmrs.memory().mapSame(this, principal, spec, permissions, until));
+            } catch (LmrNotFoundException none) {
+                // Then it is created here, unless another caller is faster.
+            }
+            try {
+                Mapping mapping = prepare(spec, Permission.toBits(permissions), until);
+                publish(mapping, until);
+                return mapping;
+            } catch (LmrExistsException another) {
+                if (until.passed()) {
+                    throw another; // one that is being freed all the time
+                }
+            }
+            Polling.sleepNs(CREATE_PAUSE_NS);
+        }
+    }
+
+    @Override
     public Mapping prepare(LmrSpec spec, Duration callDeadline) {
+        return prepare(spec, MemoryService.ALL_PERMISSIONS, Deadline.in(callDeadline));
+    }
+
+    private Mapping prepare(LmrSpec spec, int granted, Deadline until) {
         countHandle();
         boolean kept = false;
         try {
-            Mapping mapping = lmrs.memory().prepare(this, principal, spec, Deadline.in(callDeadline));
+            Mapping mapping = lmrs.memory().prepare(this, principal, spec, granted, until);
             synchronized (this) {
                 kept = !closed;
                 if (kept) {
@@ -146,6 +180,10 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     @Override
     public void publish(TierHandle handle, Duration callDeadline) {
+        publish(handle, Deadline.in(callDeadline));
+    }
+
+    private void publish(TierHandle handle, Deadline until) {
         Mapping mapping = own(handle);
         synchronized (this) {
             if (!prepared.remove(mapping)) {
@@ -155,7 +193,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
         }
         boolean published = false;
         try {
-            lmrs.memory().publish(mapping, Deadline.in(callDeadline));
+            lmrs.memory().publish(mapping, until);
             published = true;
         } finally {
             ifPublished(mapping, published);
@@ -321,27 +359,27 @@ final class PrincipalSession implements TierSession, HandleOwner {
     }
 
     @Override
-    public void free(Mapping mapping) {
+    public void free(Mapping mapping, Deadline until) {
         boolean known;
         synchronized (this) {
             known = !prepared.remove(mapping);
         }
         if (known) {
-            lmrs.masterOperations().free(mapping, principal, Deadline.in(deadline));
+            lmrs.masterOperations().free(mapping, principal, until);
         } else {
-            lmrs.masterOperations().freePrepared(mapping, Deadline.in(deadline));
+            lmrs.masterOperations().freePrepared(mapping, until);
         }
         forget(mapping.id());
     }
 
     @Override
-    public void grant(Mapping mapping, String grantee, Set<Permission> permissions) {
-        lmrs.masterOperations().grant(mapping, principal, grantee, permissions, Deadline.in(deadline));
+    public void grant(Mapping mapping, String grantee, Set<Permission> permissions, Deadline until) {
+        lmrs.masterOperations().grant(mapping, principal, grantee, permissions, until);
     }
 
     @Override
-    public void moveTo(Mapping mapping, String nodeToGoTo) {
-        lmrs.masterOperations().move(mapping, principal, nodeToGoTo, Deadline.in(deadline));
+    public void moveTo(Mapping mapping, String nodeToGoTo, Deadline until) {
+        lmrs.masterOperations().move(mapping, principal, nodeToGoTo, until);
     }
 
     @Override

@@ -11,6 +11,7 @@ import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
 import dev.lite.session.protocol.SessionMessage.Copy;
+import dev.lite.session.protocol.SessionMessage.CreateOrMap;
 import dev.lite.session.protocol.SessionMessage.Describe;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Extents;
@@ -178,14 +179,16 @@ final class ControlRequestHandler {
                 case Malloc m -> mapped(m.requestId(), () -> tier.malloc(m.spec(), deadline(m.deadlineNs())));
                 case Map m ->
                     mapped(m.requestId(), () -> tier.map(m.name(), m.permissions(), deadline(m.deadlineNs())));
+                case CreateOrMap m ->
+                    mapped(m.requestId(), () -> tier.createOrMap(m.spec(), m.permissions(), deadline(m.deadlineNs())));
                 case Describe m -> describe(m.requestId(), m.lh(), handles.get(m.lh()));
                 case Unmap m -> {
-                    handles.remove(m.lh()).unmap();
+                    handles.remove(m.lh()).unmap(deadline(m.deadlineNs()));
                     yield new Done(m.requestId());
                 }
                 case Free m -> {
                     // The handle stays mapped when the tier refuses, so the application can continue to use it.
-                    handles.get(m.lh()).free();
+                    handles.get(m.lh()).free(deadline(m.deadlineNs()));
                     handles.remove(m.lh());
                     yield new Done(m.requestId());
                 }
@@ -218,7 +221,12 @@ final class ControlRequestHandler {
                 case Prepare m -> mapped(m.requestId(), () -> tier.prepare(m.spec(), deadline(m.deadlineNs())));
                 case Publish m -> publish(m);
                 case Memset m -> {
-                    handles.get(m.lh()).memset(m.offset(), m.length(), m.value());
+                    handles.get(m.lh())
+                            .memset(
+                                    m.offset(),
+                                    m.length(),
+                                    m.value(),
+                                    deadline(m.deadlineNs()).toNanos());
                     yield new Done(m.requestId());
                 }
                 case Copy m -> {
@@ -233,11 +241,11 @@ final class ControlRequestHandler {
                     yield new Done(m.requestId());
                 }
                 case Grant m -> {
-                    handles.get(m.lh()).grant(m.principal(), m.permissions());
+                    handles.get(m.lh()).grant(m.principal(), m.permissions(), deadline(m.deadlineNs()));
                     yield new Done(m.requestId());
                 }
                 case MoveTo m -> {
-                    handles.get(m.lh()).moveTo(m.node());
+                    handles.get(m.lh()).moveTo(m.node(), deadline(m.deadlineNs()));
                     yield new Done(m.requestId());
                 }
                 case Nodes m -> SessionCodec.nodesPage(m.requestId(), tier.nodes(), m.from());

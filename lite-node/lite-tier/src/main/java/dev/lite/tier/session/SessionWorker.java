@@ -37,6 +37,9 @@ import org.slf4j.LoggerFactory;
  * <p>Allocates nothing per command, except when it fails or is one of {@link RpcCommands}.
  */
 final class SessionWorker implements RpcCommands.Slots {
+    /** Longer time-outs of commands are cut to an hour, as those of control requests are by default. */
+    private static final long TIMEOUT_NS_MAX = TimeUnit.HOURS.toNanos(1);
+
     private static final Logger LOG = LoggerFactory.getLogger(SessionWorker.class);
 
     /** The end of the session wakes the thread; this bounds the wait when an application has overwritten the doorbell. */
@@ -357,7 +360,8 @@ final class SessionWorker implements RpcCommands.Slots {
         long length = RawMemory.getLongAcquire(at + SessionArea.LENGTH);
         long operand0 = RawMemory.getLongAcquire(at + SessionArea.OPERAND0);
         long operand1 = RawMemory.getLongAcquire(at + SessionArea.OPERAND1);
-        long timeoutNs = RawMemory.getLongAcquire(at + SessionArea.TIMEOUT_NS);
+        // The application can write any number: 0 would mean the node's own deadline.
+        long timeoutNs = Math.clamp(RawMemory.getLongAcquire(at + SessionArea.TIMEOUT_NS), 1, TIMEOUT_NS_MAX);
         if (length < 0 || length > area.windowBytes()) {
             throw new SessionViolation("%s of %d bytes in slot %d; a window has %d"
                     .formatted(Op.nameOf(op), length, slot, area.windowBytes()));
@@ -379,11 +383,11 @@ final class SessionWorker implements RpcCommands.Slots {
         long result = 0;
         try {
             switch (op) {
-                case Op.READ -> handle.read(offset, window, length);
-                case Op.WRITE -> handle.write(offset, window, length);
-                case Op.FETCH_ADD -> result = handle.fetchAdd(offset, operand0);
-                case Op.TEST_SET -> result = handle.testSet(offset, operand0, operand1);
-                case Op.MEMSET -> handle.memset(offset, length, (byte) operand0);
+                case Op.READ -> handle.read(offset, window, length, timeoutNs);
+                case Op.WRITE -> handle.write(offset, window, length, timeoutNs);
+                case Op.FETCH_ADD -> result = handle.fetchAdd(offset, operand0, timeoutNs);
+                case Op.TEST_SET -> result = handle.testSet(offset, operand0, operand1, timeoutNs);
+                case Op.MEMSET -> handle.memset(offset, length, (byte) operand0, timeoutNs);
                 default -> throw new SessionViolation("unknown operation %d in slot %d".formatted(op, slot));
             }
         } catch (LiteException refused) {

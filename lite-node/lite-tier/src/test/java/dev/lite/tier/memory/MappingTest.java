@@ -80,12 +80,12 @@ class MappingTest {
         }
 
         @Override
-        public void grant(Mapping mapping, String principal, Set<Permission> permissions) {
+        public void grant(Mapping mapping, String principal, Set<Permission> permissions, Deadline deadline) {
             throw new AssertionError("nobody grants here");
         }
 
         @Override
-        public void moveTo(Mapping mapping, String node) {
+        public void moveTo(Mapping mapping, String node, Deadline deadline) {
             throw new AssertionError("nobody moves here");
         }
 
@@ -115,7 +115,7 @@ class MappingTest {
         }
 
         @Override
-        public void free(Mapping mapping) {
+        public void free(Mapping mapping, Deadline deadline) {
             mapping.end(new LmrFreedException("the LMR was freed by a master"));
         }
     }
@@ -203,12 +203,13 @@ class MappingTest {
         MemorySegment from = arena.allocate(20_000);
         from.fill((byte) 7);
         MemorySegment to = arena.allocate(20_000);
-        mapping.write(0, from.address(), 20_000);
-        mapping.read(0, to.address(), 20_000);
+        mapping.write(0, from.address(), 20_000, 0);
+        mapping.read(0, to.address(), 20_000, 0);
         assertThat(to.mismatch(from)).isEqualTo(-1);
-        assertThatThrownBy(() -> mapping.read(1, to.address(), 20_000)).isInstanceOf(LmrBoundsException.class);
-        assertThatThrownBy(() -> mapping.write(0, from.address(), -1)).isInstanceOf(LmrBoundsException.class);
-        assertThatThrownBy(() -> mapping.read(0, to.address(), Long.MIN_VALUE)).isInstanceOf(LmrBoundsException.class);
+        assertThatThrownBy(() -> mapping.read(1, to.address(), 20_000, 0)).isInstanceOf(LmrBoundsException.class);
+        assertThatThrownBy(() -> mapping.write(0, from.address(), -1, 0)).isInstanceOf(LmrBoundsException.class);
+        assertThatThrownBy(() -> mapping.read(0, to.address(), Long.MIN_VALUE, 0))
+                .isInstanceOf(LmrBoundsException.class);
     }
 
     @Test
@@ -402,8 +403,8 @@ class MappingTest {
                 assertNoAllocation("read heap", () -> mapping.read(100, heap));
                 assertNoAllocation("write heap", () -> mapping.write(100, heap));
                 assertNoAllocation("read long[]", () -> mapping.read(100, heapLongs));
-                assertNoAllocation("read raw", () -> mapping.read(100, nativeMemory.address(), 64));
-                assertNoAllocation("write raw", () -> mapping.write(100, nativeMemory.address(), 64));
+                assertNoAllocation("read raw", () -> mapping.read(100, nativeMemory.address(), 64, 0));
+                assertNoAllocation("write raw", () -> mapping.write(100, nativeMemory.address(), 64, 0));
                 assertNoAllocation("fetchAdd", () -> mapping.fetchAdd(8, 3));
                 assertNoAllocation("testSet", () -> mapping.testSet(8, 0, 1));
             }

@@ -9,6 +9,7 @@ import static dev.lite.tier.node.LiteNodeContract.read;
 import static dev.lite.tier.node.LiteNodeContract.shared;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.ClusterUnavailableException;
@@ -28,13 +29,86 @@ import dev.lite.api.SessionLostException;
 import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.TestCluster;
 import dev.lite.tier.testing.Waits;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 
 /** Names, rights and the ends of LMRs and of sessions. */
 interface LifeCases extends NodeCases {
+
+    @Test
+    default void ofManyWhoCreateOrMapOneCreatesAndAllMapTheSame() throws InterruptedException {
+        TestCluster cluster = cluster(3);
+        long[] rest = atRest(cluster);
+        List<LtMemory> memories = List.of(
+                cluster.node(0).attach("service").memory(),
+                cluster.node(1).attach("service").memory());
+        for (int round = 0; round < Math.max(3, Effort.times(20)); round++) {
+            LmrSpec spec = LmrSpec.of(4096).withName("replicated-" + round).withDefaultPermissions(Permission.READ);
+            Set<Long> ids = ConcurrentHashMap.newKeySet();
+            List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
+            List<Thread> threads = new ArrayList<>();
+            for (int replica = 0; replica < 4; replica++) {
+                LtMemory memory = memories.get(replica % 2);
+                threads.add(Thread.ofPlatform().start(() -> {
+                    try (LmrHandle handle = memory.createOrMap(spec)) {
+                        ids.add(handle.id());
+                        handle.fetchAdd(0, 1);
+                    } catch (RuntimeException | Error e) {
+                        failures.add(e);
+                    }
+                }));
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            assertThat(failures).isEmpty();
+            assertThat(ids).hasSize(1);
+            try (LmrHandle last = memories.get(0).createOrMap(spec, Permission.ATOMIC, Permission.MASTER)) {
+                assertThat(last.permissions()).containsExactlyInAnyOrder(Permission.ATOMIC, Permission.MASTER);
+                assertThat(last.fetchAdd(0, 0)).isEqualTo(4);
+                last.free();
+            }
+        }
+        awaitRest(cluster, rest);
+    }
+
+    @Test
+    default void createOrMapGivesTheCreatorExactlyThePermissionsThatItAskedFor() {
+        LtMemory memory = cluster(1).node(0).attach("service").memory();
+        LmrSpec spec = LmrSpec.of(64).withName("exact");
+        LmrHandle created = memory.createOrMap(spec, Permission.READ);
+        assertThat(created.permissions()).containsExactly(Permission.READ);
+        assertThatExceptionOfType(LmrPermissionException.class).isThrownBy(() -> created.write(0, new byte[1]));
+        assertThat(memory.createOrMap(spec).permissions())
+                .containsExactlyInAnyOrder(Permission.READ, Permission.WRITE, Permission.ATOMIC);
+    }
+
+    @Test
+    default void createOrMapRefusesAnLmrOfAnotherSizeOrOtherDefaultPermissionsAndSaysBoth() {
+        TestCluster cluster = cluster(2);
+        LtMemory memory = cluster.node(0).attach("service").memory();
+        memory.createOrMap(LmrSpec.of(64).withName("a").withDefaultPermissions(Permission.READ));
+        LtMemory other = cluster.node(1).attach("service").memory();
+        assertThatExceptionOfType(LmrExistsException.class)
+                .isThrownBy(
+                        () -> other.createOrMap(LmrSpec.of(65).withName("a").withDefaultPermissions(Permission.READ)))
+                .withMessageContaining("\"a\" exists with 64 bytes")
+                .withMessageContaining("65 bytes");
+        assertThatExceptionOfType(LmrExistsException.class)
+                .isThrownBy(
+                        () -> other.createOrMap(LmrSpec.of(64).withName("a").withDefaultPermissions(Permission.ATOMIC)))
+                .withMessageContaining("[READ]")
+                .withMessageContaining("[ATOMIC]");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> memory.createOrMap(LmrSpec.of(64)))
+                .withMessageContaining("withName");
+    }
 
     @Test
     default void anotherPrincipalMayDoWhatTheDefaultAllowsAndNoMore() {

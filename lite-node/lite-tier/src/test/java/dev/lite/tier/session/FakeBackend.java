@@ -59,6 +59,9 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     /** Permission bits that no handle is good for any more. */
     volatile int revoked;
 
+    /** The time-outs that operations came with last, in nanoseconds, by the operation's name. */
+    final Map<String, Long> timeouts = new ConcurrentHashMap<>();
+
     private final Arena arena = Arena.ofShared();
     private final Map<String, FakeLmr> named = new ConcurrentHashMap<>();
     private final AtomicLong lastId = new AtomicLong();
@@ -174,6 +177,11 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         }
 
         @Override
+        public TierHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Duration deadline) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
         public TierHandle map(String name, Set<Permission> permissions, Duration deadline) {
             waitIfSlow(name);
             FakeLmr lmr = named.get(name);
@@ -264,13 +272,15 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         }
 
         @Override
-        public void read(long offset, long address, long length) {
+        public void read(long offset, long address, long length, long timeoutNs) {
+            timeouts.put("read", timeoutNs);
             check(Permission.READ, offset, length);
             RawMemory.copy(lmr.bytes.address() + offset, address, length);
         }
 
         @Override
-        public void write(long offset, long address, long length) {
+        public void write(long offset, long address, long length, long timeoutNs) {
+            timeouts.put("write", timeoutNs);
             check(Permission.WRITE, offset, length);
             RawMemory.copy(address, lmr.bytes.address() + offset, length);
         }
@@ -287,11 +297,23 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         @Override
         public long fetchAdd(long offset, long delta) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long fetchAdd(long offset, long delta, long timeoutNs) {
+            timeouts.put("fetchAdd", timeoutNs);
             return RawMemory.getAndAddLong(word(offset), delta);
         }
 
         @Override
         public long testSet(long offset, long expected, long value) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long testSet(long offset, long expected, long value, long timeoutNs) {
+            timeouts.put("testSet", timeoutNs);
             return RawMemory.compareAndExchangeLong(word(offset), expected, value);
         }
 
@@ -350,13 +372,41 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         }
 
         @Override
+        public void memset(long offset, long length, byte value, long timeoutNs) {
+            timeouts.put(length > 64 * 1024 ? "long memset" : "memset", timeoutNs);
+            check(Permission.WRITE, offset, length);
+        }
+
+        @Override
         public void grant(String principal, Set<Permission> permissions) {
             throw new UnsupportedOperationException();
         }
 
         @Override
+        public void grant(String principal, Set<Permission> permissions, Duration deadline) {
+            timeouts.put("grant", deadline.toNanos());
+        }
+
+        @Override
         public void moveTo(String node) {
             throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void moveTo(String node, Duration deadline) {
+            timeouts.put("moveTo", deadline.toNanos());
+        }
+
+        @Override
+        public void unmap(Duration deadline) {
+            timeouts.put("unmap", deadline.toNanos());
+            unmap();
+        }
+
+        @Override
+        public void free(Duration deadline) {
+            timeouts.put("free", deadline.toNanos());
+            free();
         }
 
         @Override

@@ -27,6 +27,7 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -69,6 +70,42 @@ class SessionTest {
             assertThat(session.principal()).isEqualTo("uid:" + session.uid());
             assertThat((long) session.pid()).isEqualTo(ProcessHandle.current().pid());
         });
+    }
+
+    @Test
+    void everyOperationCarriesTheApplicationsDeadline() {
+        Duration deadline = Duration.ofSeconds(60);
+        try (Lite patient = Lite.attach(
+                AttachOptions.to(directory.resolve("node.sock"), "test").withDeadline(deadline))) {
+            LmrHandle lmr = patient.memory().malloc(LmrSpec.of(1 << 20));
+            lmr.read(0, new byte[8]);
+            lmr.write(0, new byte[8]);
+            lmr.fetchAdd(0, 1);
+            lmr.testSet(0, 1, 2);
+            lmr.memset(0, 8, (byte) 1);
+            lmr.memset(0, 1 << 20, (byte) 1);
+            lmr.grant("other", Set.of(Permission.READ));
+            lmr.moveTo("node-2");
+            lmr.free();
+            patient.memory().malloc(LmrSpec.of(8)).unmap();
+        }
+
+        assertThat(backend.timeouts)
+                .containsOnlyKeys(
+                        "read",
+                        "write",
+                        "fetchAdd",
+                        "testSet",
+                        "memset",
+                        "long memset",
+                        "grant",
+                        "moveTo",
+                        "free",
+                        "unmap");
+        // The node has a little less, so that its answer still reaches the application.
+        assertThat(backend.timeouts.values())
+                .allSatisfy(timeoutNs ->
+                        assertThat(timeoutNs).isBetween(deadline.minusSeconds(1).toNanos(), deadline.toNanos() - 1));
     }
 
     @Test

@@ -76,6 +76,16 @@ public final class FakeLite implements Lite {
             }
 
             @Override
+            public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions, Duration deadline) {
+                return map(String.valueOf(spec.name()), permissions, deadline);
+            }
+
+            @Override
+            public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions) {
+                throw lostOr("createOrMap");
+            }
+
+            @Override
             public LmrHandle map(String name, Set<Permission> permissions, Duration deadline) {
                 FakeHandle found = known.get(name);
                 if (found == null || !open) {

@@ -139,10 +139,11 @@ public final class SessionCodec {
                         .putInt(Permission.toBits(m.permissions()));
             case Unmap m ->
                 numbered(w, UNMAP, m.requestId()).putLong(m.deadlineNs()).putLong(m.lh());
-            case CreateOrMap m ->
-                encodeSpec(
-                                numbered(w, CREATE_OR_MAP, m.requestId()).putLong(m.deadlineNs()), m.spec())
-                        .putInt(Permission.toBits(m.permissions()));
+            case CreateOrMap m -> {
+                numbered(w, CREATE_OR_MAP, m.requestId()).putLong(m.deadlineNs());
+                encodeSpec(w, m.spec());
+                w.putInt(Permission.toBits(m.permissions()));
+            }
             case Describe m -> numbered(w, DESCRIBE, m.requestId()).putLong(m.lh());
             case Free m ->
                 numbered(w, FREE, m.requestId()).putLong(m.deadlineNs()).putLong(m.lh());
@@ -256,8 +257,8 @@ public final class SessionCodec {
                 case MAP_ID -> new MapId(r.getLong(), r.getLong(), r.getLong(), permissions(r));
                 case PREPARE -> new Prepare(r.getLong(), r.getLong(), decodeSpec(r));
                 case PUBLISH -> new Publish(r.getLong(), r.getLong(), r.getLong());
-                case MEMSET -> new Memset(
-                        r.getLong(), r.getLong(), r.getLong(), r.getLong(), r.getLong(), (byte) r.getByte());
+                case MEMSET ->
+                    new Memset(r.getLong(), r.getLong(), r.getLong(), r.getLong(), r.getLong(), (byte) r.getByte());
                 case COPY ->
                     new Copy(
                             r.getLong(),
@@ -269,8 +270,14 @@ public final class SessionCodec {
                             r.getLong(),
                             r.getByte() != 0);
                 case GRANT ->
-                    new Grant(r.getLong(), r.getLong(), r.getLong(), r.getString("the principal", NAME_MAX), permissions(r));
-                case MOVE_TO -> new MoveTo(r.getLong(), r.getLong(), r.getLong(), r.getString("the node's name", NAME_MAX));
+                    new Grant(
+                            r.getLong(),
+                            r.getLong(),
+                            r.getLong(),
+                            r.getString("the principal", NAME_MAX),
+                            permissions(r));
+                case MOVE_TO ->
+                    new MoveTo(r.getLong(), r.getLong(), r.getLong(), r.getString("the node's name", NAME_MAX));
                 case MAPPED ->
                     new Mapped(
                             r.getLong(),

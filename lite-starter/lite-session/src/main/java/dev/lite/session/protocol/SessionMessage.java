@@ -152,7 +152,8 @@ public sealed interface SessionMessage {
             implements Request {}
 
     /** See {@link dev.lite.api.LmrHandle#grant}; answered by {@link Done}. */
-    record Grant(long requestId, long deadlineNs, long lh, String principal, Set<Permission> permissions) implements Request {}
+    record Grant(long requestId, long deadlineNs, long lh, String principal, Set<Permission> permissions)
+            implements Request {}
 
     /** See {@link dev.lite.api.LmrHandle#moveTo}; answered by {@link Done}. */
     record MoveTo(long requestId, long deadlineNs, long lh, String node) implements Request {}

@@ -6,10 +6,10 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
-import dev.lite.os.waiting.Polling;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The applications' shared state besides the file: words of a small named LMR, read and changed by atomic adds only, and
@@ -73,7 +73,7 @@ final class Control implements AutoCloseable {
                     throw new DemoException(
                             "no application has created the LMR %s within %s".formatted(NAME, deadline), e);
                 }
-                Polling.sleepNs(10 * POLL_NS);
+                LockSupport.parkNanos(memory, 10 * POLL_NS);
             }
         }
     }
