@@ -183,7 +183,7 @@ final class Mailbox {
         int slot = RawMemory.getInt(message + SLOT);
         long first = RawMemory.getLong(message + OFFSET);
         if (slot < 0 || slot >= ATOMICS) {
-            endpoint.lost(
+            endpoint.broken(
                     "it named slot %d of an atomic step; there are %d".formatted(slot, ATOMICS), FabricError.FLUSHED);
             return 0;
         }
@@ -200,7 +200,7 @@ final class Mailbox {
                 return hand(endpoint, handler, slot, kind == RESULT, first);
             }
             default -> {
-                endpoint.lost("it sent a message of the unknown kind %d".formatted(kind), FabricError.FLUSHED);
+                endpoint.broken("it sent a message of the unknown kind %d".formatted(kind), FabricError.FLUSHED);
                 return 0;
             }
         }
@@ -220,7 +220,7 @@ final class Mailbox {
             return;
         }
         if (owed == ATOMICS) {
-            endpoint.lost("it asked for more than %d atomic steps at once".formatted(ATOMICS), FabricError.FLUSHED);
+            endpoint.broken("it asked for more than %d atomic steps at once".formatted(ATOMICS), FabricError.FLUSHED);
             return;
         }
         owedKinds[owed] = answer;
@@ -234,7 +234,7 @@ final class Mailbox {
         lane.lock().lock();
         try {
             if (!asked[slot]) {
-                endpoint.lost(
+                endpoint.broken(
                         "it answered atomic operation %d, which is not outstanding".formatted(slot),
                         FabricError.FLUSHED);
                 return 0;

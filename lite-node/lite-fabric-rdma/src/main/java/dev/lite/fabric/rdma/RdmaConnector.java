@@ -147,7 +147,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
 
     @Override
     protected String name(RdmaLane lane) {
-        return "accepted";
+        return "(address unknown)";
     }
 
     @Override

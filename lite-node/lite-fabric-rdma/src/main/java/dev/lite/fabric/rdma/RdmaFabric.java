@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The RDMA fabric of one node; see the package for how it works. */
 final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaLink> {
-    /** At a megabyte in a tenth of a second this still ends before the peer counts as gone. */
+    /** Short enough to complete before the peer timeout at 10 MiB/s. */
     static final long OPERATION_BYTES_MAX = 16 << 20;
 
     private static final FabricCapabilities CAPABILITIES =
@@ -69,7 +69,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
     private long lastPollNs = System.nanoTime();
     private long lastTickNs = lastPollNs;
 
-    /** What waits until no completion of it can come any more: the queue was seen empty, or as many passed as it holds. */
+    /** Waits until no completion of it can come any more: the queue was empty since, or as many were taken as it holds. */
     private record Gone(
             @Nullable RdmaEndpoint endpoint, @Nullable RdmaLane lane, long since) {}
 
@@ -274,7 +274,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
             }
             int silent = endpoint.tick();
             if (silent >= TICKS) {
-                endpoint.lost(
+                endpoint.broken(
                         "it was silent for %d ms (%s)".formatted(options.peerTimeoutMs(), RdmaOptions.PEER_TIMEOUT_MS),
                         FabricError.TIMED_OUT);
             } else if (silent > 0) {

@@ -1,4 +1,7 @@
-/** The verbs and the connection manager of the RDMA stack as static calls on raw pointers, and what this host has of them. */
+/**
+ * The bindings of the RDMA stack: DiSNI's native calls on raw pointers, the layouts of memory that these calls read and write, and the
+ * devices and limits of this host.
+ */
 @NullMarked
 package dev.lite.fabric.rdma.verbs;
 
