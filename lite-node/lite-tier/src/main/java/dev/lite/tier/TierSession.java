@@ -47,7 +47,7 @@ public interface TierSession extends AutoCloseable {
     TierHandle prepare(LmrSpec spec, Duration deadline);
 
     /**
-     * The second half; when it fails the LMR is given back and the handle is no more.
+     * The second half; when it fails the LMR is given back and the handle has ended.
      *
      * @param handle from {@link #prepare} of this session, once
      */

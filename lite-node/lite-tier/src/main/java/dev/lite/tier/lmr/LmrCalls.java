@@ -146,6 +146,7 @@ public final class LmrCalls {
         change(ControlKind.MOVE, lmrId, principal, node, 0, deadline);
     }
 
+    /** Moves what an LMR without a name has on a node away from there, by the node that made it. */
     public void evacuateAtCreator(long lmrId, int node, Deadline deadline) {
         ControlMessage request =
                 new ControlMessage().putLong(lmrId).putInt(node).putDeadline(deadline);

@@ -132,46 +132,57 @@ public final class LmrServices {
         return changes;
     }
 
+    /** Where records are. */
     public LmrRecords records() {
         return records;
     }
 
+    /** Where chunks are. */
     public LmrPlaces places() {
         return places;
     }
 
+    /** Calls to other nodes about LMRs. */
     public LmrCalls calls() {
         return calls;
     }
 
+    /** Changes of records, and moves. */
     public Masters masters() {
         return masters;
     }
 
+    /** The nodes that may have an LMR mapped. */
     public Mappers mappers() {
         return mappers;
     }
 
+    /** Scans of the directory. */
     public NamedLmrs named() {
         return named;
     }
 
+    /** Extents in the arenas of the nodes. */
     public NodeExtents extents() {
         return extents;
     }
 
+    /** Memory by placement. */
     public ShareAllocation allocation() {
         return allocation;
     }
 
+    /** The bytes of each principal in this arena. */
     public PrincipalBytes bytes() {
         return bytes;
     }
 
+    /** Memory that is given back. */
     public Reclaimer reclaimer() {
         return reclaimer;
     }
 
+    /** The nodes that are being drained. */
     public DrainMarks drainMarks() {
         return drainMarks;
     }

@@ -36,7 +36,7 @@ import org.slf4j.LoggerFactory;
 public final class MappingChanges implements PeerListener {
     private static final Logger log = LoggerFactory.getLogger(MappingChanges.class);
 
-    /** How long a node waits for its own operations before it tells the master that it could not end them. */
+    /** How long a node waits for its own operations before it reports to the master that it could not end them. */
     private static final Duration GIVEN_UP_TIMEOUT = Duration.ofSeconds(5);
 
     /** Refreshes of one LMR go one after the other, so that an older record never follows a newer one. */
@@ -105,7 +105,7 @@ public final class MappingChanges implements PeerListener {
         awaitGivenUp(deadline);
     }
 
-    /** {@link #refresh} for somebody who waits for the end of a move, whose mover may have died. */
+    /** {@link #refresh} for an operation that waits for the end of a move, whose mover may have died. */
     public void followRecord(@Nullable String name, long lmrId, Deadline deadline) {
         if (fencing.isLost()) {
             return; // nobody resumes before this node has its next registration

@@ -52,6 +52,7 @@ public final class MappingTable {
         return true;
     }
 
+    /** Removes a mapping; one that is not in the table is ignored. */
     public synchronized void remove(Mapping mapping) {
         List<Mapping> ofLmr = byLmr.get(mapping.id());
         if (ofLmr != null && ofLmr.remove(mapping) && ofLmr.isEmpty()) {
@@ -84,6 +85,7 @@ public final class MappingTable {
         return found;
     }
 
+    /** How many mappings there are. */
     public synchronized int size() {
         return byLmr.values().stream().mapToInt(List::size).sum();
     }

@@ -69,6 +69,7 @@ public final class MasterOperations {
         records.endUnpublished(lmr.id());
     }
 
+    /** See {@link dev.lite.api.LmrHandle#grant}. */
     public void grant(
             Mapping mapping, String principal, String grantee, Set<Permission> permissions, Deadline deadline) {
         int bits = Permission.toBits(permissions);
@@ -79,6 +80,7 @@ public final class MasterOperations {
         }
     }
 
+    /** See {@link dev.lite.api.LmrHandle#moveTo}. */
     public void move(Mapping mapping, String principal, String node, Deadline deadline) {
         if (isElsewhere(mapping)) {
             calls.moveAtCreator(mapping.id(), principal, node, deadline);

@@ -163,7 +163,7 @@ public final class MemoryService {
         return new LmrExistsException("the name \"%s\" belongs to another LMR".formatted(name));
     }
 
-    /** {@code LT_map} by name. */
+    /** See {@link dev.lite.api.LtMemory#map(String, Set, java.time.Duration)}. */
     public Mapping map(
             MappingOwner owner, String principal, String name, Set<Permission> permissions, Deadline deadline) {
         return map(owner, principal, name, permissions, lmr -> {}, deadline);
@@ -233,10 +233,11 @@ public final class MemoryService {
         try {
             masters.awaitSettled(name, id, deadline);
         } catch (LmrFreedException e) {
-            // Then there may be another one of this name, or none: the next look says so.
+            // Then there may be another one of this name, or none: the next read says so.
         }
     }
 
+    /** See {@link dev.lite.api.LtMemory#map(long, Set, java.time.Duration)}. */
     public Mapping map(MappingOwner owner, String principal, long id, Set<Permission> permissions, Deadline deadline) {
         int wanted = Permission.toBits(permissions);
         while (true) {

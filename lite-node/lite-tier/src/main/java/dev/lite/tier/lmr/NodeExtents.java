@@ -32,6 +32,7 @@ public final class NodeExtents {
      * @param freeBytes what is free of that; 0 when it takes nothing in
      */
     public record Room(long dataBytes, long freeBytes) {
+        /** What is in use. */
         public long usedBytes() {
             return dataBytes - freeBytes;
         }

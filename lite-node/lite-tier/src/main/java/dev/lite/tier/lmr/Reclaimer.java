@@ -162,7 +162,7 @@ public final class Reclaimer implements AutoCloseable {
     private final class Reclamation {
         private final @Nullable String name;
         private final boolean extentsOnly;
-        private final Set<Integer> told = new HashSet<>();
+        private final Set<Integer> notified = new HashSet<>();
         private final Set<Integer> given = new HashSet<>();
         private LmrRecord lmr;
         private boolean hopeless;
@@ -179,7 +179,7 @@ public final class Reclaimer implements AutoCloseable {
                 return atAll(holders(), given, node -> giveBack(node, deadline));
             }
             return stopMapping(deadline)
-                    && atAll(mappers.of(name, lmr.id()), told, node -> calls.revoke(node, lmr.id(), deadline))
+                    && atAll(mappers.of(name, lmr.id()), notified, node -> calls.revoke(node, lmr.id(), deadline))
                     && atAll(holders(), given, node -> giveBack(node, deadline))
                     && records.remove(name, lmr.id(), deadline);
         }

@@ -59,6 +59,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     /** Of the words whose home this node is; changes of a record do not reach them. */
     private final Set<Mapping> own = ConcurrentHashMap.newKeySet();
 
+    /** Made once for a node, by its wiring. */
     public SyncWords(
             int self,
             NodeArena arena,

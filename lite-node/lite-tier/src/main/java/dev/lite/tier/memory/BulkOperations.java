@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * process is filled and copied here; for the rest the node that holds the bytes does the work. Any thread.
  *
  * <p>A long operation goes in rounds. Each round holds its LMRs ({@link Mapping#hold}), so they stay where they are until it
- * is over, and looks at the rights again, so that a move, a revocation or a free comes in between two rounds.
+ * is over, and checks the rights again, so that a move, a revocation or a free comes in between two rounds.
  */
 public final class BulkOperations {
     /** Bytes of one round in mapped memory: some 50 µs, which is what a move may have to wait. */

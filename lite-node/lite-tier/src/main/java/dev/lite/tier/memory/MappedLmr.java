@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 final class MappedLmr {
     private static final MemorySegment ALL = RawMemory.all();
 
-    /** How long somebody who waits for the end of a move believes in it; then it looks at the record itself. */
+    /** How long an operation waits for the end of a move before it reads the record itself. */
     private static final long LOOK_NS_MIN = 100_000_000;
 
     private static final long LOOK_NS_MAX = 2_000_000_000;
@@ -190,7 +190,7 @@ final class MappedLmr {
             return new LmrBoundsException("%s: offset %d, length %d lies outside of its %d bytes"
                     .formatted(this, offset, length, lmr().size()));
         }
-        return new Moving(); // the pause ended between the look at the rights and this one
+        return new Moving(); // the pause ended between the check of the rights and this one
     }
 
     /**
@@ -317,7 +317,7 @@ final class MappedLmr {
     /**
      * Begins a transfer of one piece through the fabric that nobody waits for; {@link #beginPosted} came before.
      *
-     * @param ended told once how it ended, after {@link #endPosted}
+     * @param ended called once with how it ended, after {@link #endPosted}
      * @return false when it was not begun; {@link #endPosted} is the caller's then
      */
     boolean tryPost(boolean write, LmrSlice slice, Consumer<@Nullable RuntimeException> ended) {

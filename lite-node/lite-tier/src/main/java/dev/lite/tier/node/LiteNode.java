@@ -31,14 +31,12 @@ import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.rpc.RpcEngine;
 import dev.lite.tier.session.SessionBackend;
-import dev.lite.tier.sync.ClusterView;
 import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.sync.SyncStats;
 import dev.lite.tier.sync.WordMoves;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Comparator;
@@ -46,7 +44,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -92,7 +89,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         this.allocator = new ArenaAllocator(arena, config.name());
         Deadline deadline = Deadline.in(config.deadline());
         int id = claimId(deadline);
-        String host = hostName();
+        String host = HostName.read();
         Hello hello = new Hello(
                 config.cluster(),
                 id,
@@ -146,7 +143,14 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     config.pollSpins(),
                     channel);
             this.words = new SyncWords(id, arena, allocator, lmrs, directory, wordMoves, config.deadline());
-            this.sync = new SyncService(id, arena.id(), words, wordMoves, channel, new View(), executor);
+            this.sync = new SyncService(
+                    id,
+                    arena.id(),
+                    words,
+                    wordMoves,
+                    channel,
+                    new NodeClusterView(id, directory, links, fencing),
+                    executor);
             CreatorQueries creatorQueries = new CreatorQueries(id, links, lmrs.mappers(), lmrs.records(), channel);
             this.orphans = new Orphans(
                     id,
@@ -254,21 +258,6 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         ExtentRun run =
                 allocator.allocate(ArenaAllocator.INTERNAL_LMR, bytes, 1, 1).getFirst();
         return arena.address() + run.offset();
-    }
-
-    /**
-     * Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart. Asked of the kernel: a
-     * name service may not know this host, or not answer.
-     */
-    private static String hostName() {
-        try {
-            String name = Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
-            String boot =
-                    Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip();
-            return name + "/" + boot;
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot tell this host's name and boot id", e);
-        }
     }
 
     private void cleanLoop() {
@@ -383,7 +372,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return rpc.memoryBytes();
     }
 
-    /** How often a thread that stands by had to poll because nobody waited when something came, for metrics. */
+    /** Wake-ups of the standby poll threads because no caller polled, for metrics. */
     public long takenByStandBy() {
         return links.takenByStandBy();
     }
@@ -506,32 +495,6 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         @Override
         public void fenced() {
             lmrs.takeOver();
-        }
-    }
-
-    /** The nodes that may hold or wait for something: registered, connected, or not fenced yet. */
-    private final class View implements ClusterView {
-        @Override
-        public boolean isConnected(int node) {
-            return node == self.id() || links.peer(node) != null;
-        }
-
-        @Override
-        public boolean isSettled(int node) {
-            return fencing.isSettled(node);
-        }
-
-        @Override
-        public Set<Integer> nodes(Deadline deadline) {
-            Set<Integer> nodes = new TreeSet<>();
-            nodes.add(self.id());
-            directory.nodesNow(deadline.remaining()).stream()
-                    .map(NodeRecord::id)
-                    .forEach(nodes::add);
-            links.peers().stream().map(Peer::id).forEach(nodes::add);
-            fencing.read(deadline);
-            fencing.notFenced().stream().filter(node -> !fencing.isGone(node)).forEach(nodes::add);
-            return nodes;
         }
     }
 }

@@ -207,7 +207,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
             boolean untilItIsFreed = untilFreed.remove(mapping.id());
             late = closed && published;
             if (!published) {
-                handles--; // its handle is no more
+                handles--; // its handle has ended
             }
             if (!published || untilItIsFreed || late) {
                 forget(mapping.id());

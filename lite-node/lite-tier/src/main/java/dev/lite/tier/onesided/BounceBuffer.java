@@ -47,7 +47,7 @@ final class BounceBuffer extends PollWaiter {
         return state.get() != POSTED;
     }
 
-    /** Whether its post is under way for somebody who was told that it is too late. */
+    /** Whether its post is under way for a caller that gave up at its deadline. */
     boolean isGivenUp() {
         PendingTransfer now = pending;
         return state.get() == ABANDONED || (now != null && now.isClaimed());

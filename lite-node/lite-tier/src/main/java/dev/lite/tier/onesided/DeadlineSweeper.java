@@ -21,7 +21,7 @@ final class DeadlineSweeper {
     /** When the next sweep is; of {@link System#nanoTime}. */
     private final AtomicLong nextNs = new AtomicLong(NONE);
 
-    /** @param failure what to tell the one who began what is late */
+    /** @param failure the exception of a transfer whose deadline has passed */
     DeadlineSweeper(BounceBuffers buffers, Function<PendingTransfer, RuntimeException> failure) {
         this.buffers = buffers;
         this.failure = failure;

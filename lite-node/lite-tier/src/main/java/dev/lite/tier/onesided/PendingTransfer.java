@@ -39,7 +39,7 @@ final class PendingTransfer {
         this.ended = ended;
     }
 
-    /** Whether the caller is the first, and so the one who tells how it ended. */
+    /** Claims the right to report how it ended; true for the first caller only. */
     boolean claim() {
         return claimed.compareAndSet(false, true);
     }

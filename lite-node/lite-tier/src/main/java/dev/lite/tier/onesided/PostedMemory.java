@@ -201,7 +201,7 @@ public final class PostedMemory implements RemoteMemory {
      * a new one: the old one still may have it under way while it lives, and what is late must not land after what came next.
      */
     private Peer next(Peer former, UUID arena, Operation operation, LmrUnavailableException broken, Deadline deadline) {
-        while (links.peer(former.id()) == former) { // its end is about to be told
+        while (links.peer(former.id()) == former) { // its end is about to be reported
             if (deadline.passed() || Thread.currentThread().isInterrupted()) {
                 throw broken;
             }
@@ -429,8 +429,8 @@ public final class PostedMemory implements RemoteMemory {
         if (buffer == null) {
             return; // not a post of ours
         }
-        // First: once the end of a waited-for post is noted, its owner may give the buffer to somebody whom this is no
-        // news of.
+        // First: once the end of a waited-for post is noted, its owner may give the buffer to
+        // another operation, which this completion is not for.
         PendingTransfer pending = buffer.pending;
         if (buffer.end(error == null ? BounceBuffer.DONE : BounceBuffer.FAILED)) {
             buffers.release(buffer); // its caller gave up

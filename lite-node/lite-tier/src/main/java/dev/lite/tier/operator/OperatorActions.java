@@ -138,7 +138,7 @@ public final class OperatorActions implements OrderExecutor.Actions {
     @Override
     public @Nullable String freeOrphans(Drain.Progress progress) {
         orphans.scan(Duration.ofDays(1)); // notes them
-        Deadline made = Deadline.in(timeout.multipliedBy(2)); // from now on: the look itself may take long
+        Deadline made = Deadline.in(timeout.multipliedBy(2)); // from now on: the scan itself may take long
         while (!made.passed()) {
             if (!progress.report(0, 0, "waiting for what is just being made")) {
                 return "it was taken back";

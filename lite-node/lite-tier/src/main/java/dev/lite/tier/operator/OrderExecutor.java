@@ -44,10 +44,10 @@ public final class OrderExecutor implements AutoCloseable {
     private static final int RUNNING_MAX = 8;
     private static final Duration DIRECTORY = Duration.ofSeconds(5);
 
-    /** While orders are open it looks again after this, whatever it was told: that an order's node is gone is not told. */
+    /** Interval of checks while orders are open: nothing notifies it that an order's node is gone. */
     private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(2);
 
-    /** Otherwise after this, in case it was not told: so that idle nodes cost the directory next to nothing. */
+    /** Interval otherwise, in case a notification was lost: so idle nodes cost the directory next to nothing. */
     private static final long LOOK_IDLE_NS = TimeUnit.MINUTES.toNanos(1);
 
     /** How long an order that every node may carry out waits for the one whose turn it is. */
@@ -73,7 +73,7 @@ public final class OrderExecutor implements AutoCloseable {
     private final Map<Long, Long> seenAtNs = new HashMap<>(); // of the thread: open orders that others may take first
     private final Map<Long, Long> missingSinceNs = new HashMap<>(); // of the thread: open orders whose node is not live
 
-    private final Semaphore words = new Semaphore(0); // a permit for every call of check() since the thread's last look
+    private final Semaphore words = new Semaphore(0); // a permit for every call of check() since the thread's last one
     private boolean busy = true; // of the thread: orders are open, or may be
     private boolean pastSettled; // of the thread
     private volatile @Nullable Deadline ofLeaving; // once this node is about to leave
@@ -96,6 +96,7 @@ public final class OrderExecutor implements AutoCloseable {
         String rebalance(Drain.Progress progress);
     }
 
+    /** Not started yet. */
     public OrderExecutor(
             NodeRecord self, ClusterDirectory directory, DrainMarks drainMarks, Actions actions, Executor executor) {
         this.self = self;
@@ -107,6 +108,7 @@ public final class OrderExecutor implements AutoCloseable {
         this.thread = Thread.ofPlatform().name("lite-orders").daemon().unstarted(this::run);
     }
 
+    /** Begins to carry out orders. */
     public void start() {
         thread.start();
         orders.watch(this::check);
@@ -117,7 +119,7 @@ public final class OrderExecutor implements AutoCloseable {
         onLeave = action;
     }
 
-    /** Looks at the orders soon. Does not block. */
+    /** Makes the thread check the orders soon. Does not block. */
     private void check() {
         words.release();
     }
@@ -177,7 +179,7 @@ public final class OrderExecutor implements AutoCloseable {
     private boolean awaitWord() {
         try {
             if (words.tryAcquire(busy ? LOOK_NS : LOOK_IDLE_NS, TimeUnit.NANOSECONDS)) {
-                words.drainPermits(); // one look sees all that was told before it
+                words.drainPermits(); // one check sees everything before it
             }
             return !closed;
         } catch (InterruptedException e) {
@@ -186,7 +188,7 @@ public final class OrderExecutor implements AutoCloseable {
         }
     }
 
-    /** A node that starts is there to be used: an earlier process of its name may have been told to leave. */
+    /** A node that starts is there to be used: an earlier process of its name may have been ordered to leave. */
     private void settleOwnPast(OrderBook book) {
         if (pastSettled || ofLeaving != null) {
             return;

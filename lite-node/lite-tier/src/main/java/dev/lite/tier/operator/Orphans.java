@@ -27,7 +27,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Frees extents of this arena that belong to no LMR any more: their node died before it could give them back, or the process
- * that made an LMR without a name is no more.
+ * that made an LMR without a name has ended.
  *
  * <p>An extent is an orphan when a scan finds no record that has it, and the node that made its LMR, if it is not gone, does
  * not know it either, and all of that holds at every scan for a grace time. That time is longer than any allocation or
@@ -69,6 +69,7 @@ public final class Orphans implements AutoCloseable {
 
     private record Extent(long lmrId, ExtentRun run) {}
 
+    /** Not started yet. */
     public Orphans(
             int self,
             ArenaAllocator allocator,
@@ -89,6 +90,7 @@ public final class Orphans implements AutoCloseable {
         this.thread = Thread.ofPlatform().name("lite-orphans").daemon().unstarted(this::run);
     }
 
+    /** Begins to scan. */
     public void start() {
         thread.start();
     }

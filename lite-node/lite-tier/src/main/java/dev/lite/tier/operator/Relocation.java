@@ -46,6 +46,7 @@ public final class Relocation {
     private final Reclaimer reclaimer;
     private final DrainMarks drainMarks;
 
+    /** Made once for a node, by its wiring. */
     public Relocation(
             NodeRecord self,
             ClusterDirectory directory,

@@ -39,7 +39,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     private final Map<Integer, Long> lastSeen = new ConcurrentHashMap<>(); // the latest registration of each node
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
-    private final Semaphore pokes = new Semaphore(0); // a permit for every change since the thread's last look
+    private final Semaphore pokes = new Semaphore(0); // a permit for every change since the thread's last check
 
     private volatile Rejoin rejoin = Rejoin.NOTHING;
     private volatile Epoch epoch = Epoch.NONE;
@@ -93,6 +93,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         void fenced();
     }
 
+    /** Not started yet; {@link #read} comes first. */
     public Fencing(NodeRecord registration, ClusterDirectory directory, PeerLinks links) {
         this.self = registration.id();
         this.registration = registration;
@@ -256,7 +257,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         NodeRecord as = registration;
         if (isLost()) {
             if (!isRegisteredAgain()) {
-                return true; // the directory tells
+                return true; // the directory notifies
             }
             if (!rejoined(as)) {
                 return false;
@@ -333,7 +334,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     private boolean awaitPoke(long ns) {
         try {
             if (pokes.tryAcquire(ns, TimeUnit.NANOSECONDS)) {
-                pokes.drainPermits(); // one look sees all changes before it
+                pokes.drainPermits(); // one check sees all changes before it
             }
             return !closed;
         } catch (InterruptedException e) {

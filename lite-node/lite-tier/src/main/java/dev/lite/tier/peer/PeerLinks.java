@@ -22,9 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -46,13 +44,8 @@ public final class PeerLinks implements AutoCloseable {
     private final Hello self;
     private final String host;
     private final List<PeerListener> listeners = new CopyOnWriteArrayList<>();
-    /** By the numbers of {@link ImmediateKind} and {@link Poster}; written before the start. */
-    private final @Nullable ImmediateHandler[] immediateHandlers =
-            new @Nullable ImmediateHandler[ImmediateKind.COUNT_MAX];
-
-    private final @Nullable PostHandler[] postHandlers = new @Nullable PostHandler[Poster.COUNT_MAX];
-
-    private final AtomicReferenceArray<@Nullable Peer> peers;
+    private final HandlerTable handlers = new HandlerTable();
+    private final PeerTable peers;
     private final Map<String, Fabric> fabrics = new LinkedHashMap<>();
     private final Map<String, PollRole> pollRoles = new LinkedHashMap<>();
     private final Thread connector;
@@ -66,16 +59,17 @@ public final class PeerLinks implements AutoCloseable {
     @GuardedBy("lock")
     private final Map<Integer, FabricEndpoint> connecting = new HashMap<>();
 
-    @GuardedBy("lock")
-    private final Map<Integer, String> troubles = new TreeMap<>();
-    /** Connected, and not told yet that they are gone: at most two for each node in practice, an old and a new one. */
+    /** Connected, and not reported as gone yet: at most two for each node in practice, an old and a new one. */
     @GuardedBy("lock")
     private final Set<Peer> linked = new HashSet<>();
     /** The peers that may have this node's memory mapped: one for each process of this host that ever connected and has not ended. */
     @GuardedBy("lock")
     private final Map<Remote, FabricEndpoint> mappers = new HashMap<>();
 
+    @GuardedBy("lock")
     private boolean suspended;
+
+    @GuardedBy("lock")
     private boolean closed;
 
     /** A process of a node, by the number in its {@link Hello} and its registrations. */
@@ -99,7 +93,7 @@ public final class PeerLinks implements AutoCloseable {
             int spins) {
         this.self = self;
         this.host = host;
-        this.peers = new AtomicReferenceArray<>(self.peersMax());
+        this.peers = new PeerTable(self.node(), self.peersMax());
         this.connector = Thread.ofPlatform().name("lite-links").daemon().unstarted(this::connectLoop);
         try {
             for (FabricProvider provider : providers) {
@@ -133,10 +127,7 @@ public final class PeerLinks implements AutoCloseable {
      * @throws IllegalStateException when the kind has a handler already
      */
     public void onImmediate(ImmediateKind kind, ImmediateHandler handler) {
-        if (immediateHandlers[kind.number()] != null) {
-            throw new IllegalStateException("immediates of the kind %s have a handler already".formatted(kind));
-        }
-        immediateHandlers[kind.number()] = handler;
+        handlers.register(kind, handler);
     }
 
     /**
@@ -145,10 +136,7 @@ public final class PeerLinks implements AutoCloseable {
      * @throws IllegalStateException when the poster has a handler already
      */
     public void onPostEnd(Poster poster, PostHandler handler) {
-        if (postHandlers[poster.number()] != null) {
-            throw new IllegalStateException("posts of %s have a handler already".formatted(poster));
-        }
-        postHandlers[poster.number()] = handler;
+        handlers.register(poster, handler);
     }
 
     /** Driver name → the address that peers connect to. */
@@ -225,6 +213,7 @@ public final class PeerLinks implements AutoCloseable {
         lock.lock();
         try {
             suspended = true;
+            peers.setSuspended(true);
             linked.forEach(peer -> all.add(peer.endpoint()));
             all.addAll(connecting.values());
             changed.signalAll();
@@ -249,6 +238,7 @@ public final class PeerLinks implements AutoCloseable {
         lock.lock();
         try {
             suspended = false;
+            peers.setSuspended(false);
             changed.signalAll();
         } finally {
             lock.unlock();
@@ -276,29 +266,17 @@ public final class PeerLinks implements AutoCloseable {
 
     /** The connection to a node, or null. */
     public @Nullable Peer peer(int node) {
-        return node >= 0 && node < peers.length() ? peers.get(node) : null;
+        return peers.get(node);
     }
 
     /** Every connected node. */
     public List<Peer> peers() {
-        List<Peer> connected = new ArrayList<>();
-        for (int id = 0; id < peers.length(); id++) {
-            Peer peer = peers.get(id);
-            if (peer != null) {
-                connected.add(peer);
-            }
-        }
-        return connected;
+        return peers.all();
     }
 
     /** Why a node is not connected, in words; null when it is, or nothing is known. */
     public @Nullable String trouble(int node) {
-        lock.lock();
-        try {
-            return peer(node) != null ? null : troubles.get(node);
-        } finally {
-            lock.unlock();
-        }
+        return peers.trouble(node);
     }
 
     /**
@@ -308,34 +286,7 @@ public final class PeerLinks implements AutoCloseable {
      */
     public Peer awaitPeer(int node, Deadline deadline) {
         Peer connected = peer(node);
-        if (connected != null) {
-            return connected;
-        }
-        lock.lock();
-        try {
-            while (true) {
-                Peer peer = peer(node);
-                if (peer != null) {
-                    return peer;
-                }
-                if (suspended) {
-                    // A caller from before must not continue afterwards: what it asks about may have changed meanwhile.
-                    throw new NodeUnreachableException("node %s has no connection to node %d: its registration is lost"
-                            .formatted(self.node(), node));
-                }
-                long remaining = deadline.remainingNs();
-                if (remaining == 0 || closed) {
-                    throw new NodeUnreachableException("node %s has no connection to node %d: %s"
-                            .formatted(self.node(), node, troubles.getOrDefault(node, "none was made yet")));
-                }
-                changed.awaitNanos(remaining);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new NodeUnreachableException("interrupted while waiting for the connection to node " + node, e);
-        } finally {
-            lock.unlock();
-        }
+        return connected != null ? connected : peers.await(node, deadline);
     }
 
     /**
@@ -395,7 +346,7 @@ public final class PeerLinks implements AutoCloseable {
             return;
         }
         if (membership.isRemoved(id, node.incarnation())) {
-            troubles.put(id, membership.removal(node.name()));
+            peers.noteTrouble(id, membership.removal(node.name()));
             return;
         }
         for (Map.Entry<String, Fabric> candidate : fabrics.entrySet()) {
@@ -407,7 +358,7 @@ public final class PeerLinks implements AutoCloseable {
                 return;
             }
         }
-        troubles.put(
+        peers.noteTrouble(
                 id,
                 "node %s offers %s at host %s; this node has %s at host %s"
                         .formatted(node.name(), node.fabrics().keySet(), node.host(), fabrics.keySet(), host));
@@ -420,7 +371,7 @@ public final class PeerLinks implements AutoCloseable {
         } catch (RuntimeException e) {
             // A driver's defect must not end the attempts to reach the other nodes.
             log.error("connecting to node {} over {} failed", node.name(), fabric.name(), e);
-            troubles.put(node.id(), e.toString());
+            peers.noteTrouble(node.id(), e.toString());
         }
     }
 
@@ -433,6 +384,7 @@ public final class PeerLinks implements AutoCloseable {
                 return;
             }
             closed = true;
+            peers.close();
             changed.signalAll();
         } finally {
             lock.unlock();
@@ -463,7 +415,7 @@ public final class PeerLinks implements AutoCloseable {
                 return;
             }
             endpoint.attach(peer);
-            Peer former = peers.getAndSet(peer.id(), peer);
+            Peer former = peers.put(peer);
             if (former != null) {
                 former.endpoint().close(); // the peer knows better than we do that the old one is dead
             }
@@ -477,11 +429,11 @@ public final class PeerLinks implements AutoCloseable {
             lock.lock();
             try {
                 connecting.remove(peer.id());
-                troubles.remove(peer.id());
                 changed.signalAll();
             } finally {
                 lock.unlock();
             }
+            peers.announce(peer);
         }
 
         /** Null, and the connection closed, when there is an objection. One step, so that a removal misses nobody. */
@@ -496,7 +448,7 @@ public final class PeerLinks implements AutoCloseable {
                 if (objection != null) {
                     log.warn("refused node {} over {}: {}", hello.node(), fabric, objection);
                     connecting.values().remove(endpoint);
-                    troubles.put(
+                    peers.noteTrouble(
                             hello.nodeId(), objection); // stays: that this node then closes it is not worth telling
                     endpoint.close();
                     return null;
@@ -510,6 +462,7 @@ public final class PeerLinks implements AutoCloseable {
             }
         }
 
+        @GuardedBy("PeerLinks.this.lock")
         private @Nullable String objection(Hello hello, long incarnation) {
             if (suspended) {
                 return "this node's own registration is lost";
@@ -522,14 +475,14 @@ public final class PeerLinks implements AutoCloseable {
         @Override
         public void disconnected(FabricEndpoint endpoint, String reason) {
             if (endpoint.attachment() instanceof Peer peer) {
-                peers.compareAndSet(peer.id(), peer, null);
+                peers.remove(peer);
                 log.info(
                         "disconnected node={} id={} fabric={} reason=\"{}\"",
                         peer.hello().node(),
                         peer.id(),
                         fabric,
                         reason);
-                noteTrouble(peer.id(), reason); // first: the listeners' exceptions tell it
+                peers.noteTrouble(peer.id(), reason); // first: the listeners' exceptions name it
                 listeners.forEach(listener -> listener.peerDisconnected(peer, reason));
             }
             lock.lock();
@@ -538,7 +491,7 @@ public final class PeerLinks implements AutoCloseable {
                 for (Map.Entry<Integer, FabricEndpoint> entry : List.copyOf(connecting.entrySet())) {
                     if (entry.getValue() == endpoint) {
                         connecting.remove(entry.getKey());
-                        troubles.put(entry.getKey(), reason);
+                        peers.noteTrouble(entry.getKey(), reason);
                     }
                 }
                 // No signal: the next attempt is the timer's, so that a refusing peer is not stormed.
@@ -547,38 +500,21 @@ public final class PeerLinks implements AutoCloseable {
             }
         }
 
-        private void noteTrouble(int node, String reason) {
-            lock.lock();
-            try {
-                troubles.put(node, reason);
-            } finally {
-                lock.unlock();
-            }
-        }
-
         @Override
         public void immediate(FabricEndpoint endpoint, int immediate) {
-            ImmediateHandler handler = immediateHandlers[ImmediateKind.numberOf(immediate)];
-            if (handler != null && endpoint.attachment() instanceof Peer peer) {
-                handler.arrived(peer, immediate & ImmediateKind.PAYLOAD_MAX);
+            if (endpoint.attachment() instanceof Peer peer) {
+                handlers.arrived(peer, immediate);
             }
         }
 
         @Override
         public void completed(FabricEndpoint endpoint, long context) {
-            ended(context, null);
+            handlers.ended(context, null);
         }
 
         @Override
         public void failed(FabricEndpoint endpoint, long context, FabricError error) {
-            ended(context, error);
-        }
-
-        private void ended(long context, @Nullable FabricError error) {
-            PostHandler handler = postHandlers[Poster.numberOf(context)];
-            if (handler != null) {
-                handler.ended(Poster.payloadOf(context), error);
-            }
+            handlers.ended(context, error);
         }
     }
 }

@@ -17,10 +17,10 @@ import org.slf4j.LoggerFactory;
  *
  * <p><b>Nothing stays unpolled.</b> A thread that leaves the role frees it and wakes a follower, its heir; an heir that needs the
  * role no more passes it on in the same way. If there is no follower the fabric is armed, and the platform thread
- * "lite-poll-…" stands by to take the role when something comes. A thread that comes in between, awake, may take the role first.
+ * "lite-poll-…" waits on standby to take the role when something comes. A thread that comes in between, awake, may take the role first.
  *
  * <p>A virtual thread never holds the role, for a sleep in the fabric would pin its carrier: it parks, and the thread that
- * stands by polls for it. No user code runs while the role is held. Waiting allocates nothing. Any thread.
+ * is on standby polls for it. No user code runs while the role is held. Waiting allocates nothing. Any thread.
  */
 public final class PollRole implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(PollRole.class);
@@ -33,7 +33,7 @@ public final class PollRole implements AutoCloseable {
     private static final int POLL_LIMIT = 256;
     /** What comes while the leaver is about to leave it carries out itself, so often; then it calls the stand-by. */
     private static final int LAST_POLLS = 8;
-    /** How often the holder looks at its deadline while it spins: every so many polls, a power of two. */
+    /** The holder checks its deadline every so many polls while it spins; a power of two. */
     private static final int CLOCK_CHECK_ROUNDS = 64;
     /** Nobody's wake-up depends on it; it bounds how late an interrupt is seen. */
     private static final long SLEEP_NS_MAX = 100_000_000;
@@ -44,16 +44,16 @@ public final class PollRole implements AutoCloseable {
 
     private final Fabric fabric;
     private final SpinBudget spins;
-    /** Of virtual threads, apart: they look while others poll, and many of them leave no processor to those. */
+    /** Of virtual threads: they spin while others poll, and many of them would leave no processor to those. */
     private final SpinBudget spinsOfVirtual;
 
-    /** Of the thread that stands by: on a machine without a processor to spare it keeps those whom it polls for from running. */
+    /** Of the standby thread: on a machine without a spare processor it keeps the threads that it polls for from running. */
     private final SpinBudget spinsOfStandBy;
 
     private final int pollCost;
     private final Thread standBy;
     private final AtomicInteger state = new AtomicInteger(INHERITED);
-    /** How often the thread that stands by had to take the role: the wake-ups that callers did not spare. */
+    /** How often the standby thread had to take the role: the wake-ups that callers did not spare. */
     private final LongAdder takenByStandBy = new LongAdder();
 
     private final Object lock = new Object();
@@ -84,7 +84,7 @@ public final class PollRole implements AutoCloseable {
         standBy.start();
     }
 
-    /** How often the thread that stands by took the role because nobody waited when something came. */
+    /** How often the standby thread took the role because nobody waited when something came. */
     public long takenByStandBy() {
         return takenByStandBy.sum();
     }
@@ -178,7 +178,7 @@ public final class PollRole implements AutoCloseable {
 
     /** {@link #await} of a virtual thread, for which somebody else polls. */
     private boolean awaitOthers(PollWaiter waiter, long deadlineNs) {
-        for (int looks = spinsOfVirtual.spins(); looks > 0; looks--) {
+        for (int spinsLeft = spinsOfVirtual.spins(); spinsLeft > 0; spinsLeft--) {
             if (waiter.isOver()) {
                 spinsOfVirtual.hit();
                 return true;
@@ -306,7 +306,7 @@ public final class PollRole implements AutoCloseable {
         return budget.spins() / pollCost;
     }
 
-    /** Makes the holder, if it sleeps, look at what it waits for. */
+    /** Wakes the holder, if it sleeps, to check what it waits for. */
     void wakeup() {
         fabric.wakeup();
     }
@@ -341,7 +341,7 @@ public final class PollRole implements AutoCloseable {
         fabric.close();
     }
 
-    /** Polls until nothing comes for a while, or somebody waits who can do it. */
+    /** Polls until nothing comes for a while, or a waiting thread can take over. */
     private void pollForOthers() {
         boolean some = false;
         wanted = false;

@@ -41,7 +41,7 @@ public abstract class PollWaiter {
      * Waits for something that no fabric brings.
      *
      * @param deadlineNs of {@link System#nanoTime}
-     * @param spins how often it looks before it sleeps
+     * @param spins spins before it sleeps
      * @return whether it came true; otherwise the deadline passed or the thread was interrupted
      */
     public final boolean awaitAlone(long deadlineNs, int spins) {
@@ -69,7 +69,7 @@ public abstract class PollWaiter {
         parked = null;
     }
 
-    /** Its thread: from now on {@link #signal} unparks it. It looks once more after this. */
+    /** Its thread: from now on {@link #signal} unparks it. It checks once more after this. */
     void announceParked() {
         parked = Thread.currentThread();
     }
@@ -84,7 +84,7 @@ public abstract class PollWaiter {
         asleepIn = role;
     }
 
-    /** Lets it have the poll role, which it looks at when it wakes. */
+    /** Wakes it to take the poll role. */
     void wakeToLead() {
         Thread sleeper = parked;
         if (sleeper != null) {

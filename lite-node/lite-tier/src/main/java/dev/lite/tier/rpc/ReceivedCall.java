@@ -23,7 +23,7 @@ public final class ReceivedCall implements RpcCall {
         }
     }
 
-    private final RpcEngine engine;
+    private final RpcReplies replies;
     private final String callerNode;
     private final String callerPrincipal;
     private final byte[] request;
@@ -40,7 +40,7 @@ public final class ReceivedCall implements RpcCall {
     private volatile boolean answered;
 
     ReceivedCall(
-            RpcEngine engine,
+            RpcReplies replies,
             @Nullable Peer peer,
             String callerNode,
             String callerPrincipal,
@@ -49,7 +49,7 @@ public final class ReceivedCall implements RpcCall {
             long replyTo,
             long callId,
             int capacity) {
-        this.engine = engine;
+        this.replies = replies;
         this.peer = peer;
         this.callerNode = callerNode;
         this.callerPrincipal = callerPrincipal;
@@ -103,7 +103,7 @@ public final class ReceivedCall implements RpcCall {
                     "the reply has %d bytes; the caller takes at most %d".formatted(length, capacity));
         }
         answer();
-        return engine.reply(this, 0, reply, role);
+        return replies.reply(this, 0, reply, role);
     }
 
     @Override
@@ -111,7 +111,7 @@ public final class ReceivedCall implements RpcCall {
         answer();
         // The caller's slot has room for 1 KiB at least, whatever its own limit is.
         byte[] text = SessionProtocol.cut(message, 1 << 10);
-        boolean held = engine.reply(this, LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text), null);
+        boolean held = replies.reply(this, LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text), null);
         assert !held;
     }
 

@@ -16,7 +16,7 @@ final class RpcBinding {
     private final long headAddress;
     private final long generation;
     private final AtomicLong tail = new AtomicLong();
-    /** Held by the caller that looks for room while there is none. */
+    /** Held by the caller that polls for room while there is none. */
     final ReentrantLock room = new ReentrantLock(true);
 
     /**

@@ -204,7 +204,7 @@ final class RpcCaller {
     }
 
     /**
-     * Waits for room. Of all who wait for it, one looks at the head, which the server writes without telling anybody; the others
+     * Waits for room. Of the threads that wait, one polls the head, which the server writes without notifying anybody; the others
      * wait for that one, the oldest first.
      */
     private long reserve(

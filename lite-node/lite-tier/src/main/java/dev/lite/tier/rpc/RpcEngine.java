@@ -5,10 +5,8 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
-import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.os.waiting.Polling;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
@@ -41,7 +39,6 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     public static final int FUNCTIONS_MAX = 4096;
 
     private static final Logger log = LoggerFactory.getLogger(RpcEngine.class);
-    private static final long BUSY_PAUSE_NS = 20_000;
     private static final long REPLY_TIMEOUT_NS = 5_000_000_000L;
     private static final Duration REMOTE_REQUEST_TIMEOUT = Duration.ofSeconds(5);
 
@@ -53,6 +50,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     private final int spins;
     private final ToIntFunction<String> nodeIds;
     private final RpcSlots slots;
+    private final RpcReplies replies;
     private final RpcRings rings;
     private final RpcBindings bindings;
     private final RpcCaller caller;
@@ -61,7 +59,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     /**
      * @param nodeIds the id of a node by its name; throws {@link NodeUnreachableException} when there is none
      * @param executor of virtual threads
-     * @param spins how often who waits looks before it sleeps
+     * @param spins spins before a waiting thread sleeps
      */
     public RpcEngine(
             int self,
@@ -82,13 +80,14 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         this.executor = executor;
         this.spins = spins;
         slots = new RpcSlots(arena, allocator);
+        replies = new RpcReplies(slots);
         rings = new RpcRings(arena, allocator, this::execute);
         bindings = new RpcBindings(arena, allocator, channel);
         caller = new RpcCaller(this, slots, bindings);
         links.addListener(this);
         links.onImmediate(ImmediateKind.CALL, this::callArrived);
-        links.onImmediate(ImmediateKind.CALL_REPLY, this::replyArrived);
-        links.onPostEnd(Poster.CALL_SLOT, (index, error) -> slotSent((int) index));
+        links.onImmediate(ImmediateKind.CALL_REPLY, replies::arrived);
+        links.onPostEnd(Poster.CALL_SLOT, (index, error) -> replies.sent((int) index));
         links.onPostEnd(Poster.RING_HEAD, (which, error) -> headSent(which));
         channel.serve(ControlKind.BIND_FUNCTION, (node, request, reply) -> {
             long headOffset = request.getLong();
@@ -205,7 +204,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         return spins;
     }
 
-    /** The role that a thread in receive may take. The other fabrics' threads that stand by poll for it, too. */
+    /** The role that a thread in receive may take. The standby threads of the other fabrics poll for it, too. */
     @Nullable
     PollRole receiveRole() {
         return links.pollRole();
@@ -232,13 +231,6 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         function.arrived(slot.entry);
     }
 
-    private void replyArrived(Peer peer, int index) {
-        RpcSlot slot = slots.get(index);
-        if (slot != null && slot.peer == peer) {
-            replyArrived(slot, RawMemory.getLong(slot.replyAddress + RpcWire.REPLY_CALL_ID));
-        }
-    }
-
     private void callArrived(Peer peer, int payload) {
         RpcRing ring = rings.get(peer, (payload >>> RpcWire.RING_SHIFT) & (RpcWire.RINGS_MAX - 1));
         int place = (payload & RpcWire.PLACE_MASK) * RpcWire.UNIT_BYTES;
@@ -260,26 +252,6 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             return;
         }
         ring.function.arrived(entry);
-    }
-
-    /** The reply of a call is in its slot. */
-    private void replyArrived(RpcSlot slot, long callId) {
-        if (slot.callId != callId) {
-            return;
-        }
-        if (slot.change(RpcSlot.WAITING, RpcSlot.REPLIED)) {
-            slot.signal();
-        } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
-            slots.giveBack(slot); // late: the quarantine is over
-        }
-    }
-
-    /** A post from a slot ended that nobody waits for. */
-    private void slotSent(int index) {
-        RpcSlot slot = slots.get(index);
-        if (slot != null && slot.change(RpcSlot.SENDING, RpcSlot.OWNED)) {
-            slots.giveBack(slot);
-        }
     }
 
     /** @param which as {@link RpcRing} puts it into the context: the calling node, and the ring's number */
@@ -330,7 +302,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         byte[] request = new byte[slot.requestLength];
         RawMemory.copyTo(slot.outAddress + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, request.length);
         return new ReceivedCall(
-                this, null, selfName, slot.principal, request, slot.index, 0, slot.callId, slot.replyCapacity);
+                replies, null, selfName, slot.principal, request, slot.index, 0, slot.callId, slot.replyCapacity);
     }
 
     private @Nullable ReceivedCall takeFromRing(RpcRing ring, int place, RpcFunction function) {
@@ -380,7 +352,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             return null;
         }
         return new ReceivedCall(
-                this, peer, peer.hello().node(), ring.principal, request, slot, replyTo, callId, capacity);
+                replies, peer, peer.hello().node(), ring.principal, request, slot, replyTo, callId, capacity);
     }
 
     /** Reads a long request from its caller's slot. */
@@ -422,83 +394,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
 
     private void failSelf(RpcSlot slot, String message) {
         ReceivedCall call = new ReceivedCall(
-                this, null, selfName, slot.principal, new byte[0], slot.index, 0, slot.callId, slot.replyCapacity);
+                replies, null, selfName, slot.principal, new byte[0], slot.index, 0, slot.callId, slot.replyCapacity);
         call.fail(message);
-    }
-
-    /**
-     * Sends the reply of a call. May wait while the connection is busy, but never with the role.
-     *
-     * @param role to be taken before the reply goes out, or null
-     * @return whether the caller has the role now
-     */
-    boolean reply(ReceivedCall call, int status, MemorySegment reply, @Nullable PollRole role) {
-        Peer peer = call.peer;
-        int length = (int) reply.byteSize();
-        if (peer == null) {
-            replySelf(call, status, reply, length);
-            return false;
-        }
-        RpcSlot out = slots.tryTake(length);
-        if (out == null) {
-            out = slots.take(length, System.nanoTime() + REPLY_TIMEOUT_NS);
-        }
-        put(out.outAddress, call.callId, status, reply, length);
-        out.state(RpcSlot.SENDING);
-        boolean held = role != null && role.take();
-        Post post = postReply(peer, call, out, length);
-        if (post == Post.BUSY) {
-            if (held && role != null) {
-                role.release();
-                held = false;
-            }
-            long deadlineNs = System.nanoTime() + REPLY_TIMEOUT_NS;
-            while (post == Post.BUSY && deadlineNs - System.nanoTime() > 0) {
-                Polling.sleepNs(BUSY_PAUSE_NS);
-                post = postReply(peer, call, out, length);
-            }
-        }
-        if (post == Post.BUSY) {
-            log.warn("node {} takes no replies: one was given up", peer.hello().node());
-        }
-        if (post != Post.ACCEPTED) {
-            slots.giveBack(out);
-        }
-        return held;
-    }
-
-    private static Post postReply(Peer peer, ReceivedCall call, RpcSlot out, int length) {
-        try {
-            return peer.endpoint()
-                    .writeImm(
-                            call.replyTo,
-                            out.outAddress,
-                            RpcWire.REPLY_HEADER_BYTES + length,
-                            ImmediateKind.CALL_REPLY.with(call.slot & RpcWire.SLOT_MASK),
-                            Poster.CALL_SLOT.context(out.index));
-        } catch (IndexOutOfBoundsException e) {
-            log.error(
-                    "node {} wants a reply outside its arena; its connection is cut",
-                    peer.hello().node(),
-                    e);
-            peer.endpoint().close();
-            return Post.CLOSED;
-        }
-    }
-
-    private void replySelf(ReceivedCall call, int status, MemorySegment reply, int length) {
-        RpcSlot slot = slots.get(call.slot);
-        if (slot != null) {
-            put(slot.replyAddress, call.callId, status, reply, length);
-            replyArrived(slot, call.callId);
-        }
-    }
-
-    private static void put(long address, long callId, int status, MemorySegment message, int length) {
-        RawMemory.putLong(address + RpcWire.REPLY_CALL_ID, callId);
-        RawMemory.putInt(address + RpcWire.REPLY_STATUS, status);
-        RawMemory.putInt(address + RpcWire.REPLY_LENGTH, length);
-        RawMemory.copyFrom(message, 0, address + RpcWire.REPLY_HEADER_BYTES, length);
     }
 
     /** Bytes of the arena that calls take at this node now: slots, rings, and words for heads. */

@@ -44,7 +44,7 @@ final class RpcFunction {
     private static final class Receiver extends PollWaiter {
         // Both are written under the function's lock; the entry first, so that who sees that it was called may read it.
 
-        /** The call that it was called for; null: it is only to look again. */
+        /** The call that it was called for; null: it is only to check again. */
         private @Nullable RpcEntry entry;
 
         private volatile boolean called;
@@ -191,7 +191,7 @@ final class RpcFunction {
         return entry;
     }
 
-    /** The call that the receiver was called for; or null: it is to look again. */
+    /** The call that the receiver was called for; or null: it is to check again. */
     private @Nullable RpcEntry awaitCall(Receiver receiver, long deadlineNs, @Nullable PollRole role, boolean held) {
         boolean over =
                 role != null ? role.await(receiver, deadlineNs, held) : receiver.awaitAlone(deadlineNs, engine.spins());

@@ -98,7 +98,7 @@ final class RpcRing {
         return !dead;
     }
 
-    /** Its connection is gone: its memory is somebody else's from now on. */
+    /** Its connection is gone: its memory may be reused from now on. */
     synchronized void die() {
         dead = true;
     }

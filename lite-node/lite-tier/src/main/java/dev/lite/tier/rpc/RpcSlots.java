@@ -44,7 +44,7 @@ final class RpcSlots {
     /** Of each size the index + 1 of the first free slot; above it a count, so that a head never comes again. */
     private final AtomicLong[] free = {new AtomicLong(), new AtomicLong(), new AtomicLong()};
 
-    /** Whose turn it is to look for a free one, of those who found none. */
+    /** Held by the one thread that polls for a free slot, of those that found none. */
     private final ReentrantLock[] turns = {new ReentrantLock(true), new ReentrantLock(true), new ReentrantLock(true)};
 
     private final int[] made = new int[CAPACITY.length]; // guarded by this
@@ -107,7 +107,7 @@ final class RpcSlots {
         return slot;
     }
 
-    /** Of all who wait for one of a size, one looks for it, and the others wait for that one, the oldest first. */
+    /** Of the threads that wait for a slot of a size, one polls; the others wait for that one, the oldest first. */
     private RpcSlot takeSlowly(int sizeClass, long deadlineNs) {
         ReentrantLock turn = turns[sizeClass];
         boolean mine = false;

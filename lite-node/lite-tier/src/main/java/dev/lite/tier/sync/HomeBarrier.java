@@ -53,7 +53,7 @@ final class HomeBarrier {
     private boolean auditing;
 
     @GuardedBy("this")
-    private CompletableFuture<Void> telling = CompletableFuture.completedFuture(null);
+    private CompletableFuture<Void> notifying = CompletableFuture.completedFuture(null);
 
     /** One round: its parties, each with its node, and, when it is over, how it ended. */
     private static final class Round {
@@ -125,16 +125,16 @@ final class HomeBarrier {
             finished.remove();
         }
         for (int node : new TreeSet<>(past.members.values())) {
-            tell(node, outcome);
+            notifyNode(node, outcome);
         }
         return outcome;
     }
 
     @GuardedBy("this")
-    private void tell(int node, BarrierStatus outcome) {
+    private void notifyNode(int node, BarrierStatus outcome) {
         assert Thread.holdsLock(this);
         try {
-            CompletableFuture<Void> told = CompletableFuture.runAsync(
+            CompletableFuture<Void> notified = CompletableFuture.runAsync(
                     () -> {
                         try {
                             calls.over(node, word.ref(), outcome, Deadline.in(CALL));
@@ -143,7 +143,7 @@ final class HomeBarrier {
                         }
                     },
                     executor);
-            telling = telling.isDone() ? told : CompletableFuture.allOf(telling, told);
+            notifying = notifying.isDone() ? notified : CompletableFuture.allOf(notifying, notified);
         } catch (RejectedExecutionException e) {
             log.debug("barrier {}: the node stops", word.ref());
         }
@@ -156,7 +156,7 @@ final class HomeBarrier {
     void awaitNotified() {
         CompletableFuture<Void> last;
         synchronized (this) {
-            last = telling;
+            last = notifying;
         }
         last.join(); // every call has a deadline
     }
@@ -166,7 +166,7 @@ final class HomeBarrier {
         return !open.members.isEmpty();
     }
 
-    /** One tick of the clock; looks after the parties from time to time. */
+    /** One tick of the clock; audits the parties from time to time. */
     void tick() {
         synchronized (this) {
             if (open.members.isEmpty() || auditing || ++ticks < AUDIT_TICKS) {

@@ -42,10 +42,10 @@ final class HomeLock {
     private final TreeMap<Long, Integer> waiters = new TreeMap<>();
 
     @GuardedBy("this")
-    private long told = -1; // the ticket that was told last that it is its turn, and where
+    private long notified = -1; // the ticket that was notified last of its turn, and its node
 
     @GuardedBy("this")
-    private int toldNode = NOBODY;
+    private int notifiedNode = NOBODY;
 
     @GuardedBy("this")
     private long auditedTurn = -1;
@@ -86,12 +86,12 @@ final class HomeLock {
             return Place.QUEUED;
         }
         waiters.remove(ticket);
-        told = ticket;
-        toldNode = node;
+        notified = ticket;
+        notifiedNode = node;
         return Place.HELD;
     }
 
-    /** Ends a ticket's turn, if it has not ended yet, and tells the next. */
+    /** Ends a ticket's turn, if it has not ended yet, and notifies the next. */
     void release(long ticket) {
         if (pass(ticket)) {
             tellNext();
@@ -120,13 +120,13 @@ final class HomeLock {
             if (node == null) {
                 return; // free, or it comes and asks, or the audit finds it
             }
-            told = turn;
-            toldNode = node;
+            notified = turn;
+            notifiedNode = node;
         }
-        tell(node, turn);
+        notifyTurn(node, turn);
     }
 
-    private void tell(int node, long turn) {
+    private void notifyTurn(int node, long turn) {
         try {
             executor.execute(() -> {
                 counters.turnSent();
@@ -225,11 +225,11 @@ final class HomeLock {
         if (waiting != null) {
             note(turn, waiting);
         }
-        return told == turn ? toldNode : NOBODY;
+        return notified == turn ? notifiedNode : NOBODY;
     }
 
     private synchronized void note(long turn, int node) {
-        told = turn;
-        toldNode = node;
+        notified = turn;
+        notifiedNode = node;
     }
 }

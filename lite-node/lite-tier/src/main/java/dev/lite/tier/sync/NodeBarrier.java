@@ -19,18 +19,18 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A barrier as one node sees it: the parties that wait here. Each arrives at the home by itself; the home tells the node once
+ * A barrier as one node sees it: the parties that wait here. Each arrives at the home by itself; the home notifies the node once
  * when a round is over, which wakes all of them.
  *
  * <p>Bound: {@link dev.lite.api.LtSync#PARTIES_MAX} parties at once.
  */
 final class NodeBarrier {
-    /** A party tells the home again that it waits, in case the home was restarted. */
+    /** A party reports to the home again that it waits, in case the home was restarted. */
     private static final Duration ARRIVE_AGAIN = Duration.ofSeconds(2);
 
     private static final long ARRIVE_RETRY_NS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    /** What a party keeps of its time to tell the home that it gives up: a tenth, at most so much. */
+    /** What a party keeps of its time to report to the home that it gives up: a tenth, at most so much. */
     private static final long LEAVE_NS_MAX = TimeUnit.MILLISECONDS.toNanos(50);
 
     /** Rounds whose end is remembered for parties whose arrival is being answered just then. */
@@ -167,7 +167,7 @@ final class NodeBarrier {
         }
     }
 
-    /** Tells the home; returns after how many nanoseconds to tell it again. */
+    /** Reports to the home; returns after how many nanoseconds to report again. */
     private long arrive(Party party, int parties, Deadline left) {
         Deadline ofCall = left.remaining().compareTo(ARRIVE_AGAIN) > 0 ? Deadline.in(ARRIVE_AGAIN) : left;
         try {
@@ -240,7 +240,7 @@ final class NodeBarrier {
                 here.values().stream().filter(party -> party.round == ofRound).count();
     }
 
-    /** The word has another home, which knows of nobody who waits: they tell it. */
+    /** The word has another home, which does not know the waiters: they report to it. */
     synchronized void homeMoved() {
         homeMoves++;
         here.values().forEach(party -> LockSupport.unpark(party.thread));

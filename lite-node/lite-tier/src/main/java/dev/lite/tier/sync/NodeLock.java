@@ -29,7 +29,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A lock as one node sees it: the tickets that were drawn here. The word decides who holds the lock; this object knows for
- * which tickets somebody here still cares, and says so when the home asks ({@link #turn}). A ticket that nobody claims is
+ * which tickets are still wanted here, and says so when the home asks ({@link #turn}). A ticket that nobody claims is
  * passed over by the home: so nothing has to be undone, whatever goes wrong with a draw, a wait or a release.
  *
  * <p><b>Uncontended</b> and mapped: one atomic addition to the word, later one compare-and-set of the word to release it; no
@@ -49,7 +49,7 @@ final class NodeLock {
 
     private static final Logger log = LoggerFactory.getLogger(NodeLock.class);
 
-    /** A waiter tells the home again that it waits, in case the home was restarted. */
+    /** A waiter reports to the home again, in case the home was restarted. */
     private static final Duration QUEUE_AGAIN = Duration.ofSeconds(2);
 
     private static final long QUEUE_RETRY_NS = TimeUnit.MILLISECONDS.toNanos(20);
@@ -347,7 +347,7 @@ final class NodeLock {
         return hold;
     }
 
-    /** Tells the home that somebody waits; returns what went wrong, if it is worth another try. */
+    /** Reports a waiting ticket to the home; returns what went wrong, if it is worth another try. */
     private @Nullable LiteException queue(Hold.Queued hold, Deadline deadline) {
         Deadline ofCall = deadline.remaining().compareTo(QUEUE_AGAIN) > 0 ? Deadline.in(QUEUE_AGAIN) : deadline;
         try {
@@ -417,7 +417,7 @@ final class NodeLock {
         return hold;
     }
 
-    /** Releases; twice at the same time is harmless. When the home cannot be told, it finds out by itself. */
+    /** Releases; twice at the same time is harmless. When the home cannot be reached, its audit finds out. */
     void release(Hold hold) {
         hold.setState(Hold.OVER);
         boolean released = false;
@@ -499,7 +499,7 @@ final class NodeLock {
         return Claim.TAKEN; // also while its release is under way
     }
 
-    /** The word has another home, which knows of nobody who waits: they tell it. */
+    /** The word has another home, which does not know the waiters: they report to it. */
     synchronized void homeMoved() {
         homeMoves++;
         for (Hold.Queued hold : claims.values()) {

@@ -19,7 +19,7 @@ final class SyncCounters {
         wakeUps.incrementAndGet();
     }
 
-    /** This node, a home, told a waiter's node that it is its turn. */
+    /** This node, a home, notified a waiter's node of its turn. */
     void turnSent() {
         turnsSent.incrementAndGet();
     }

@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Locks and barriers of one node (paper §7.2): those that its sessions use, and the queues of those whose word lies here. One
- * background thread ("lite-sync") looks after the waits whose home this node is; it sleeps while there are none.
+ * background thread ("lite-sync") audits the waits whose home this node is; it sleeps while there are none.
  *
  * <p>Bounds: {@value #NAMES_MAX} locks and as many barriers in use here; as many queues as words were made here.
  */

@@ -16,7 +16,7 @@ public final class SyncWord {
     /** Length of a word's LMR. */
     public static final long BYTES = Long.BYTES;
 
-    /** For mapped words, which are never waited for: so that they need no look at the clock. */
+    /** For mapped words, which are never waited for: so that they need not read the clock. */
     private static final Deadline NO_WAIT = Deadline.in(Duration.ofDays(36_500));
 
     private final Mapping mapping;

@@ -1,0 +1,148 @@
+package dev.lite.tier.peer;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.os.waiting.Deadline;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/** The connected nodes, the reasons why others are not, and waiting for a connection. Any thread. */
+final class PeerTable {
+    private final String self;
+    private final AtomicReferenceArray<@Nullable Peer> peers;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+
+    @GuardedBy("lock")
+    private final Map<Integer, String> troubles = new HashMap<>();
+
+    @GuardedBy("lock")
+    private boolean suspended;
+
+    @GuardedBy("lock")
+    private boolean closed;
+
+    /** @param self this node's name, for messages */
+    PeerTable(String self, int peersMax) {
+        this.self = self;
+        this.peers = new AtomicReferenceArray<>(peersMax);
+    }
+
+    /** The connection to a node, or null. */
+    @Nullable
+    Peer get(int node) {
+        return node >= 0 && node < peers.length() ? peers.get(node) : null;
+    }
+
+    /** Every connected node. */
+    List<Peer> all() {
+        List<Peer> connected = new ArrayList<>();
+        for (int id = 0; id < peers.length(); id++) {
+            Peer peer = peers.get(id);
+            if (peer != null) {
+                connected.add(peer);
+            }
+        }
+        return connected;
+    }
+
+    /** Enters a connection; returns the former one of the same node. {@link #announce} follows. */
+    @Nullable
+    Peer put(Peer peer) {
+        return peers.getAndSet(peer.id(), peer);
+    }
+
+    /** Lets the waiting threads have a connection that was entered. */
+    void announce(Peer peer) {
+        lock.lock();
+        try {
+            troubles.remove(peer.id());
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Removes a connection that is gone, unless its node has another one already. */
+    void remove(Peer peer) {
+        peers.compareAndSet(peer.id(), peer, null);
+    }
+
+    /** Why a node is not connected, in words; null when it is, or nothing is known. */
+    @Nullable
+    String trouble(int node) {
+        lock.lock();
+        try {
+            return get(node) != null ? null : troubles.get(node);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Notes why a node is not connected. */
+    void noteTrouble(int node, String reason) {
+        lock.lock();
+        try {
+            troubles.put(node, reason);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Lets nobody wait for a connection until it is called with false. */
+    void setSuspended(boolean now) {
+        lock.lock();
+        try {
+            suspended = now;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Lets nobody wait for a connection any more. */
+    void close() {
+        lock.lock();
+        try {
+            closed = true;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** See {@link PeerLinks#awaitPeer}. */
+    Peer await(int node, Deadline deadline) {
+        lock.lock();
+        try {
+            while (true) {
+                Peer peer = get(node);
+                if (peer != null) {
+                    return peer;
+                }
+                if (suspended) {
+                    // A caller from before must not continue afterwards: what it asks about may have changed meanwhile.
+                    throw new NodeUnreachableException(
+                            "node %s has no connection to node %d: its registration is lost".formatted(self, node));
+                }
+                long remaining = deadline.remainingNs();
+                if (remaining == 0 || closed) {
+                    throw new NodeUnreachableException("node %s has no connection to node %d: %s"
+                            .formatted(self, node, troubles.getOrDefault(node, "none was made yet")));
+                }
+                changed.awaitNanos(remaining);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new NodeUnreachableException("interrupted while waiting for the connection to node " + node, e);
+        } finally {
+            lock.unlock();
+        }
+    }
+}
