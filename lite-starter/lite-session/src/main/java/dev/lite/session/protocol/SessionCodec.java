@@ -160,6 +160,7 @@ public final class SessionCodec {
                 numbered(w, PUBLISH, m.requestId()).putLong(m.deadlineNs()).putLong(m.lh());
             case Memset m ->
                 numbered(w, MEMSET, m.requestId())
+                        .putLong(m.deadlineNs())
                         .putLong(m.lh())
                         .putLong(m.offset())
                         .putLong(m.length())
@@ -175,11 +176,15 @@ public final class SessionCodec {
                         .putByte(m.overlapAllowed() ? 1 : 0);
             case Grant m ->
                 numbered(w, GRANT, m.requestId())
+                        .putLong(m.deadlineNs())
                         .putLong(m.lh())
                         .putString("the principal", m.principal(), NAME_MAX)
                         .putInt(Permission.toBits(m.permissions()));
             case MoveTo m ->
-                numbered(w, MOVE_TO, m.requestId()).putLong(m.lh()).putString("the node's name", m.node(), NAME_MAX);
+                numbered(w, MOVE_TO, m.requestId())
+                        .putLong(m.deadlineNs())
+                        .putLong(m.lh())
+                        .putString("the node's name", m.node(), NAME_MAX);
             case Mapped m ->
                 numbered(w, MAPPED, m.requestId())
                         .putLong(m.lh())
