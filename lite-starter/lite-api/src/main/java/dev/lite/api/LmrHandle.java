@@ -17,8 +17,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Ownership.</b> LITE uses the segments and arrays that are passed in only during the call. With an asynchronous method it
  * owns them until the future is complete.
  *
- * <p><b>Deadlines.</b> Every method waits at most for the session's deadline. An attached application's node also applies its own
- * configured deadline to data operations, {@link #memset}, {@link #grant}, {@link #moveTo} and {@link #free}; the shorter one counts.
+ * <p><b>Deadlines.</b> Every method waits at most for the session's deadline. An attached application sends it to its node with every
+ * operation; the node's configured deadline does not shorten it. The node gets a fifth less, at most 0.5 s, so that its own message
+ * about a timeout arrives in time. A node ends an operation after an hour.
  *
  * <p><b>Errors.</b> The data methods (read, write, memset and the atomic ones) throw:
  *
