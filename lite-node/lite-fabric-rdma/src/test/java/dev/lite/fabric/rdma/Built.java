@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.lite.fabric.rdma.verbs.NativeLibrary;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URISyntaxException;

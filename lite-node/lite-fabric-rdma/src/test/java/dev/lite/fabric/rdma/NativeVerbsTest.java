@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.ibm.disni.verbs.impl.NativeDispatcher;
 import dev.lite.fabric.rdma.verbs.NativeLibrary;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -119,7 +120,8 @@ class NativeVerbsTest {
         assertThat(natives._getCqEvent(client.completionChannel, 0)).isEqualTo(-1);
         assertThat(natives._reqNotifyCQ(client.cq, 0)).isZero();
         client.post(RawSide.WRITE, 1, 0, 8, server, 0);
-        assertThat(natives._getCqEvent(client.completionChannel, Waits.millis(5)))
+        assertThat(natives._getCqEvent(
+                        client.completionChannel, (int) Waits.seconds(5).toMillis()))
                 .isZero();
         assertThat(client.poll().requestId()).isEqualTo(1);
         assertThat(natives._getCqEvent(client.completionChannel, 0)).isEqualTo(-1);
@@ -130,11 +132,13 @@ class NativeVerbsTest {
     void destroyingACompletionQueueNeverWaitsForAcknowledgements() throws IOException {
         natives._reqNotifyCQ(client.cq, 0);
         client.post(RawSide.WRITE, 1, 0, 8, server, 0);
-        assertThat(natives._getCqEvent(client.completionChannel, Waits.millis(5)))
+        assertThat(natives._getCqEvent(
+                        client.completionChannel, (int) Waits.seconds(5).toMillis()))
                 .isZero();
         natives._reqNotifyCQ(server.cq, 0);
         server.post(RawSide.WRITE, 1, 0, 8, client, 0);
-        assertThat(natives._getCqEvent(server.completionChannel, Waits.millis(5)))
+        assertThat(natives._getCqEvent(
+                        server.completionChannel, (int) Waits.seconds(5).toMillis()))
                 .isZero();
         assertThat(natives._ackCqEvent(server.cq, 1000)).isZero();
         assertThat(natives._ackCqEvent(server.cq, -1)).isNegative();

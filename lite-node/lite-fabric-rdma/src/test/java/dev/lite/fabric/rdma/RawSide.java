@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
 import com.ibm.disni.verbs.impl.NativeDispatcher;
 import dev.lite.fabric.rdma.verbs.Completion;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -71,9 +72,10 @@ final class RawSide implements AutoCloseable {
         long listener = server.listen(address);
         try {
             client.id = natives._createId(client.channel, TCP_PORT_SPACE);
-            natives._resolveAddr(client.id, 0, client.socketAddress(address, server.port(listener)), Waits.millis(2));
+            natives._resolveAddr(client.id, 0, client.socketAddress(address, server.port(listener)), (int)
+                    Waits.seconds(2).toMillis());
             client.await(ADDR_RESOLVED);
-            natives._resolveRoute(client.id, Waits.millis(2));
+            natives._resolveRoute(client.id, (int) Waits.seconds(2).toMillis());
             client.await(ROUTE_RESOLVED);
             client.prepare();
             natives._connect(client.id, 7, 7, 0, (byte) 0);
@@ -114,7 +116,8 @@ final class RawSide implements AutoCloseable {
 
     /** Waits for an event of the connection manager, and returns the identifier that it is about. */
     long await(int expected) {
-        int event = natives._getCmEvent(channel, eventIds.address(), eventIds.address() + 8, Waits.millis(5));
+        int event = natives._getCmEvent(channel, eventIds.address(), eventIds.address() + 8, (int)
+                Waits.seconds(5).toMillis());
         if (event != expected) {
             throw new AssertionError("event %d instead of %d".formatted(event, expected));
         }

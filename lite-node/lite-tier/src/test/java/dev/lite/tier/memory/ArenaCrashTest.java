@@ -3,10 +3,10 @@ package dev.lite.tier.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.LimitExceededException;
+import dev.lite.testing.Waits;
 import dev.lite.tier.testing.ChildJvm;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
-import dev.lite.tier.testing.Waits;
 import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -62,7 +62,7 @@ class ArenaCrashTest {
             });
             int enough = 50 + random.nextInt(500);
             Waits.until("the child allocates", () -> heard.size() >= enough);
-            Waits.aMoment(Duration.ofNanos(random.nextInt(10_000_000)));
+            Waits.pass(Duration.ofNanos(random.nextInt(10_000_000)));
             child.kill();
             Waits.join(reader);
             assertThat(heard).isNotEmpty();

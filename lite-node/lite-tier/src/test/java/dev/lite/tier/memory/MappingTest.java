@@ -17,10 +17,10 @@ import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.session.async.AsyncOperations;
+import dev.lite.testing.Waits;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.RemoteWork;
 import dev.lite.tier.testing.Seeds;
-import dev.lite.tier.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -471,7 +471,7 @@ class MappingTest {
         long endNs = System.nanoTime() + 2_000_000_000L;
         while (System.nanoTime() < endNs) {
             Mapping ended = current.mapping;
-            Waits.aMoment(Duration.ofNanos(20_000));
+            Waits.pass(Duration.ofNanos(20_000));
             ended.end(new LmrFreedException("freed"));
             Mapping.awaitEnd(List.of(ended), Deadline.in(Waits.seconds(10)));
             // The memory is handed out again: the next owner's bytes, which nobody else may change any more.

@@ -16,8 +16,8 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.testing.Waits;
 import dev.lite.tier.testing.TestCluster;
-import dev.lite.tier.testing.Waits;
 import org.junit.jupiter.api.Test;
 
 /** Limits, and what a refused call leaves: nothing. */

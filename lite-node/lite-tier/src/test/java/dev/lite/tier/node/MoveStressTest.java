@@ -9,12 +9,12 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.testing.Waits;
 import dev.lite.tier.node.EveryOperationTest.OverFabric;
 import dev.lite.tier.session.SessionServer;
 import dev.lite.tier.session.SessionServerConfig;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
-import dev.lite.tier.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -93,7 +93,7 @@ class MoveStressTest {
                 int moves = 0;
                 while (moves < MOVES && !over.get() && System.nanoTime() < endNs) {
                     made.moveTo("n" + moves++ % 3);
-                    Waits.aMoment(Duration.ofMillis(5));
+                    Waits.pass(Duration.ofMillis(5));
                 }
                 over.set(true);
                 threads.forEach(Waits::join);
@@ -150,7 +150,7 @@ class MoveStressTest {
                     .isEqualTo(-1);
             handle.memset(0, SIZE, value);
             for (int look = 0; look < 3; look++) {
-                Waits.aMoment(Duration.ofMillis(1));
+                Waits.pass(Duration.ofMillis(1));
                 handle.read(0, read);
                 assertThat(Arrays.mismatch(read, own))
                         .as("the first foreign byte")

@@ -11,10 +11,10 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.testing.Waits;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.TestCluster;
-import dev.lite.tier.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -60,13 +60,13 @@ class GivenUpWriteTest {
                 long allocated = cluster.node(0).usage().allocatedBytes();
                 Thread freeing = Thread.ofPlatform().start(master::free);
                 while (cluster.node(0).usage().allocatedBytes() == allocated) {
-                    Waits.aMoment(Duration.ofMillis(2)); // for those who act on the last step
+                    Waits.pass(Duration.ofMillis(2)); // for those who act on the last step
                     network.step();
                 }
                 List<LmrHandle> next = takeAll(cluster.attach(0).memory());
                 clock.go();
                 Waits.join(freeing);
-                Waits.aMoment(Duration.ofMillis(20));
+                Waits.pass(Duration.ofMillis(20));
                 for (LmrHandle handle : next) {
                     byte[] content = new byte[BYTES];
                     handle.read(0, content);

@@ -12,11 +12,11 @@ import dev.lite.cluster.Order.State;
 import dev.lite.cluster.Orders;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.testing.Waits;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
-import dev.lite.tier.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -67,7 +67,7 @@ class OrphansTest {
             Waits.until("the orphans are freed", () -> cluster.node(1).lmrBytes() == bytes);
 
             assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isGreaterThan(GRACE);
-            Waits.aMoment(GRACE.multipliedBy(3));
+            Waits.pass(GRACE.multipliedBy(3));
             assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
             assertThat(named.fetchAdd(0, 1) + anonymous.fetchAdd(0, 1) + ofItsOwn.fetchAdd(0, 1))
                     .isZero();
@@ -84,12 +84,12 @@ class OrphansTest {
             long bytes = cluster.node(1).lmrBytes();
 
             cluster.node(1).setOrphanGrace(GRACE);
-            Waits.aMoment(GRACE.multipliedBy(4));
+            Waits.pass(GRACE.multipliedBy(4));
 
             assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
             session.publish(named, LONG);
             local.publish(anonymous, LONG);
-            Waits.aMoment(GRACE.multipliedBy(4));
+            Waits.pass(GRACE.multipliedBy(4));
             assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
             assertThat(named.fetchAdd(0, 1) + anonymous.fetchAdd(0, 1)).isZero();
         }
@@ -100,7 +100,7 @@ class OrphansTest {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
             cluster.attach(0).memory().malloc(spec());
             cluster.node(1).setOrphanGrace(GRACE);
-            Waits.aMoment(GRACE.multipliedBy(3));
+            Waits.pass(GRACE.multipliedBy(3));
             assertThat(cluster.node(1).lmrBytes()).isPositive();
 
             cluster.stop("n0");
@@ -121,7 +121,7 @@ class OrphansTest {
             Thread mover = Thread.ofPlatform().start(() -> moving.moveTo("n0"));
             Waits.until("its new memory is taken", () -> cluster.node(0).lmrBytes() > 0);
             cluster.node(0).setOrphanGrace(GRACE);
-            Waits.aMoment(GRACE.multipliedBy(4));
+            Waits.pass(GRACE.multipliedBy(4));
             assertThat(cluster.node(0).lmrBytes()).isPositive();
 
             network.resume("n2");
@@ -141,7 +141,7 @@ class OrphansTest {
             forget(cluster.directory(0), "orphan");
             cluster.directory(1).setAvailable(false);
             cluster.node(1).setOrphanGrace(GRACE);
-            Waits.aMoment(GRACE.multipliedBy(4));
+            Waits.pass(GRACE.multipliedBy(4));
             assertThat(cluster.node(1).lmrBytes()).isPositive();
 
             cluster.directory(1).setAvailable(true);

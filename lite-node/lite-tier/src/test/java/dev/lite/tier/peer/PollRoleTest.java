@@ -6,8 +6,8 @@ import dev.lite.fabric.Fabric;
 import dev.lite.fabric.FabricCapabilities;
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricMemory;
+import dev.lite.testing.Waits;
 import dev.lite.tier.testing.Seeds;
-import dev.lite.tier.testing.Waits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -234,7 +234,7 @@ class PollRoleTest {
         for (Flag flag : List.of(first, second)) {
             threads.add(Thread.ofPlatform().start(() -> role.await(flag, System.nanoTime() + FOREVER_NS, false)));
         }
-        Waits.aMoment(Duration.ofMillis(20));
+        Waits.pass(Duration.ofMillis(20));
         first.come(); // whichever was made the heir, or will be, may not need the role any more
         role.release();
         fabric.put(second);
@@ -317,7 +317,7 @@ class PollRoleTest {
         role.start();
         Flag flag = new Flag();
         Thread leader = Thread.ofPlatform().start(() -> role.await(flag, System.nanoTime() + FOREVER_NS, false));
-        Waits.aMoment(Duration.ofMillis(20));
+        Waits.pass(Duration.ofMillis(20));
         flag.come();
         Waits.join(leader);
     }

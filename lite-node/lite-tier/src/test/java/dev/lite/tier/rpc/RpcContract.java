@@ -18,11 +18,11 @@ import dev.lite.api.RpcOutcome;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.testing.Waits;
 import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.TestCluster;
-import dev.lite.tier.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
@@ -246,7 +246,7 @@ abstract class RpcContract {
         for (Lite at : List.of(caller, remote)) {
             RpcServer server = at.rpc().serve("f");
             CompletableFuture<byte[]> waiting = caller.rpc().callAsync(at.nodeName(), "f", bytes("x"), GENEROUS);
-            Waits.aMoment(SHORT);
+            Waits.pass(SHORT);
             server.close();
             assertThatThrownBy(waiting::join).cause().isInstanceOf(RpcFailedException.class);
             assertThatThrownBy(() -> caller.rpc().call(at.nodeName(), "f", bytes("x"), GENEROUS))
@@ -291,7 +291,7 @@ abstract class RpcContract {
             CompletableFuture<byte[]> last = caller.rpc().callAsync(at.nodeName(), "late", new byte[] {99}, GENEROUS);
             RpcCall current = server.receive(GENEROUS);
             held.forEach(call -> call.reply(new byte[] {-1, -1}));
-            Waits.aMoment(SHORT);
+            Waits.pass(SHORT);
             assertThat(last).isNotDone();
             current.reply(current.request());
             assertThat(last.join()).containsExactly(99);
@@ -307,7 +307,7 @@ abstract class RpcContract {
         for (int i = 0; i < calls; i++) {
             replies.add(caller.rpc().callAsync("n1", "slow", bytes("number " + i), Waits.seconds(60)));
         }
-        Waits.aMoment(Duration.ofMillis(100));
+        Waits.pass(Duration.ofMillis(100));
         echo(server);
         for (int i = 0; i < calls; i++) {
             assertThat(replies.get(i).join()).asString().isEqualTo("number " + i);
@@ -486,7 +486,7 @@ abstract class RpcContract {
     void aNodeThatGoesFailsTheCallsUnderWayOnce() {
         remote.rpc().serve("held");
         CompletableFuture<byte[]> held = caller.rpc().callAsync("n1", "held", new byte[0], Waits.seconds(60));
-        Waits.aMoment(SHORT);
+        Waits.pass(SHORT);
         cluster.stop("n1");
         assertThatThrownBy(held::join)
                 .cause()

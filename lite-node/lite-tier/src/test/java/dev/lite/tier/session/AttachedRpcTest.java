@@ -24,6 +24,7 @@ import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionMessage.RpcOpen;
 import dev.lite.session.protocol.SessionMessage.RpcOpened;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.testing.InDevShm;
@@ -44,7 +45,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Calls and messages of applications that are attached to two real nodes. */
 class AttachedRpcTest {
-    private static final Duration GENEROUS = TestWaits.scaled(Duration.ofSeconds(15));
+    private static final Duration GENEROUS = Waits.scaled(Duration.ofSeconds(15));
     private static final Duration SHORT = Duration.ofMillis(50);
 
     @TempDir(factory = InDevShm.class)
@@ -59,7 +60,7 @@ class AttachedRpcTest {
     void start() {
         caller = startNode("n0");
         server = startNode("n1");
-        TestWaits.until(
+        Waits.until(
                 "the nodes are connected",
                 () -> caller.nodes().stream().map(NodeInfo::fabric).toList().equals(List.of("local", "shm"))
                         && server.nodes().stream()
@@ -234,7 +235,7 @@ class AttachedRpcTest {
                 RawMemory.putLong(at + SessionArea.OPERAND0, random.nextLong());
                 RawMemory.putLong(at + SessionArea.TIMEOUT_NS, random.nextInt(1_000_000));
                 raw.submit(1);
-                TestWaits.until(
+                Waits.until(
                         "the command is completed",
                         () -> RawMemory.getIntVolatile(at + SessionArea.STATE) == SessionArea.STATE_DONE);
             }

@@ -24,6 +24,7 @@ import dev.lite.session.protocol.SessionMessage.Refused;
 import dev.lite.session.protocol.SessionMessage.Unmap;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -56,7 +57,7 @@ class BadClientTest {
         socket = directory.resolve("node.sock");
         server = new SessionServer(
                 SessionServerConfig.of(socket)
-                        .withHelloTimeout(TestWaits.scaled(Duration.ofMillis(300)))
+                        .withHelloTimeout(Waits.scaled(Duration.ofMillis(300)))
                         .withArea(new SessionArea(8, 8192)),
                 backend);
         server.start();
@@ -71,7 +72,7 @@ class BadClientTest {
         byte[] now = new byte[NEIGHBOUR_BYTES];
         neighbours.read(0, now);
         assertThat(now).isEqualTo(neighboursBytes);
-        TestWaits.until("only the neighbour is left", () -> server.sessions().size() == 1);
+        Waits.until("only the neighbour is left", () -> server.sessions().size() == 1);
         assertThat(neighbour.isOpen()).isTrue();
         neighbour.close();
         server.close();
@@ -197,7 +198,7 @@ class BadClientTest {
                     bad.channel.send(new Extents(i, lh, 0));
                 }
             });
-            TestWaits.until("its session is gone", () -> server.sessions().size() == 1);
+            Waits.until("its session is gone", () -> server.sessions().size() == 1);
         }
     }
 
@@ -309,7 +310,7 @@ class BadClientTest {
 
     private static void awaitDone(RawClient client, int slot) {
         long state = client.base() + SessionArea.slotOffset(slot) + SessionArea.STATE;
-        TestWaits.until("slot done", () -> RawMemory.getIntVolatile(state) == SessionArea.STATE_DONE);
+        Waits.until("slot done", () -> RawMemory.getIntVolatile(state) == SessionArea.STATE_DONE);
     }
 
     private static long descriptors() throws IOException {

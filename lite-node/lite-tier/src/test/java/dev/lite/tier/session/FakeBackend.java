@@ -62,6 +62,9 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     /** The time-outs that operations came with last, in nanoseconds, by the operation's name. */
     final Map<String, Long> timeouts = new ConcurrentHashMap<>();
 
+    /** Whether {@link #timeouts} are noted, which allocates. */
+    volatile boolean notesTimeouts;
+
     private final Arena arena = Arena.ofShared();
     private final Map<String, FakeLmr> named = new ConcurrentHashMap<>();
     private final AtomicLong lastId = new AtomicLong();
@@ -81,6 +84,12 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
             principals.add(principal);
         }
         return new FakeSession(principal);
+    }
+
+    private void noteTimeout(String operation, long timeoutNs) {
+        if (notesTimeouts) {
+            timeouts.put(operation, timeoutNs);
+        }
     }
 
     void goOn() {
@@ -273,14 +282,14 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         @Override
         public void read(long offset, long address, long length, long timeoutNs) {
-            timeouts.put("read", timeoutNs);
+            noteTimeout("read", timeoutNs);
             check(Permission.READ, offset, length);
             RawMemory.copy(lmr.bytes.address() + offset, address, length);
         }
 
         @Override
         public void write(long offset, long address, long length, long timeoutNs) {
-            timeouts.put("write", timeoutNs);
+            noteTimeout("write", timeoutNs);
             check(Permission.WRITE, offset, length);
             RawMemory.copy(address, lmr.bytes.address() + offset, length);
         }
@@ -302,7 +311,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         @Override
         public long fetchAdd(long offset, long delta, long timeoutNs) {
-            timeouts.put("fetchAdd", timeoutNs);
+            noteTimeout("fetchAdd", timeoutNs);
             return RawMemory.getAndAddLong(word(offset), delta);
         }
 
@@ -313,7 +322,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         @Override
         public long testSet(long offset, long expected, long value, long timeoutNs) {
-            timeouts.put("testSet", timeoutNs);
+            noteTimeout("testSet", timeoutNs);
             return RawMemory.compareAndExchangeLong(word(offset), expected, value);
         }
 
@@ -373,7 +382,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         @Override
         public void memset(long offset, long length, byte value, long timeoutNs) {
-            timeouts.put(length > 64 * 1024 ? "long memset" : "memset", timeoutNs);
+            noteTimeout(length > 64 * 1024 ? "long memset" : "memset", timeoutNs);
             check(Permission.WRITE, offset, length);
         }
 
@@ -384,7 +393,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         @Override
         public void grant(String principal, Set<Permission> permissions, Duration deadline) {
-            timeouts.put("grant", deadline.toNanos());
+            noteTimeout("grant", deadline.toNanos());
         }
 
         @Override
@@ -394,18 +403,18 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         @Override
         public void moveTo(String node, Duration deadline) {
-            timeouts.put("moveTo", deadline.toNanos());
+            noteTimeout("moveTo", deadline.toNanos());
         }
 
         @Override
         public void unmap(Duration deadline) {
-            timeouts.put("unmap", deadline.toNanos());
+            noteTimeout("unmap", deadline.toNanos());
             unmap();
         }
 
         @Override
         public void free(Duration deadline) {
-            timeouts.put("free", deadline.toNanos());
+            noteTimeout("free", deadline.toNanos());
             free();
         }
 

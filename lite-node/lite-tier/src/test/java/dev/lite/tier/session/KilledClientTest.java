@@ -7,6 +7,7 @@ import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -32,15 +33,15 @@ class KilledClientTest {
                 Process victim = startVictim(server.socket());
                 try {
                     // It counts in a tight loop from its own process.
-                    TestWaits.until("the victim counts", () -> lmr.fetchAdd(0, 0) > 1_000 || !victim.isAlive());
+                    Waits.until("the victim counts", () -> lmr.fetchAdd(0, 0) > 1_000 || !victim.isAlive());
                     assertThat(victim.isAlive()).isTrue();
                     assertThat(server.sessions()).extracting(SessionInfo::pid).contains((int) victim.pid());
                 } finally {
                     victim.destroyForcibly();
                 }
                 assertThat(victim.waitFor(10, TimeUnit.SECONDS)).isTrue();
-                TestWaits.until("its session is gone", () -> backend.sessionsClosed.get() == 1);
-                TestWaits.until("nobody else", () -> server.sessions().size() == 1);
+                Waits.until("its session is gone", () -> backend.sessionsClosed.get() == 1);
+                Waits.until("nobody else", () -> server.sessions().size() == 1);
                 long counted = lmr.fetchAdd(0, 0);
                 lmr.write(8, new byte[] {42});
                 byte[] read = new byte[1];

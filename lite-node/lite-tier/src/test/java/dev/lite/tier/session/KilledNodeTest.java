@@ -10,6 +10,7 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -46,11 +47,11 @@ class KilledNodeTest {
                             lmr.fetchAdd(0, 1);
                         }
                     })));
-            TestWaits.until("transfers are under way", () -> lmr.fetchAdd(0, 0) > 5);
+            Waits.until("transfers are under way", () -> lmr.fetchAdd(0, 0) > 5);
             node.destroyForcibly();
             assertThat(node.waitFor(10, TimeUnit.SECONDS)).isTrue();
-            assertThat(waiting.join(TestWaits.scaled(Duration.ofSeconds(5)))).isTrue();
-            assertThat(reading.join(TestWaits.scaled(Duration.ofSeconds(5)))).isTrue();
+            assertThat(waiting.join(Waits.scaled(Duration.ofSeconds(5)))).isTrue();
+            assertThat(reading.join(Waits.scaled(Duration.ofSeconds(5)))).isTrue();
             for (Throwable one : List.of(ofMalloc.get(), ofReads.get())) {
                 assertThat(one)
                         .isInstanceOf(SessionLostException.class)
@@ -74,7 +75,7 @@ class KilledNodeTest {
 
     private static Lite attach(Path socket, Process node) {
         AtomicReference<Lite> attached = new AtomicReference<>();
-        TestWaits.until("the node listens", () -> {
+        Waits.until("the node listens", () -> {
             assertThat(node.isAlive()).isTrue();
             if (!Files.exists(socket)) {
                 return false;

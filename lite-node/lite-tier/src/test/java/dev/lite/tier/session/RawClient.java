@@ -12,6 +12,7 @@ import dev.lite.session.protocol.SessionMessage.Goodbye;
 import dev.lite.session.protocol.SessionMessage.Hello;
 import dev.lite.session.protocol.SessionMessage.Welcome;
 import dev.lite.session.protocol.SessionProtocol;
+import dev.lite.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -30,7 +31,7 @@ final class RawClient implements AutoCloseable {
     RawClient(Path path) {
         socket = UnixSocket.connect(path);
         channel = new SessionChannel(socket);
-        channel.setTimeout(TestWaits.scaled(Duration.ofSeconds(10)).toNanos(), 0);
+        channel.setTimeout(Waits.scaled(Duration.ofSeconds(10)).toNanos(), 0);
     }
 
     /** Attaches as our client would; the answer is a welcome. */

@@ -19,6 +19,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import java.io.IOException;
@@ -51,7 +52,7 @@ class RealTierSessionTest {
         arenas = Files.createTempDirectory(Path.of("/dev/shm"), "lite-session-test");
         first = attach("node-1");
         second = attach("node-2");
-        TestWaits.until(
+        Waits.until(
                 "the nodes are connected",
                 () -> first.nodes().stream().map(NodeInfo::fabric).toList().equals(List.of("local", "shm"))
                         && second.nodes().stream()
@@ -117,7 +118,7 @@ class RealTierSessionTest {
         LmrHandle mapped = second.memory().map("gone", Permission.READ);
         mapped.read(0, new byte[100]);
         made.free();
-        TestWaits.until("the mapper is told", () -> {
+        Waits.until("the mapper is told", () -> {
             try {
                 mapped.read(0, new byte[8]);
                 return false;
@@ -141,7 +142,7 @@ class RealTierSessionTest {
         LmrHandle kept = second.memory().map("kept", Permission.READ, Permission.MASTER);
         kept.read(5, read);
         assertThat(read).containsExactly(9);
-        TestWaits.until("the session's LMR is freed", () -> {
+        Waits.until("the session's LMR is freed", () -> {
             try (LmrHandle still = second.memory().map("session", Permission.READ)) {
                 return still.size() < 0;
             } catch (LmrNotFoundException freed) {

@@ -10,6 +10,7 @@ import dev.lite.api.Permission;
 import dev.lite.client.ClientConfig;
 import dev.lite.client.LiteClient;
 import dev.lite.session.protocol.SessionArea;
+import dev.lite.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
@@ -126,8 +127,8 @@ class SessionConcurrencyTest {
                 long fewest = Long.MAX_VALUE;
                 // Until the compiler is done with all of it, objects that it will do without are still made: the steady
                 // state is what counts, and it is there when one run makes none.
-                long endNs = System.nanoTime()
-                        + TestWaits.scaled(Duration.ofSeconds(20)).toNanos();
+                long endNs =
+                        System.nanoTime() + Waits.scaled(Duration.ofSeconds(20)).toNanos();
                 while (fewest >= 1_000 && System.nanoTime() < endNs) {
                     long before = threads.getThreadAllocatedBytes(client0) + threads.getThreadAllocatedBytes(node);
                     operate(lmr, small, large, 2_000);
@@ -164,7 +165,7 @@ class SessionConcurrencyTest {
 
     private static LiteClient attach(SessionServer server, int spins) {
         return LiteClient.attach(
-                AttachOptions.to(server.socket(), "test").withDeadline(TestWaits.scaled(Duration.ofSeconds(20))),
+                AttachOptions.to(server.socket(), "test").withDeadline(Waits.scaled(Duration.ofSeconds(20))),
                 ClientConfig.fromSystemProperties().withSpins(spins));
     }
 }

@@ -16,6 +16,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.os.UnixServerSocket;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionMessage;
+import dev.lite.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -35,7 +36,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 /** Limits, deadlines, and every way in which a session begins badly or ends. */
 @Isolated("it looks at the threads or the memory of its process")
 class SessionEndTest {
-    private static final Duration SHORT = TestWaits.scaled(Duration.ofMillis(300));
+    private static final Duration SHORT = Waits.scaled(Duration.ofMillis(300));
 
     @TempDir
     Path directory;
@@ -129,7 +130,7 @@ class SessionEndTest {
                     .withMessageContaining("2 sessions")
                     .withMessageContaining("limit is 2");
             second.close();
-            TestWaits.until("room", () -> server.sessions().size() == 1);
+            Waits.until("room", () -> server.sessions().size() == 1);
             attach().close();
             assertThat(first.isOpen()).isTrue();
         }
@@ -174,7 +175,7 @@ class SessionEndTest {
                 waiting.add(CompletableFuture.supplyAsync(
                         () -> lite.memory().malloc(LmrSpec.of(8).withName(name)), Thread::startVirtualThread));
             }
-            TestWaits.until("two of each session are under way", () -> backend.waited.get() == 4);
+            Waits.until("two of each session are under way", () -> backend.waited.get() == 4);
             assertThatExceptionOfType(LiteTimeoutException.class)
                     .isThrownBy(() -> lite.memory().map("quick", Set.of(Permission.READ), SHORT))
                     .withMessageContaining("map of LMR \"quick\"");
@@ -194,7 +195,7 @@ class SessionEndTest {
                     .withMessageContaining("malloc of LMR \"slow-one\"")
                     .withMessageContaining(SHORT.toMillis() + " ms");
             backend.goOn();
-            TestWaits.until("freed again", () -> backend.lmrsFreed.get() == 1);
+            Waits.until("freed again", () -> backend.lmrsFreed.get() == 1);
             lite.memory().malloc(LmrSpec.of(8).withName("slow-one")).free();
         }
     }
@@ -225,7 +226,7 @@ class SessionEndTest {
             assertThat(late).containsOnly(0);
             backend.goOn();
             byte[] now = new byte[1];
-            TestWaits.until("slots are taken back", () -> {
+            Waits.until("slots are taken back", () -> {
                 quick.read(0, now);
                 return now[0] == 2;
             });
@@ -252,10 +253,10 @@ class SessionEndTest {
             Thread mapping = Thread.ofPlatform()
                     .start(() -> ofMalloc.set(catchThrowable(
                             () -> lite.memory().malloc(LmrSpec.of(8).withName("slow-too")))));
-            TestWaits.until("both are under way", () -> backend.waited.get() == 2);
+            Waits.until("both are under way", () -> backend.waited.get() == 2);
             Thread closing = Thread.ofPlatform().start(server::close);
-            reading.join(TestWaits.scaled(Duration.ofSeconds(5)));
-            mapping.join(TestWaits.scaled(Duration.ofSeconds(5)));
+            reading.join(Waits.scaled(Duration.ofSeconds(5)));
+            mapping.join(Waits.scaled(Duration.ofSeconds(5)));
             assertThat(ofRead.get())
                     .isInstanceOf(SessionLostException.class)
                     .hasMessageContaining("node fake")
@@ -298,11 +299,10 @@ class SessionEndTest {
                     }
                 }));
             }
-            TestWaits.until("work was done", () -> lmr.fetchAdd(1 << 19, 1) > 20);
+            Waits.until("work was done", () -> lmr.fetchAdd(1 << 19, 1) > 20);
             lite.close();
             for (Thread thread : threads) {
-                assertThat(thread.join(TestWaits.scaled(Duration.ofSeconds(10))))
-                        .isTrue();
+                assertThat(thread.join(Waits.scaled(Duration.ofSeconds(10)))).isTrue();
             }
             assertThat(unexpected).isEmpty();
         }
@@ -318,7 +318,7 @@ class SessionEndTest {
             AtomicReference<Throwable> ofWrite = new AtomicReference<>();
             Thread writing =
                     Thread.ofPlatform().start(() -> ofWrite.set(catchThrowable(() -> lmr.write(0, new byte[8]))));
-            TestWaits.until("the write is under way", () -> backend.waited.get() == 1);
+            Waits.until("the write is under way", () -> backend.waited.get() == 1);
             Thread unmapping = Thread.ofPlatform().start(lmr::unmap);
             assertThat(unmapping.join(SHORT)).isFalse();
             backend.goOn();

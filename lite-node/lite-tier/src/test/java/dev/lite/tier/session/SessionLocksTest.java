@@ -17,6 +17,7 @@ import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.testing.ChildJvm;
@@ -41,7 +42,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Locks and barriers of applications that are attached to two real nodes. */
 class SessionLocksTest {
-    private static final Duration LONG = TestWaits.scaled(Duration.ofSeconds(20));
+    private static final Duration LONG = Waits.scaled(Duration.ofSeconds(20));
 
     @TempDir
     Path directory;
@@ -59,7 +60,7 @@ class SessionLocksTest {
         nodes = new LiteNode[] {node("node-1"), node("node-2")};
         first = attach("node-1");
         second = attach("node-2");
-        TestWaits.until(
+        Waits.until(
                 "the nodes are connected",
                 () -> first.nodes().stream().map(NodeInfo::fabric).toList().equals(List.of("local", "shm")));
     }
@@ -117,7 +118,7 @@ class SessionLocksTest {
     }
 
     private void awaitWaits(long waits) {
-        TestWaits.until(
+        Waits.until(
                 waits + " wait",
                 () -> nodes[0].syncStats().waits() + nodes[1].syncStats().waits() >= waits);
     }
@@ -131,7 +132,7 @@ class SessionLocksTest {
         assertThat(here.tryAcquire()).isEmpty();
         assertThat(there.tryAcquire()).isEmpty();
         assertThatExceptionOfType(LiteTimeoutException.class)
-                .isThrownBy(() -> there.acquire(TestWaits.scaled(Duration.ofMillis(200))))
+                .isThrownBy(() -> there.acquire(Waits.scaled(Duration.ofMillis(200))))
                 .withMessageContaining("lock \"x\"");
         FutureTask<HeldLock> waits = go(() -> there.acquire(LONG));
         awaitWaits(2);
@@ -206,7 +207,7 @@ class SessionLocksTest {
         dying.close();
         assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> get(inVain));
         get(waits).close();
-        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(TestWaits.scaled(Duration.ofSeconds(5)));
+        assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(Waits.scaled(Duration.ofSeconds(5)));
         assertThat(held.isHeld()).isFalse();
         held.close();
         assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> its.acquire(LONG));
@@ -255,12 +256,12 @@ class SessionLocksTest {
         FutureTask<Long> waits = go(() -> three.await(LONG));
         Lite dying = attach("node-2");
         FutureTask<Long> dies = go(() -> dying.sync().barrier("c", 3).await(LONG));
-        TestWaits.until("one waits at the barrier, or both", () -> !dies.isDone());
+        Waits.until("one waits at the barrier, or both", () -> !dies.isDone());
         dying.close();
         assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> get(dies));
         // It may have ended before it had arrived; then a deadline breaks the round.
         assertThatExceptionOfType(LiteTimeoutException.class)
-                .isThrownBy(() -> second.sync().barrier("c", 3).await(TestWaits.scaled(Duration.ofMillis(300))));
+                .isThrownBy(() -> second.sync().barrier("c", 3).await(Waits.scaled(Duration.ofMillis(300))));
         assertThatExceptionOfType(BarrierBrokenException.class).isThrownBy(() -> get(waits));
     }
 }

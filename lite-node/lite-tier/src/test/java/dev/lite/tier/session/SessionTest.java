@@ -17,7 +17,7 @@ import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
-import dev.lite.tier.testing.Waits;
+import dev.lite.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -75,6 +75,7 @@ class SessionTest {
     @Test
     void everyOperationCarriesTheApplicationsDeadline() {
         Duration deadline = Duration.ofSeconds(60);
+        backend.notesTimeouts = true;
         try (Lite patient = Lite.attach(
                 AttachOptions.to(directory.resolve("node.sock"), "test").withDeadline(deadline))) {
             LmrHandle lmr = patient.memory().malloc(LmrSpec.of(1 << 20));
@@ -327,7 +328,7 @@ class SessionTest {
         assertThat(backend.sessionsClosed).hasValue(1);
         assertThat(backend.handlesUnmapped).hasValue(2);
         assertThat(lite.isOpen()).isFalse();
-        TestWaits.until("the session is gone", () -> server.sessions().isEmpty());
+        Waits.until("the session is gone", () -> server.sessions().isEmpty());
     }
 
     @Test
@@ -344,7 +345,7 @@ class SessionTest {
                 long unused = slow.fetchAdd(0, 1);
                 went.incrementAndGet();
             }));
-            TestWaits.until("it waits", () -> backend.waited.get() > before);
+            Waits.until("it waits", () -> backend.waited.get() > before);
             for (int round = 0; round < 100; round++) {
                 long unused = quick.fetchAdd(0, 1);
             }
@@ -358,7 +359,7 @@ class SessionTest {
         }
         assertThat(slow.fetchAdd(0, 0)).isEqualTo(5);
         assertThat(quick.fetchAdd(0, 0)).isEqualTo(500);
-        TestWaits.until(
+        Waits.until(
                 "the substitutes' places are given back",
                 () -> Thread.getAllStackTraces().keySet().stream()
                                 .filter(thread -> thread.getName().endsWith("-data"))
@@ -368,7 +369,7 @@ class SessionTest {
 
     @Test
     void aLockIsReleasedAlsoWhenTheShortWayToItsHomeFails() {
-        HeldLock held = lite.sync().lock("far").acquire(TestWaits.scaled(Duration.ofSeconds(5)));
+        HeldLock held = lite.sync().lock("far").acquire(Waits.scaled(Duration.ofSeconds(5)));
 
         held.close();
 

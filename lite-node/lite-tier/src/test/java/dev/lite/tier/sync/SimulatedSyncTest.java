@@ -10,10 +10,10 @@ import dev.lite.api.LtLock;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
+import dev.lite.testing.Waits;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
 import dev.lite.tier.testing.TestCluster;
-import dev.lite.tier.testing.Waits;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -88,7 +88,7 @@ class SimulatedSyncTest extends SyncContract {
                     }));
                 }
                 for (int breaks = 0; breaks < 12; breaks++) {
-                    Waits.aMoment(java.time.Duration.ofMillis(10 + random.nextInt(100)));
+                    Waits.pass(java.time.Duration.ofMillis(10 + random.nextInt(100)));
                     int one = random.nextInt(3);
                     rough.drop("n" + one, "n" + (one + 1) % 3);
                 }

@@ -18,10 +18,10 @@ import dev.lite.api.LtLock;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.testing.Waits;
 import dev.lite.tier.testing.Effort;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
-import dev.lite.tier.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -261,7 +261,7 @@ abstract class SyncContract {
             return Thread.interrupted();
         });
         awaitWaits(cluster, 2, 1);
-        Waits.aMoment(Duration.ofMillis(20)); // most likely it sleeps then
+        Waits.pass(Duration.ofMillis(20)); // most likely it sleeps then
         waiter.join().interrupt();
         assertThat(get(task)).isTrue();
         first.close();
@@ -316,7 +316,7 @@ abstract class SyncContract {
         cluster.stop("n2");
         cluster.start("n2");
         cluster.awaitConnections();
-        Waits.aMoment(Duration.ofMillis(500)); // audits that should not find anything
+        Waits.pass(Duration.ofMillis(500)); // audits that should not find anything
         assertThat(waits.isDone()).isFalse();
         held.close();
         HeldLock next = get(waits);
@@ -392,7 +392,7 @@ abstract class SyncContract {
             Lite dying = cluster.attach(2);
             LtBarrier its = dying.sync().barrier("b", 3);
             FutureTask<Long> dies = go(() -> its.await(LONG));
-            Waits.aMoment(Duration.ofMillis(300)); // both have arrived, most likely
+            Waits.pass(Duration.ofMillis(300)); // both have arrived, most likely
             if (node) {
                 cluster.stop("n2");
             } else {

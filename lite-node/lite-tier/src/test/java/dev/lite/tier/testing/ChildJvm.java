@@ -1,5 +1,6 @@
 package dev.lite.tier.testing;
 
+import dev.lite.testing.Waits;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;

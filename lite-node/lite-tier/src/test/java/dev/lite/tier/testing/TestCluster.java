@@ -3,6 +3,7 @@ package dev.lite.tier.testing;
 import dev.lite.api.Lite;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import java.nio.file.Path;
