@@ -12,33 +12,33 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Hands out the data of an arena, always clean (all zero), and takes it back. Best fit; offsets are multiples of
- * 64 bytes, from 4096 bytes on of 4096.
+ * Allocates and frees the data of an arena. Allocated memory is always clean (all zero). Best fit; offsets are
+ * multiples of 64 bytes, and of 4096 bytes for chunks of 4096 bytes or more.
  *
- * <p>The truth is the {@link ExtentTable} in the arena; what this object keeps is rebuilt from it at every start. Freed
- * memory stays {@code UNCLEAN} until {@link #clean} has zeroed it; an allocation prefers clean memory, and otherwise zeroes
- * just what it takes.
+ * <p>The {@link ExtentTable} in the arena is the source of truth; every start rebuilds this object from it. Freed
+ * memory stays {@code UNCLEAN} until {@link #clean} zeroes it. An allocation prefers clean memory; otherwise it zeroes
+ * only what it takes.
  *
- * <p>Any thread. Memory is zeroed outside the lock, by the thread that took the run out of the books.
+ * <p>Any thread. A thread takes an unclean run out of the set under the lock, and zeroes it outside the lock.
  */
 public final class ArenaAllocator {
-    /** The LMR id of extents that serve the process itself; they are free again when the arena is adopted. */
+    /** The LMR id of extents that serve the process itself. The next process to adopt the arena frees them. */
     public static final long INTERNAL_LMR = 0;
 
     private static final long GRANULE_BYTES = 64;
 
     private static final long PAGE_BYTES = 4096;
 
-    /** The most that is zeroed in one step, so that a step ends soon. */
+    /** The maximum that one step zeroes, so that a step ends soon. */
     private static final long CLEAN_STEP_BYTES = 16 << 20;
 
-    /** How many extents are looked at under one hold of the lock: some microseconds. */
+    /** How many extents one hold of the lock scans: some microseconds. */
     private static final int VISIT_STEP = 512;
 
-    /** Entries that the end of a split takes: what is left before, what is left behind, and the extent itself. */
+    /** Entries that a split needs: the rest before the extent, the rest after it, and the extent itself. */
     private static final int SPLIT_ENTRIES = 3;
 
-    /** Freed bytes that are not clean yet, and the entry that says so. */
+    /** Freed bytes that are not clean yet, and their entry in the table. */
     private record Unclean(long offset, long length, int entry) {}
 
     private static final Comparator<Unclean> BY_LENGTH =
@@ -62,7 +62,7 @@ public final class ArenaAllocator {
     private int usedEntryCount;
 
     @GuardedBy("this")
-    private int reservedEntries; // for splits that some thread has begun
+    private int reservedEntries; // for splits in progress
 
     @GuardedBy("this")
     private int entryHint; // every entry below is used
@@ -71,10 +71,10 @@ public final class ArenaAllocator {
     private long uncleanBytes;
 
     @GuardedBy("this")
-    private int cleaning; // runs that some thread is zeroing just now
+    private int cleaning; // runs that threads are zeroing now
 
     @GuardedBy("this")
-    private int cleanings; // how often one was done
+    private int cleanings; // how many runs threads have zeroed
 
     @GuardedBy("this")
     private long allocatedBytes;
@@ -86,9 +86,9 @@ public final class ArenaAllocator {
     private boolean closed;
 
     /**
-     * Rebuilds the books from the arena.
+     * Rebuilds the free lists and counters from the arena.
      *
-     * @throws ArenaException when two allocated extents overlap
+     * @throws ArenaException if two allocated extents overlap
      */
     public ArenaAllocator(NodeArena arena, String node) {
         this.node = node;
@@ -99,12 +99,13 @@ public final class ArenaAllocator {
     }
 
     /**
-     * Allocates {@code count} chunks in as few runs as it can, for one LMR.
+     * Allocates {@code count} chunks for one LMR, in as few runs as possible.
      *
-     * @param chunkBytes the length of a chunk; rounded up to the multiples above
-     * @param runsMax how many runs may be answered
-     * @return at least one run; fewer than {@code count} chunks only when {@code runsMax} runs do not hold them
-     * @throws LimitExceededException when the free memory or the extent table does not suffice; nothing is taken then
+     * @param chunkBytes the length of a chunk, rounded up to the alignment above
+     * @param runsMax the maximum number of runs
+     * @return at least one run; fewer than {@code count} chunks only if {@code runsMax} runs do not hold them
+     * @throws LimitExceededException if there is too little free memory or the extent table is full; nothing is taken
+     *     then
      * @throws NodeUnreachableException after {@link #close}
      */
     public List<ExtentRun> allocate(long lmrId, long chunkBytes, long count, int runsMax) {
@@ -124,7 +125,7 @@ public final class ArenaAllocator {
         }
     }
 
-    /** How many bytes a chunk takes: its length, rounded up to the multiples above. */
+    /** The bytes that a chunk takes: its length, rounded up to the alignment above. */
     public static long bytesOfChunk(long chunkBytes) {
         return Math.ceilDiv(chunkBytes, alignment(chunkBytes)) * alignment(chunkBytes);
     }
@@ -151,7 +152,7 @@ public final class ArenaAllocator {
                 RawMemory.fill(base + offset, taken, (byte) 0);
                 return splitUnclean(lmrId, dirty, offset, taken);
             }
-            // Too short by itself: clean, it is joined with its neighbours.
+            // Too short alone: once it is clean, it merges with its neighbours.
             RawMemory.fill(base + dirty.offset(), dirty.length(), (byte) 0);
             becameClean(dirty, dirty.length(), SPLIT_ENTRIES);
         }
@@ -165,7 +166,7 @@ public final class ArenaAllocator {
         }
         long free = clean.total() + uncleanBytes;
         if (units > free / unit && cleaning == 0) {
-            throw new LimitExceededException("node %s has %d bytes free of %d; %d are asked for"
+            throw new LimitExceededException("node %s has %d bytes free of %d; the request needs %d"
                     .formatted(node, free, dataBytes, saturatedProduct(unit, units)));
         }
         if (usedEntryCount + reservedEntries + SPLIT_ENTRIES > table.capacity()) {
@@ -175,7 +176,7 @@ public final class ArenaAllocator {
         }
     }
 
-    /** The shortest unclean run that holds everything, or else the longest; null when there is none. */
+    /** Takes the shortest unclean run that holds all units, or else the longest run; null if there is none. */
     @GuardedBy("this")
     private @Nullable Unclean takeUnclean(long unit, long units) {
         assert Thread.holdsLock(this);
@@ -196,7 +197,7 @@ public final class ArenaAllocator {
         assert Thread.holdsLock(this);
         if (cleaning == 0) {
             throw new LimitExceededException(
-                    "node %s has %d bytes free, but the longest free run has %d and one of %d is needed"
+                    "node %s has %d bytes free, but its longest free run has %d; the request needs a run of %d"
                             .formatted(node, clean.total(), clean.longest(), unit));
         }
         try {
@@ -207,13 +208,13 @@ public final class ArenaAllocator {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new LimitExceededException(
-                    "interrupted while memory of node %s was being cleaned".formatted(node), e);
+                    "interrupted while waiting for clean memory of node %s".formatted(node), e);
         }
     }
 
     private synchronized ExtentRun splitUnclean(long lmrId, Unclean dirty, long offset, long length) {
         reservedEntries -= SPLIT_ENTRIES;
-        // The rest first, then the new extent, then the old entry: at every instant each byte is covered.
+        // Store the rests, then the new extent, then clear the old entry: some entry covers each byte at all times.
         putUnclean(dirty.offset(), offset - dirty.offset());
         putUnclean(offset + length, dirty.offset() + dirty.length() - offset - length);
         ExtentRun run = commit(lmrId, offset, length);
@@ -270,7 +271,7 @@ public final class ArenaAllocator {
         entryHint = Math.min(entryHint, entry);
     }
 
-    /** Whether this LMR has this extent here; its length is not looked at. */
+    /** Whether this LMR has this extent here. Does not check the length. */
     public synchronized boolean holds(long lmrId, ExtentRun run) {
         int entry = run.entry();
         return !closed
@@ -282,9 +283,9 @@ public final class ArenaAllocator {
     }
 
     /**
-     * Takes an extent back. Nobody may touch it any more (the reclamation rule is the caller's).
+     * Frees an extent. The caller follows the reclamation rule: nobody may touch the extent any more.
      *
-     * @return false when this LMR has no such extent here (any more): freeing twice is harmless
+     * @return false if this LMR has no such extent here now; freeing twice is harmless
      */
     public synchronized boolean free(long lmrId, ExtentRun run) {
         int entry = run.entry();
@@ -292,7 +293,7 @@ public final class ArenaAllocator {
             return false;
         }
         long length = table.length(entry);
-        // The owner's id stays: a valid entry may change by its last store only.
+        // Keep the LMR's id: a valid entry may change only with its last store.
         table.put(entry, ExtentTable.State.UNCLEAN, lmrId, run.offset(), length);
         unclean.add(new Unclean(run.offset(), length, entry));
         uncleanBytes += length;
@@ -303,7 +304,7 @@ public final class ArenaAllocator {
     }
 
     /**
-     * Zeroes some of what was freed. The background cleaner calls it until it answers 0.
+     * Zeroes a part of the freed memory. The background cleaner calls it until it returns 0.
      *
      * @return how many bytes it cleaned
      */
@@ -336,14 +337,14 @@ public final class ArenaAllocator {
         notifyAll();
     }
 
-    /** Waits until something was freed. For the background cleaner, which is ended by an interrupt. */
+    /** Waits for freed memory. For the background cleaner; an interrupt ends the wait. */
     public synchronized void awaitFreed() throws InterruptedException {
         while (unclean.isEmpty()) {
             wait();
         }
     }
 
-    /** Ends the use of the arena: from the return on nothing here touches it. Waits for what is being zeroed. */
+    /** Ends the use of the arena: waits for the threads that zero memory. After the return nothing here touches it. */
     public synchronized void close() {
         closed = true;
         boolean interrupted = false;
@@ -364,7 +365,7 @@ public final class ArenaAllocator {
         return dataBytes;
     }
 
-    /** Whether all of the range belongs to an extent of this LMR, which the extent table has at this entry. */
+    /** Whether the extent at this table entry belongs to this LMR and holds the whole range. */
     public synchronized boolean holds(long lmrId, int entry, long offset, long length) {
         if (entry < 0 || entry >= table.capacity() || table.state(entry) != ExtentTable.State.ALLOCATED) {
             return false;
@@ -378,15 +379,16 @@ public final class ArenaAllocator {
         return allocatedBytes;
     }
 
-    /** Is shown extents. */
+    /** Receives extents. */
     public interface ExtentVisitor {
-        /** An extent of an LMR. */
+        /** Receives an extent of an LMR. */
         void extent(long lmrId, ExtentRun run);
     }
 
     /**
-     * Shows the extents of LMRs, without what serves this process, each as it is at some moment of this call: one that comes or
-     * goes meanwhile may be shown or not. Holds the lock for a part of them at a time, and not while the visitor runs.
+     * Passes the extents of LMRs to the visitor, without those that serve this process. It may miss or include an
+     * extent that is allocated or freed during the call. Locks for a part of the table at a time, never while the
+     * visitor runs.
      */
     public void forEachExtent(ExtentVisitor visitor) {
         List<ExtentRun> runs = new ArrayList<>(VISIT_STEP);
@@ -401,7 +403,7 @@ public final class ArenaAllocator {
         }
     }
 
-    /** Copies some, and answers where to go on; negative when those were the last. */
+    /** Copies some extents; returns the entry to continue at, negative after the last one. */
     private synchronized int copyExtents(int from, List<ExtentRun> runs, List<Long> ids) {
         int entry = closed ? -1 : usedEntries.nextSetBit(from);
         for (int seen = 0; entry >= 0 && seen < VISIT_STEP; seen++) {
@@ -445,7 +447,7 @@ public final class ArenaAllocator {
         return b != 0 && a > Long.MAX_VALUE / b ? Long.MAX_VALUE : a * b;
     }
 
-    /** Rebuilds the books from the table, whatever instant the last process was stopped at. */
+    /** Rebuilds the free lists and counters from the table, at whatever instant the last process stopped. */
     private final class Recovery {
         private final long dataOffset;
         private final long arenaBytes;
@@ -482,7 +484,7 @@ public final class ArenaAllocator {
                     case EMPTY -> {}
                     case ALLOCATED -> {
                         if (table.lmrId(entry) == INTERNAL_LMR) {
-                            // It served the process that is gone.
+                            // It served the former process.
                             table.put(entry, ExtentTable.State.UNCLEAN, 0, table.offset(entry), table.length(entry));
                             freed.add(new Unclean(table.offset(entry), table.length(entry), entry));
                             continue;
@@ -503,7 +505,7 @@ public final class ArenaAllocator {
             for (Unclean extent : allocated) {
                 if (extent.offset() < end) {
                     throw new ArenaException(
-                            "the arena of node %s has two LMRs at offset %d (entry %d of its extent table). Its content is not trustworthy; delete the file to start with an empty one"
+                            "the arena of node %s has two LMRs at offset %d (entry %d of its extent table). Its content is corrupt; delete the file to start with an empty arena"
                                     .formatted(node, extent.offset(), extent.entry()),
                             null);
                 }
@@ -513,7 +515,7 @@ public final class ArenaAllocator {
             }
         }
 
-        /** Only entries that were being split or cleaned when the process was stopped do. */
+        /** True only for entries that the former process was splitting or cleaning when it stopped. */
         private boolean overlapsAnother(Unclean run) {
             return overlaps(allocated, run) || overlaps(freed, run);
         }
@@ -530,7 +532,9 @@ public final class ArenaAllocator {
             return false;
         }
 
-        /** The first run that may reach beyond the offset; overlapping runs make a binary search inexact, so go back. */
+        /**
+         * The first run that may reach beyond the offset. Overlaps make the binary search inexact, so it steps back.
+         */
         private static int firstEndingAfter(List<Unclean> sorted, long offset) {
             int low = 0;
             int high = sorted.size();
@@ -542,7 +546,7 @@ public final class ArenaAllocator {
                     high = middle;
                 }
             }
-            // A split entry overlaps at most the two parts that came out of it: three steps back see them all.
+            // A split entry overlaps at most the two parts that it became: three steps back cover them all.
             return Math.max(0, low - 3);
         }
 

@@ -23,13 +23,13 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a {@link Mapping} needs beyond an operation on a single mapped extent: the places of all chunks, the way through a
- * fabric, the words of a refusal. Any thread.
+ * The part of a {@link Mapping} that an operation on a single mapped extent does not need: the places of all chunks,
+ * the path through a fabric, the messages of refusals. Any thread.
  */
 final class MappedLmr {
     private static final MemorySegment ALL = RawMemory.all();
 
-    /** How long an operation waits for the end of a move before it reads the record itself. */
+    /** An operation waits this long for the end of a move before it reads the record itself. */
     private static final long LOOK_NS_MIN = 100_000_000;
 
     private static final long LOOK_NS_MAX = 2_000_000_000;
@@ -37,21 +37,21 @@ final class MappedLmr {
     private final @Nullable String name;
     private final MappingOwner owner;
 
-    /** Where it lies. Changes only while no operation is under way: see {@link Mapping#resume}. */
+    /** The places of the LMR. They change only while no operation is in flight: see {@link Mapping#resume}. */
     private volatile MappedPlaces placed;
 
-    /** What the handle is good for; only ever less. */
+    /** The permission bits of the handle; they only shrink. */
     private volatile int granted;
 
-    /** Operations that wait for a fabric or for another node, counted from inside their in-flight slot. */
+    /** Operations that wait for a fabric or another node. An operation adds itself inside its in-flight slot. */
     private final AtomicInteger posted = new AtomicInteger();
 
-    /** What an operation got lately; written without order, since any will do. */
+    /** A recent deadline, for reuse. Threads race on it without ordering, because any recent value works. */
     private @Nullable Deadline lastDeadline;
 
     private volatile @Nullable LiteException ended;
 
-    /** While the handle is paused; counted down at the end of the pause. */
+    /** Set while the handle is paused; the end of the pause counts it down. */
     private volatile @Nullable CountDownLatch paused;
 
     private boolean released; // guarded by this
@@ -67,7 +67,7 @@ final class MappedLmr {
         return placed;
     }
 
-    /** The address of byte 0 when the LMR is one extent in mapped memory, else 0. */
+    /** The address of byte 0 if the LMR is one extent in mapped memory, else 0. */
     long onlyAddress() {
         return placed.onlyAddress();
     }
@@ -88,7 +88,7 @@ final class MappedLmr {
         return Permission.fromBits(granted);
     }
 
-    /** Notes the end; false when it had ended before. */
+    /** Marks the handle as ended; false if it had ended before. */
     synchronized boolean end(LiteException why) {
         if (ended != null) {
             return false;
@@ -98,7 +98,7 @@ final class MappedLmr {
         return true;
     }
 
-    /** Notes the pause; false when there is one already, or the handle has ended. */
+    /** Marks the handle as paused; false if it is paused already or has ended. */
     synchronized boolean pause() {
         if (ended != null || paused != null) {
             return false;
@@ -119,13 +119,13 @@ final class MappedLmr {
         return granted;
     }
 
-    /** The end of a pause, before the rights come back; guarded by this. */
+    /** Sets the new places at the end of a pause, before the rights return; guarded by this. */
     void place(MappedPlaces newPlaces, int newGranted) {
         placed = newPlaces;
         granted = newGranted;
     }
 
-    /** Wakes those who wait for the end of a pause; guarded by this. */
+    /** Ends the pause and wakes the threads that wait for it; guarded by this. */
     void stopPause() {
         CountDownLatch pause = paused;
         paused = null;
@@ -135,9 +135,10 @@ final class MappedLmr {
     }
 
     /**
-     * Waits for the end of a pause. A long wait reads the record itself: the node that moves the LMR may be gone.
+     * Waits for the end of a pause. A long wait reads the record itself, because the node that moves the LMR may be
+     * gone.
      *
-     * @throws LmrUnavailableException when locks of its owner passed on meanwhile: it may have been begun under one of them
+     * @throws LmrUnavailableException if the owner lost locks meanwhile: the operation may have begun under one of them
      */
     void awaitResumed(Deadline deadline) {
         int locksLost = owner.locksLost();
@@ -155,24 +156,24 @@ final class MappedLmr {
                 }
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
-                throw new LmrUnavailableException("%s: interrupted while it moves".formatted(this), e);
+                throw new LmrUnavailableException("%s: interrupted while waiting for its move".formatted(this), e);
             }
         }
         if (owner.locksLost() != locksLost) {
             throw new LmrUnavailableException(
-                    "%s: this node was removed from the cluster while the operation waited, and the locks of its session passed on"
+                    "%s: the cluster removed this node while the operation waited, and its session lost its locks"
                             .formatted(this));
         }
     }
 
-    /** Whether this is the first call. */
+    /** Marks the handle as released; true on the first call. */
     synchronized boolean release() {
         boolean first = !released;
         released = true;
         return first;
     }
 
-    /** Why an operation is refused; {@link Moving} when it is to be tried again after the pause. */
+    /** The exception for a refused operation; {@link Moving} if the caller must retry after the pause. */
     RuntimeException refusal(int needed, long offset, long length) {
         LiteException why = ended;
         if (why != null) {
@@ -183,18 +184,19 @@ final class MappedLmr {
         }
         int now = granted;
         if ((now & needed) != needed) {
-            return new LmrPermissionException("%s: the handle was mapped for %s; this needs %s"
+            return new LmrPermissionException("%s: the handle allows %s; this operation needs %s"
                     .formatted(this, Permission.fromBits(now), Permission.fromBits(needed)));
         }
         if ((offset | length) < 0 || offset > lmr().size() - length) {
-            return new LmrBoundsException("%s: offset %d, length %d lies outside of its %d bytes"
+            return new LmrBoundsException("%s: offset %d, length %d is out of bounds; the size is %d bytes"
                     .formatted(this, offset, length, lmr().size()));
         }
-        return new Moving(); // the pause ended between the check of the rights and this one
+        return new Moving(); // the pause ended after the operation's own check: retry
     }
 
     /**
-     * Reads when every chunk is mapped; otherwise answers false, and {@link #readPosted} follows. Inside the in-flight slot.
+     * Reads if every chunk is mapped. Otherwise returns false, and the caller continues with {@link #readPosted}. Call
+     * it inside the in-flight slot.
      */
     boolean readMapped(long offset, MemorySegment destination, long at, long length) {
         MappedPlaces where = placed;
@@ -206,7 +208,7 @@ final class MappedLmr {
         return where.isDirect();
     }
 
-    /** {@link #readMapped} for a write. */
+    /** Writes; see {@link #readMapped}. */
     boolean writeMapped(long offset, MemorySegment source, long at, long length) {
         MappedPlaces where = placed;
         if (where.isDirect()) {
@@ -217,17 +219,17 @@ final class MappedLmr {
         return where.isDirect();
     }
 
-    /** An operation leaves its in-flight slot to wait for a fabric. */
+    /** Counts an operation that leaves its in-flight slot to wait for a fabric. */
     void beginPosted() {
         posted.incrementAndGet();
     }
 
-    /** The end of what {@link #beginPosted} began. */
+    /** Uncounts an operation after {@link #beginPosted}. */
     void endPosted() {
         posted.decrementAndGet();
     }
 
-    /** Waits until nobody waits for a fabric or another node; false when somebody still does at the deadline. */
+    /** Waits until no operation waits for a fabric or another node; false if one still does at the deadline. */
     boolean awaitPosted(Deadline deadline) {
         for (int spins = 0; posted.get() > 0; spins++) {
             if (deadline.passed()) {
@@ -254,7 +256,7 @@ final class MappedLmr {
         }
     }
 
-    /** Reads through the fabric; {@link #beginPosted} came before. */
+    /** Reads through the fabric, after {@link #beginPosted}. */
     void readPosted(long offset, MemorySegment destination, long at, long length, long timeoutNs) {
         try {
             Deadline deadline = deadline(timeoutNs);
@@ -284,7 +286,7 @@ final class MappedLmr {
         }
     }
 
-    /** Writes through the fabric; {@link #beginPosted} came before. */
+    /** Writes through the fabric, after {@link #beginPosted}. */
     void writePosted(long offset, MemorySegment source, long at, long length, long timeoutNs) {
         try {
             Deadline deadline = deadline(timeoutNs);
@@ -315,10 +317,10 @@ final class MappedLmr {
     }
 
     /**
-     * Begins a transfer of one piece through the fabric that nobody waits for; {@link #beginPosted} came before.
+     * Starts an asynchronous transfer of one piece through the fabric, after {@link #beginPosted}.
      *
-     * @param ended called once with how it ended, after {@link #endPosted}
-     * @return false when it was not begun; {@link #endPosted} is the caller's then
+     * @param ended called once with the failure or null, after {@link #endPosted}
+     * @return false if the transfer did not start; then the caller must call {@link #endPosted}
      */
     boolean tryPost(boolean write, LmrSlice slice, Consumer<@Nullable RuntimeException> ended) {
         MappedPlaces where = placed;
@@ -345,7 +347,7 @@ final class MappedLmr {
                         });
     }
 
-    /** {@link Mapping#fetchAdd} through the fabric; {@link #beginPosted} came before. */
+    /** {@link Mapping#fetchAdd} through the fabric, after {@link #beginPosted}. */
     long fetchAddPosted(long place, long delta, @Nullable Deadline deadline, long timeoutNs) {
         try {
             MappedPlaces where = placed;
@@ -363,7 +365,7 @@ final class MappedLmr {
         }
     }
 
-    /** {@link Mapping#testSet} through the fabric; {@link #beginPosted} came before. */
+    /** {@link Mapping#testSet} through the fabric, after {@link #beginPosted}. */
     long testSetPosted(long place, long expected, long value, @Nullable Deadline deadline, long timeoutNs) {
         try {
             MappedPlaces where = placed;
@@ -382,12 +384,12 @@ final class MappedLmr {
         }
     }
 
-    /** The same, saying which LMR it was: the fabric knows of none. */
+    /** The same exception with the name of the LMR, which the fabric does not know. */
     private LmrUnavailableException named(LmrUnavailableException e) {
         return new LmrUnavailableException("%s: %s".formatted(this, e.getMessage()), e);
     }
 
-    /** The deadline of an operation that begins now and may take {@code timeoutNs}; 0 stands for the owner's deadline. */
+    /** The deadline of an operation that begins now and may take {@code timeoutNs}; 0 means the owner's deadline. */
     Deadline deadline(long timeoutNs) {
         Deadline last = lastDeadline;
         Deadline deadline = Deadline.about(timeoutNs == 0 ? owner.deadline() : Duration.ofNanos(timeoutNs), last);
@@ -397,12 +399,12 @@ final class MappedLmr {
         return deadline;
     }
 
-    /** Thrown while the handle is paused, and caught where the operation can wait: outside of its in-flight slot. */
+    /** Thrown while the handle is paused. The catcher can wait, because it is outside the in-flight slot. */
     static final class Moving extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
         Moving() {
-            super("the LMR moves", null, false, false);
+            super("the LMR is moving", null, false, false);
         }
     }
 

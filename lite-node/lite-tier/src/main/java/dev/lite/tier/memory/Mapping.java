@@ -29,12 +29,12 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A handle of this process on an LMR: the mapping and the permission are here, at the node that accesses, and a local check
- * is all that stands before the copy (paper §4.1). For the protocol of that check see {@link InFlight}.
+ * A handle of this process on an LMR. The accessing node holds the mapping and the permission, so an operation makes
+ * one local check and then copies (paper §4.1). {@link InFlight} describes the protocol of that check.
  *
- * <p>This object has what every operation needs and nothing else, so that it is small (40 bytes), and {@link BlankMappings}
- * makes many of them side by side: an operation on one LMR of very many then misses the cache once before it reaches the
- * data. The rest is in {@link MappedLmr}.
+ * <p>This object holds only what every operation needs, so it is small (40 bytes). {@link BlankMappings} makes many of
+ * them side by side. With very many LMRs, an operation then misses the cache once before it reaches the data. The rest
+ * is in {@link MappedLmr}.
  */
 public final class Mapping implements TierHandle {
     private static final VarHandle TAG;
@@ -53,15 +53,15 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    // Set once, before anybody else sees the handle, and fenced like final fields: see open(). Later only the
-    // rights in the tag change, and the base while they are none: resume() stores it before it gives them back.
+    // open() sets these fields before it publishes the handle, with the fence that final fields get. Later only the
+    // rights in the tag change, and the base while there are no rights: resume() stores the base before the rights.
 
-    /** The number in {@link InFlight}, and in the lowest bits the rights: none when the handle has ended. */
+    /** The number in {@link InFlight}; the lowest bits are the rights, which are 0 when the handle has ended. */
     private int tag;
 
     private long size;
 
-    /** The address of byte 0 when the LMR is one extent in mapped memory, else 0. */
+    /** The address of byte 0 if the LMR is one extent in mapped memory, else 0. */
     private long base;
 
     private @Nullable MappedLmr rest;
@@ -69,10 +69,10 @@ public final class Mapping implements TierHandle {
     Mapping() {}
 
     /**
-     * A new handle.
+     * Opens a new handle.
      *
-     * @param granted the permission bits it is good for
-     * @param places from {@link Layout#places}; the mapping's own from now on
+     * @param granted the permission bits of the handle
+     * @param places from {@link Layout#places}; the mapping owns the array from now on
      */
     public static Mapping open(LmrRecord lmr, @Nullable String name, int granted, long[] places, MappingOwner owner) {
         Mapping mapping = BlankMappings.take();
@@ -170,9 +170,9 @@ public final class Mapping implements TierHandle {
     }
 
     /**
-     * {@link #fetchAdd(long, long)} with a deadline of its own for a word that is reached through a fabric.
+     * {@link #fetchAdd(long, long)} with its own deadline. The deadline applies only to a word behind a fabric.
      *
-     * @param deadline null: the owner's
+     * @param deadline null for the owner's deadline
      */
     public long fetchAdd(long offset, long delta, @Nullable Deadline deadline) {
         return fetchAdd(offset, delta, deadline, 0);
@@ -214,7 +214,7 @@ public final class Mapping implements TierHandle {
         return testSet(offset, expected, value, null, timeoutNs);
     }
 
-    /** {@link #fetchAdd(long, long, Deadline)} for {@link #testSet(long, long, long)}. */
+    /** {@link #testSet(long, long, long)} with its own deadline, as in {@link #fetchAdd(long, long, Deadline)}. */
     public long testSet(long offset, long expected, long value, @Nullable Deadline deadline) {
         return testSet(offset, expected, value, deadline, 0);
     }
@@ -246,8 +246,8 @@ public final class Mapping implements TierHandle {
     }
 
     /**
-     * Does an operation that met a move, once that is over; it may meet the next one. Apart from the operations, so that the
-     * compiler finds them without a loop.
+     * Waits for the end of a move and then runs the operation that met it. Repeats if the operation meets another move.
+     * This loop is a separate method so that the operations compile without a loop.
      */
     private void afterMove(long timeoutNs, Runnable operation) {
         Deadline deadline = rest().deadline(timeoutNs);
@@ -262,7 +262,7 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    /** The one check of every operation: rights and bounds. Must run between enter and exit. */
+    /** Checks rights and bounds; the only check of an operation. Must run between enter and exit. */
     private void check(int needed, long offset, long length) {
         if (((int) TAG.getAcquire(this) & needed) == 0 || (offset | length) < 0 || offset > size - length) {
             throw rest().refusal(needed, offset, length);
@@ -273,7 +273,7 @@ public final class Mapping implements TierHandle {
         check(ATOMIC, offset, Long.BYTES);
         if ((offset & (Long.BYTES - 1)) != 0) {
             throw new LmrBoundsException(
-                    "%s: offset %d is not a multiple of 8, which an atomic word needs".formatted(this, offset));
+                    "%s: offset %d is not a multiple of 8; an atomic word needs that".formatted(this, offset));
         }
     }
 
@@ -286,11 +286,11 @@ public final class Mapping implements TierHandle {
     }
 
     /**
-     * Holds a range where it is for a long operation: the LMR is not moved, freed or taken away before {@link #endHold}. Not
-     * inside an in-flight slot.
+     * Pins a range for a long operation: nobody moves, frees or revokes the LMR before {@link #endHold}. Do not call
+     * this inside an in-flight slot.
      *
      * @param needed permission bits
-     * @return false when the LMR moves just now
+     * @return false if the LMR is moving
      */
     boolean tryHold(int needed, long offset, long length) {
         long slot = InFlight.enter(number());
@@ -305,14 +305,14 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    /** {@link #tryHold}, after a move if there is one. */
+    /** {@link #tryHold}, but waits for the end of a move first. */
     void hold(int needed, long offset, long length, Deadline deadline) {
         while (!tryHold(needed, offset, length)) {
             rest().awaitResumed(deadline);
         }
     }
 
-    /** The end of a hold. Any thread. */
+    /** Ends a hold. Any thread. */
     void endHold() {
         rest().endPosted();
     }
@@ -321,7 +321,7 @@ public final class Mapping implements TierHandle {
         rest().awaitResumed(deadline);
     }
 
-    /** Where it lies; stable during a hold. */
+    /** The places of the LMR; stable during a hold. */
     MappedPlaces placed() {
         return rest().placed();
     }
@@ -356,12 +356,14 @@ public final class Mapping implements TierHandle {
         return SliceOperations.writeAsync(this, slices);
     }
 
-    /** Begins a transfer of one slice that nobody waits for, during a {@linkplain #tryHold hold}: see {@link MappedLmr#tryPost}. */
+    /**
+     * Starts an asynchronous transfer of one slice during a {@linkplain #tryHold hold}: see {@link MappedLmr#tryPost}.
+     */
     boolean tryPost(boolean write, LmrSlice slice, Consumer<@Nullable RuntimeException> ended) {
         return rest().tryPost(write, slice, ended);
     }
 
-    /** When an operation that begins now has to be over. */
+    /** The deadline of an operation that begins now. */
     Deadline deadline() {
         return rest().deadline(0);
     }
@@ -432,7 +434,7 @@ public final class Mapping implements TierHandle {
         end(new LmrFreedException("the handle was unmapped"));
         if (!awaitEnd(List.of(this), deadline)) {
             throw new LiteTimeoutException(
-                    deadline.expired("unmap of %s: an operation is still under way".formatted(this)));
+                    deadline.expired("unmap of %s: an operation is still in flight".formatted(this)));
         }
         release();
     }
@@ -448,16 +450,16 @@ public final class Mapping implements TierHandle {
         handleOwner().free(this, Deadline.in(deadline));
     }
 
-    /** Makes the outcome of an addition known before the addition counts as ended; see {@link #awaitOperations}. */
+    /** Records the outcome of an addition before {@link #awaitOperations} can return. */
     public interface Drawer {
-        /** Just before the addition; what it throws prevents it. Must not block. */
+        /** Called just before the addition; an exception prevents the addition. Must not block. */
         void beforeDraw();
 
-        /** Just after it. Must not block. */
+        /** Called just after the addition. Must not block. */
         void drawn(long before);
     }
 
-    /** The word cannot be reached in one step just now: it moves, or has moved to where it is not mapped. */
+    /** The word is not in mapped memory now: it is moving, or it moved to memory that is not mapped here. */
     public static final class NotMappedException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
@@ -467,10 +469,11 @@ public final class Mapping implements TierHandle {
     }
 
     /**
-     * {@link #fetchAdd(long, long)} of a word of {@linkplain #isOneMappedExtent mapped} memory, within one operation with what
-     * the drawer does: a thread that {@linkplain #awaitOperations waits} for the operation finds its outcome noted.
+     * {@link #fetchAdd(long, long)} of a word of {@linkplain #isOneMappedExtent mapped} memory. The drawer runs within
+     * the same operation, so a thread that {@linkplain #awaitOperations waits} for the operation sees its outcome
+     * recorded.
      *
-     * @throws NotMappedException when the word is not mapped; nothing was done then
+     * @throws NotMappedException if the word is not mapped; the word is unchanged then
      */
     public long fetchAdd(long offset, long delta, Drawer drawer) {
         try {
@@ -496,47 +499,47 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    /** Waits until every operation on mapped memory that was begun before the call is over. The handle stays good. */
+    /** Waits for every operation on mapped memory that began before this call. The handle stays valid. */
     public void awaitOperations() {
         long mine = number();
-        // A thread that begins the next one at once may be waited for again; sooner or later it is seen in between.
+        // If a thread starts its next operation at once, this may wait for that one too. In the end it sees a gap.
         InFlight.awaitEnd(number -> number == mine);
     }
 
-    /** Whether the whole LMR is one extent in memory that is mapped here, so that no operation waits for a fabric. */
+    /** Whether the whole LMR is one extent in memory mapped here, so that no operation waits for a fabric. */
     public boolean isOneMappedExtent() {
         return base != 0;
     }
 
-    /** What was known of the LMR when it was mapped, or after its last move. */
+    /** The record of the LMR at the time of the mapping, or after its last move. */
     public LmrRecord lmr() {
         return rest().lmr();
     }
 
-    /** Whose it is. */
+    /** The owner of this mapping. */
     public MappingOwner owner() {
         return rest().owner();
     }
 
     /**
-     * Whose handle it is.
+     * The owner of this handle.
      *
-     * @throws LmrPermissionException when the node itself owns it, for a lock or barrier
+     * @throws LmrPermissionException if the node itself owns the mapping, for a lock or barrier
      */
     HandleOwner handleOwner() {
         if (owner() instanceof HandleOwner handleOwner) {
             return handleOwner;
         }
         throw new LmrPermissionException(
-                "%s belongs to the node: it is good for atomic operations only".formatted(this));
+                "%s belongs to the node: it allows only atomic operations".formatted(this));
     }
 
     /**
-     * Takes the rights away: from the return on no operation begins. The caller then {@linkplain #awaitEnd waits} for
-     * those under way.
+     * Takes the rights away: after the return no operation begins. The caller then {@linkplain #awaitEnd waits} for the
+     * operations in flight.
      *
-     * @param why the exception of callers that try
-     * @return false when it had ended before
+     * @param why the reason that later callers get
+     * @return false if the handle had ended before
      */
     public boolean end(LiteException why) {
         MappedLmr lmr = rest();
@@ -550,8 +553,8 @@ public final class Mapping implements TierHandle {
     }
 
     /**
-     * Takes the rights away for a while: operations that come now wait for {@link #resume}. The caller then
-     * {@linkplain #awaitEnd waits} for those under way.
+     * Takes the rights away for a while: new operations wait for {@link #resume}. The caller then
+     * {@linkplain #awaitEnd waits} for the operations in flight.
      */
     public void pause() {
         MappedLmr lmr = rest();
@@ -565,10 +568,10 @@ public final class Mapping implements TierHandle {
     /**
      * Ends a pause.
      *
-     * @param record what the LMR is now. When it lies elsewhere than before, or less is allowed, the caller has waited for
-     *     the operations that were under way.
+     * @param record the current record of the LMR. If its place changed or its permissions shrank, the caller must have
+     *     waited for the operations in flight.
      * @param places of the record
-     * @param allowed permission bits; the handle is good for those of them that it had
+     * @param allowed permission bits; the handle keeps those that it had already
      */
     public void resume(LmrRecord record, long[] places, int allowed) {
         MappedLmr lmr = rest();
@@ -584,20 +587,20 @@ public final class Mapping implements TierHandle {
         }
     }
 
-    /** Whether it is paused. */
+    /** Whether the handle is paused. */
     public boolean isPaused() {
         return rest().isPaused();
     }
 
-    /** The permission bits that it is good for. */
+    /** The permission bits of the handle. */
     public int granted() {
         return rest().granted();
     }
 
     /**
-     * Waits for the operations on these mappings that were under way when they lost their rights.
+     * Waits for the operations that were in flight when these mappings lost their rights.
      *
-     * @return false when one of them is still under way at the deadline
+     * @return false if one of them is still in flight at the deadline
      */
     public static boolean awaitEnd(Collection<Mapping> mappings, Deadline deadline) {
         if (mappings.size() == 1) {
@@ -615,7 +618,7 @@ public final class Mapping implements TierHandle {
         return ended;
     }
 
-    /** Takes a handle that has ended, and that nobody is in any more, out of its owner's books. A second call does nothing. */
+    /** Removes an ended handle from its owner once no operation uses it. A second call does nothing. */
     public void release() {
         if (rest().release()) {
             owner().unmapped(this);

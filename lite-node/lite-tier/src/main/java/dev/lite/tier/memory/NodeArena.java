@@ -25,8 +25,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The one big memory of a node: a preallocated shared file that every LMR of the node is carved from, and that outlives
- * the process. Registering it with a fabric once is all the registration there ever is (the paper's global MR, §4.1).
+ * The memory of a node: one preallocated shared file that outlives the process. The node carves every LMR from it. Each
+ * fabric registers it once, and registers nothing else (the paper's global MR, §4.1).
  *
  * <p>The file, in bytes from its start; all numbers in native byte order:
  *
@@ -34,11 +34,11 @@ import org.slf4j.LoggerFactory;
  *      0  header page: what the file is (checked by a CRC), and the node id and open count, which change
  *   4096  extent table: {@link ExtentTable}, 32 bytes per entry
  *      …  control area: peersMax × {@link #CONTROL_BYTES} for the control messages of each peer
- *      …  data: what LMRs are made of, from a multiple of 4096 to the end
+ *      …  data: the memory of the LMRs, from a multiple of 4096 to the end
  * </pre>
  *
- * <p>Only the process that holds the lock file beside it changes the file as a whole; peers touch the data and the control
- * area. Opening and closing belong to one thread; the rest is immutable.
+ * <p>Only the process that holds the lock file beside the arena changes header and tables; peers touch the data and the
+ * control area. One thread opens and closes; the rest is immutable.
  */
 public final class NodeArena implements AutoCloseable {
     /** Bytes of the control area of one peer. */
@@ -84,17 +84,17 @@ public final class NodeArena implements AutoCloseable {
         this.table = new ExtentTable(memory.address() + PAGE, config.extentsMax());
     }
 
-    /** The last step of opening: a file that is refused stays as it is. */
+    /** The last step of opening. Comes after all checks, so a refused file stays unchanged. */
     private NodeArena opened() {
         RawMemory.putLong(memory.address() + AT_OPEN_COUNT, openCount() + 1);
         return this;
     }
 
     /**
-     * Adopts the arena that an earlier run of this node left, byte for byte, or makes a new one.
+     * Adopts the arena of an earlier run of this node, byte for byte, or creates a new one.
      *
-     * @throws ArenaException when another process runs this node, there is not enough memory, or the file there does not
-     *     fit the configuration or fails its checks; it is left as it is then
+     * @throws ArenaException if another process runs this node, there is too little memory, or the existing file does
+     *     not match the configuration or fails its checks; the file stays unchanged then
      */
     public static NodeArena open(ArenaConfig config) {
         Path directory = config.directory();
@@ -125,15 +125,15 @@ public final class NodeArena implements AutoCloseable {
                 return channel;
             }
         } catch (OverlappingFileLockException e) {
-            // This very process has it: the same refusal as for another one.
+            // This process holds the lock itself: refuse as for another process.
         } catch (IOException e) {
             closeQuietly(channel);
             throw new ArenaException(
-                    "cannot make the arena directory %s or lock it: %s".formatted(directory, reason(e)), e);
+                    "cannot create or lock the arena directory %s: %s".formatted(directory, reason(e)), e);
         }
         closeQuietly(channel);
         throw new ArenaException(
-                "node \"%s\" of cluster \"%s\" runs already on this host: another process holds %s. Give this node another lite.node.name, or stop the other one"
+                "node \"%s\" of cluster \"%s\" already runs on this host: another process holds %s. Change lite.node.name of this node, or stop the other process"
                         .formatted(config.node(), config.cluster(), directory.resolve(LOCK)),
                 null);
     }
@@ -147,7 +147,7 @@ public final class NodeArena implements AutoCloseable {
                             .formatted(bytes, config.extentsMax(), config.peersMax(), overhead),
                     null);
         }
-        // Made under another name, and renamed when it is whole: a half-made file is never adopted.
+        // Create it under another name and rename it when complete: nobody adopts an incomplete file.
         Path unfinished = file.resolveSibling(FILE + ".new");
         SharedMemory memory = null;
         try {
@@ -160,7 +160,7 @@ public final class NodeArena implements AutoCloseable {
                 memory.close();
             }
             throw new ArenaException(
-                    "cannot make the arena %s of %d bytes: %s. Free space on its file system: %d bytes"
+                    "cannot create the arena %s of %d bytes: %s. Free space on its file system: %d bytes"
                             .formatted(file, bytes, reason(e), usable(file)),
                     e);
         }
@@ -202,12 +202,12 @@ public final class NodeArena implements AutoCloseable {
     private static void checkHeader(SharedMemory memory, ArenaConfig config, Path file) {
         long base = memory.address();
         if (memory.size() < ArenaConfig.BYTES_MIN || RawMemory.getLong(base + AT_MAGIC) != MAGIC) {
-            throw unusable(file, "it is no arena of LITE");
+            throw unusable(file, "it is not an arena of LITE");
         }
         if (RawMemory.getInt(base + AT_VERSION) != FORMAT_VERSION) {
             throw unusable(
                     file,
-                    "its format is version %d; this program reads version %d"
+                    "its format version is %d; this program reads version %d"
                             .formatted(RawMemory.getInt(base + AT_VERSION), FORMAT_VERSION));
         }
         if (RawMemory.getLong(base + AT_CRC) != headerCrc(base)) {
@@ -234,19 +234,19 @@ public final class NodeArena implements AutoCloseable {
         if (extents != config.extentsMax() || peers != config.peersMax()) {
             throw unusable(
                     file,
-                    "it was made for %d extents and %d nodes, the configuration asks for %d and %d"
+                    "it has %d extents and %d nodes, but the configuration asks for %d and %d"
                             .formatted(extents, peers, config.extentsMax(), config.peersMax()));
         }
     }
 
     private static ArenaException unusable(Path file, String why) {
         return new ArenaException(
-                "cannot adopt the arena %s: %s. Set the configuration back to what it was, or, if its content is not needed any more, delete the file"
+                "cannot adopt the arena %s: %s. Restore the former configuration, or delete the file if you no longer need its content"
                         .formatted(file, why),
                 null);
     }
 
-    /** Address 0 of the arena in this process. */
+    /** The address of the arena's byte 0 in this process. */
     public long address() {
         return memory.address();
     }
@@ -261,27 +261,27 @@ public final class NodeArena implements AutoCloseable {
         return memory.segment();
     }
 
-    /** The file's descriptor; stays this arena's. */
+    /** The file's descriptor; the arena keeps ownership. */
     public int descriptor() {
         return memory.descriptor();
     }
 
-    /** Whether it was found, rather than made, when it was opened. */
+    /** Whether opening adopted an existing file, not a new one. */
     public boolean isAdopted() {
         return adopted;
     }
 
-    /** Drawn once when the file was made: a new file for the same node has another one. */
+    /** A random id, drawn when the file was created: a new file for the same node has another id. */
     public UUID id() {
         return id;
     }
 
-    /** How often it has been opened, this time included. */
+    /** How often processes have opened the arena, this time included. */
     public long openCount() {
         return RawMemory.getLong(memory.address() + AT_OPEN_COUNT);
     }
 
-    /** The node's number that LMRs refer to this arena by, or -1 when none was set yet. */
+    /** The node id by which LMRs refer to this arena, or -1 if not set yet. */
     public int nodeId() {
         return (int) RawMemory.getLong(memory.address() + AT_NODE_ID) - 1;
     }
@@ -291,7 +291,7 @@ public final class NodeArena implements AutoCloseable {
         RawMemory.putLongRelease(memory.address() + AT_NODE_ID, nodeId + 1L);
     }
 
-    /** Where the control areas begin, in bytes from the start of the arena. */
+    /** The start of the control areas, in bytes from the start of the arena. */
     public long controlOffset() {
         return controlOffset(config);
     }
@@ -301,7 +301,7 @@ public final class NodeArena implements AutoCloseable {
         return config.peersMax();
     }
 
-    /** Where the data begins, in bytes from the start of the arena. */
+    /** The start of the data, in bytes from the start of the arena. */
     public long dataOffset() {
         return dataOffset(config);
     }
@@ -318,7 +318,7 @@ public final class NodeArena implements AutoCloseable {
         return roundUp(controlOffset(config) + CONTROL_BYTES * config.peersMax(), PAGE);
     }
 
-    /** Unmaps the memory, and deletes the file unless it is retained. Nobody may touch the arena any more. */
+    /** Unmaps the memory, and deletes the file unless it is retained. Nobody may touch the arena afterwards. */
     @Override
     public void close() {
         if (closed) {
@@ -337,7 +337,7 @@ public final class NodeArena implements AutoCloseable {
         closeQuietly(lockFile);
     }
 
-    /** The lock file, and the directories as far as they are empty then. The caller holds the lock. */
+    /** Removes the lock file, and then the directories that are empty. The caller holds the lock. */
     private static void removeDirectories(ArenaConfig config) {
         Path directory = config.directory();
         try {
@@ -346,7 +346,7 @@ public final class NodeArena implements AutoCloseable {
             Files.deleteIfExists(config.root().resolve(config.cluster()));
             Files.deleteIfExists(config.root());
         } catch (IOException e) {
-            log.debug("kept a directory of arenas: {}", reason(e)); // it holds the arenas of other nodes
+            log.debug("kept an arena directory: {}", reason(e)); // it holds the arenas of other nodes
         }
     }
 
@@ -398,7 +398,7 @@ public final class NodeArena implements AutoCloseable {
             try {
                 channel.close();
             } catch (IOException e) {
-                // Closing gives the lock back in any case.
+                // The close releases the lock in any case.
             }
         }
     }

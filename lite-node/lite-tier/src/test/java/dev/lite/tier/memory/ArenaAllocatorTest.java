@@ -161,7 +161,7 @@ class ArenaAllocatorTest {
         long free = allocator.freeBytes();
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> allocator.allocate(2, 1 << 20, 100, 10))
-                .withMessage("node n0 has %d bytes free of %d; %d are asked for"
+                .withMessage("node n0 has %d bytes free of %d; the request needs %d"
                         .formatted(free, allocator.dataBytes(), 100L << 20));
         assertThat(allocator.freeBytes()).isEqualTo(free);
         assertThat(allocator.uncleanBytes()).isZero();
@@ -182,7 +182,7 @@ class ArenaAllocatorTest {
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> allocator.allocate(2, 8192, 1, 1))
                 .withMessageContaining("%d bytes free".formatted(free))
-                .withMessageContaining("the longest free run has 4096 and one of 8192 is needed");
+                .withMessageContaining("its longest free run has 4096; the request needs a run of 8192");
         assertThat(allocator.freeBytes()).isEqualTo(free);
         // In single pages there is enough.
         assertThat(allocator.allocate(3, 4096, 10, 80)).hasSize(10);

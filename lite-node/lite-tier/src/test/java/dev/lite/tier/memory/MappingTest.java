@@ -220,7 +220,7 @@ class MappingTest {
                     new long[] {9_999, 10_000, 10_001, -1, Long.MAX_VALUE, Long.MIN_VALUE, Long.MAX_VALUE - 1}) {
                 assertThatExceptionOfType(LmrBoundsException.class)
                         .isThrownBy(() -> mapping.read(offset, two))
-                        .withMessage("%s: offset %d, length 2 lies outside of its 10000 bytes", mapping, offset);
+                        .withMessage("%s: offset %d, length 2 is out of bounds; the size is 10000 bytes", mapping, offset);
                 assertThatThrownBy(() -> mapping.write(offset, two)).isInstanceOf(LmrBoundsException.class);
             }
             for (long offset : new long[] {9_993, 9_996, 10_000, -8, Long.MAX_VALUE - 7, Long.MIN_VALUE}) {
@@ -238,7 +238,7 @@ class MappingTest {
         Mapping mapping = oneExtent(64, ALL);
         assertThatExceptionOfType(LmrBoundsException.class)
                 .isThrownBy(() -> mapping.fetchAdd(12, 1))
-                .withMessage("LMR \"counts\": offset 12 is not a multiple of 8, which an atomic word needs");
+                .withMessage("LMR \"counts\": offset 12 is not a multiple of 8; an atomic word needs that");
         assertThatThrownBy(() -> mapping.testSet(1, 0, 1)).isInstanceOf(LmrBoundsException.class);
     }
 
@@ -258,7 +258,7 @@ class MappingTest {
         readOnly.read(0, new byte[8]);
         assertThatExceptionOfType(LmrPermissionException.class)
                 .isThrownBy(() -> readOnly.write(0, new byte[8]))
-                .withMessage("LMR \"counts\": the handle was mapped for [READ]; this needs [WRITE]");
+                .withMessage("LMR \"counts\": the handle allows [READ]; this operation needs [WRITE]");
         assertThatThrownBy(() -> readOnly.fetchAdd(0, 1))
                 .isInstanceOf(LmrPermissionException.class)
                 .hasMessageContaining("[ATOMIC]");
@@ -270,7 +270,7 @@ class MappingTest {
         Mapping writeOnly = oneExtent(64, Permission.WRITE.bit(), null);
         assertThatThrownBy(() -> writeOnly.read(0, new byte[8]))
                 .isInstanceOf(LmrPermissionException.class)
-                .hasMessage("anonymous LMR 77: the handle was mapped for [WRITE]; this needs [READ]");
+                .hasMessage("anonymous LMR 77: the handle allows [WRITE]; this operation needs [READ]");
         assertThat(readOnly.permissions()).isEqualTo(Set.of(Permission.READ));
     }
 

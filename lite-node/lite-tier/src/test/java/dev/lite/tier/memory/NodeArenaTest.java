@@ -77,8 +77,8 @@ class NodeArenaTest {
 
     @Test
     void aDamagedOrForeignFileIsRefusedInOneSentenceAndLeftAsItIs() throws IOException {
-        refused(0, 1, false, "it is no arena of LITE");
-        refused(8, 2, true, "its format is version 2; this program reads version 1");
+        refused(0, 1, false, "it is not an arena of LITE");
+        refused(8, 2, true, "its format version is 2; this program reads version 1");
         refused(64, 0x7f, false, "its header fails its checksum");
         refused(AT_CRC, 1, false, "its header fails its checksum");
         refused(16, 1 << 20, true, "its header says 1048576 bytes, the file has 4194304");
@@ -130,7 +130,7 @@ class NodeArenaTest {
                 "it has 4194304 bytes, but lite.node.arena.size asks for 8388608");
         refused(
                 TestArena.config(root, BYTES, 256),
-                "it was made for 128 extents and 4 nodes, the configuration asks for 256 and 4");
+                "it has 128 extents and 4 nodes, but the configuration asks for 256 and 4");
     }
 
     @Test
@@ -149,7 +149,7 @@ class NodeArenaTest {
         try (RandomAccessFile file = new RandomAccessFile(TestArena.file(root).toFile(), "rw")) {
             file.setLength(BYTES / 2);
         }
-        refused(config(), "it is no arena of LITE");
+        refused(config(), "it is not an arena of LITE");
         Files.write(TestArena.file(root), new byte[0]);
         refused(config(), "");
     }
@@ -191,7 +191,7 @@ class NodeArenaTest {
     private void assertRunsAlready() {
         assertThatExceptionOfType(ArenaException.class)
                 .isThrownBy(() -> NodeArena.open(config()).close())
-                .withMessageContaining("node \"n0\" of cluster \"test\" runs already on this host")
+                .withMessageContaining("node \"n0\" of cluster \"test\" already runs on this host")
                 .withMessageContaining(root.toString())
                 .withMessageContaining("lite.node.name");
     }

@@ -210,7 +210,7 @@ interface RestartCases extends NodeCases {
         TestCluster cluster = cluster(2);
         assertThatThrownBy(() -> cluster.start("n1"))
                 .isInstanceOf(ArenaException.class)
-                .hasMessageContaining("runs already on this host");
+                .hasMessageContaining("already runs on this host");
         LiteNodeConfig elsewhere = cluster.in("n1", root().resolve("run-elsewhere")).toBuilder()
                 .arena(root().resolve("elsewhere"), false)
                 .build();
