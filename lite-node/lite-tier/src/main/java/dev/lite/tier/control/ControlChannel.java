@@ -36,14 +36,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Small calls between nodes over write-with-immediate: one for the request, one for the reply, as LITE's RPC does it (paper
- * §5.1), with fixed places instead of rings.
+ * Small calls between nodes by write-with-immediate: one for the request, one for the reply. LITE's RPC works the same
+ * way (paper §5.1), but this channel uses fixed slots instead of rings.
  *
- * <p>Each node's arena has an area for each peer: four quarters of {@value #SLOTS} slots of {@value #SLOT_BYTES} bytes. The
- * peer writes its requests and its replies into the first two; the last two are this node's own send buffers towards the
- * peer. The immediate says request or reply, and the slot. A slot belongs to one call until its reply came; a call that
- * gave up leaves its slot in quarantine until the late reply or the end of the connection, so that no late write lands in
- * another call's slot and no send buffer is reused under a post.
+ * <p>Each node's arena has an area for each peer: four quarters of {@value #SLOTS} slots of {@value #SLOT_BYTES} bytes.
+ * The peer writes its requests and replies into the first two quarters; the last two are this node's send buffers to
+ * the peer. The immediate carries the kind (request or reply) and the slot. A slot belongs to one call until its reply
+ * arrives. A call that gives up leaves its slot in quarantine until the late reply or the end of the connection. So no
+ * late write lands in another call's slot, and no send buffer is reused under a post.
  *
  * <p>Memory bound: peers × {@link NodeArena#CONTROL_BYTES}; at most {@value #SLOTS} requests of each peer run at once.
  */
@@ -58,7 +58,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private static final long OUT_REQUESTS = 2 * IN_REPLIES;
     private static final long OUT_REPLIES = 3 * IN_REPLIES;
 
-    /** Of a message, its kind included. */
+    /** The maximum of a message, including its kind. */
     private static final int BYTES_MAX = SLOT_BYTES - HEADER_BYTES;
 
     private static final int SLOT_MASK = SLOTS - 1;
@@ -93,9 +93,9 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     }
 
     /**
-     * Registers what carries out the requests of a kind; before the links are started.
+     * Registers the handler for a kind of request. Call it before the links start.
      *
-     * @throws IllegalStateException when the kind has a handler already
+     * @throws IllegalStateException if the kind has a handler already
      */
     public void serve(ControlKind kind, ControlHandler handler) {
         if (handlers.putIfAbsent(kind, handler) != null) {
@@ -104,11 +104,11 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     }
 
     /**
-     * Calls a node and waits for its reply; the own node's handler is called directly.
+     * Calls a node and waits for its reply. A call to this node runs the handler directly.
      *
      * @return the reply
-     * @throws LiteException what the other node's handler threw
-     * @throws NodeUnreachableException when there is no connection, or it broke before the reply
+     * @throws LiteException the exception of the other node's handler
+     * @throws NodeUnreachableException if there is no connection, or it broke before the reply
      * @throws dev.lite.api.LiteTimeoutException at the deadline
      */
     public ControlMessage call(int node, ControlKind kind, ControlMessage request, Deadline deadline) {
@@ -129,17 +129,17 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             throw new RpcFailedException("a control request to node %d failed".formatted(node), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new NodeUnreachableException("interrupted in a control request to node " + node, e);
+            throw new NodeUnreachableException("interrupted during a control request to node " + node, e);
         }
     }
 
     /**
-     * Sends a request to another node and does not wait for the reply, which may come after the deadline: that is for the
-     * sending.
+     * Sends a request to another node without waiting for the reply. The deadline limits only the sending; the reply
+     * may arrive later.
      *
-     * @return completes once, when the other node has answered, with what its handler threw, or with a {@link
-     *     NodeUnreachableException} when the connection broke first; on a thread that must not be blocked
-     * @throws LiteException when it was not sent
+     * @return completes exactly once, on a thread that must not block: with the reply, with the exception of the other
+     *     node's handler, or with a {@link NodeUnreachableException} if the connection broke first
+     * @throws LiteException if the request was not sent
      */
     public CompletableFuture<?> begin(int node, ControlKind kind, ControlMessage request, Deadline deadline) {
         return post(node, kind, request, deadline);
@@ -190,7 +190,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         }
     }
 
-    /** Ends the use of the arena: from the return on nothing here touches it. The fabrics are closed before. */
+    /** Ends the use of the arena: after the return nothing here touches it. Close the fabrics first. */
     @Override
     public void close() {
         arenaInUse.writeLock().lock();
@@ -223,25 +223,25 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             executor.execute(() -> serve(peer, slot, sequence, length, request));
         } catch (RejectedExecutionException e) {
             log.debug(
-                    "a control request of node {} came while this node stops",
+                    "dropped a control request of node {}: this node stops",
                     peer.hello().node());
         }
     }
 
-    /** @param request null when its length is none */
+    /** @param request null if its length is invalid */
     private void serve(Peer peer, int slot, long sequence, int length, byte @Nullable [] request) {
         int status = STATUS_OK;
         byte[] reply;
         try {
             if (request == null) {
-                throw new RpcFailedException("a control request says that it has %d bytes; it must have 1 to %d"
+                throw new RpcFailedException("a control request has a length of %d bytes; it must have 1 to %d"
                         .formatted(length, BYTES_MAX));
             }
             reply = carryOut(peer, request);
         } catch (LiteException e) {
             status = e.code().number();
             reply = text(e.getMessage());
-        } catch (Throwable e) { // an Error, too: the caller must not wait for a reply until its deadline
+        } catch (Throwable e) { // also an Error: answer, so that the caller does not wait until its deadline
             log.error("a control request of node {} failed", peer.hello().node(), e);
             status = LiteException.Code.RPC_FAILED.number();
             reply = text("control request failed: " + e);
@@ -270,7 +270,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private void replyArrived(Peer peer, int slot) {
         Calls ofPeer = calls.get(peer.id());
         if (ofPeer == null || ofPeer.peer != peer) {
-            return; // a reply to a call of an earlier connection
+            return; // the reply to a call on an earlier connection
         }
         long address = area(peer.id()) + IN_REPLIES + slot * (long) SLOT_BYTES;
         long sequence = RawMemory.getLong(address + 8);
@@ -278,7 +278,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         if (isLength(length)) {
             ofPeer.answered(slot, sequence, RawMemory.getInt(address + 4), get(address, length));
         } else {
-            String malformed = "a control reply of node %s says that it has %d bytes; the limit is %d"
+            String malformed = "a control reply of node %s has a length of %d bytes; the limit is %d"
                     .formatted(peer.hello().node(), length, BYTES_MAX);
             ofPeer.answered(slot, sequence, LiteException.Code.RPC_FAILED.number(), text(malformed));
         }
@@ -375,7 +375,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                 throw lost(peer);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
-                throw new NodeUnreachableException("interrupted in a control request", e);
+                throw new NodeUnreachableException("interrupted during a control request", e);
             } finally {
                 lock.unlock();
             }
@@ -386,7 +386,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             try {
                 if (bySlot[call.slot] == call) {
                     bySlot[call.slot] = null;
-                    freed.signalAll(); // they may wait for different slots
+                    freed.signalAll(); // the waiters may need different slots
                 }
             } finally {
                 lock.unlock();

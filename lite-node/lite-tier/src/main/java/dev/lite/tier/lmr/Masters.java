@@ -40,15 +40,24 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What masters do with an LMR that lives: grant and move (paper §4.1, architecture §5 and §6). The record is the truth;
- * every change is a compare-and-set on it, and then every mapper is notified to follow the record, which it does before it
- * answers ({@link MappingChanges#refresh}). Any thread; blocks up to the deadline.
+ * The operations of masters on a live LMR: grant and move (paper §4.1, architecture §5 and §6). The record is the
+ * source of truth. Every change is a compare-and-set on it. Then this node notifies every mapper; a mapper follows the
+ * record before it answers ({@link MappingChanges#refresh}). Any thread; blocks up to the deadline.
  *
- * <p>A move: memory at the new place; the record says MOVING, and where to; every mapper has paused its handles; the nodes
- * that hold the bytes copy them; the record says LIVE at the new place; the mappers are notified; the old memory is given back.
- * When a step before the last change of the record fails, the record says LIVE at the old place, and the new memory is given
- * back once no copy to it can be under way. The mover of a record that says MOVING may have died: a node that meets such a record
- * undoes the move ({@link #awaitSettled}).
+ * <p>The steps of a move:
+ *
+ * <ol>
+ *   <li>the mover allocates memory at the new place;
+ *   <li>it sets the record to MOVING, with the new place;
+ *   <li>every mapper pauses its handles;
+ *   <li>the nodes that hold the bytes copy them;
+ *   <li>the mover sets the record to LIVE at the new place;
+ *   <li>it notifies the mappers and frees the old memory.
+ * </ol>
+ *
+ * <p>If a step fails before the record is LIVE at the new place, the mover sets it to LIVE at the old place. It frees
+ * the new memory once no copy to it can be in flight. If the mover died, a node that meets the MOVING record undoes the
+ * move ({@link #awaitSettled}).
  */
 public final class Masters {
     private static final Logger log = LoggerFactory.getLogger(Masters.class);
@@ -65,7 +74,7 @@ public final class Masters {
     private final Reclaimer reclaimer;
     private final Executor executor;
 
-    /** The LMRs that this node moves now: bounded by its callers, who wait. */
+    /** The LMRs that this node is moving. Bounded by the callers, because each of them waits. */
     private final Set<Long> moving = ConcurrentHashMap.newKeySet();
 
     Masters(
@@ -89,35 +98,35 @@ public final class Masters {
         this.executor = executor;
     }
 
-    /** Takes memory at nodes; all that is asked for, or none. */
+    /** Allocates memory at nodes: all of the demand or none. */
     interface Allocation {
-        /** The shares of an LMR. */
+        /** Allocates all shares of an LMR. */
         List<Share> allocate(Demand demand, List<Integer> nodes, Deadline deadline);
 
-        /** One of the shares of an LMR, which has {@code shares} of them. */
+        /** Allocates one of the {@code shares} shares of an LMR. */
         Share allocateShare(Demand demand, int shares, int index, int node, Deadline deadline);
     }
 
     /**
-     * What memory is taken for.
+     * The purpose of an allocation.
      *
      * @param size of the LMR, bytes
-     * @param chunkShift how it is cut
-     * @param charge whom it counts for
+     * @param chunkShift the chunk size as a power of two
+     * @param charge the principal that the memory is charged to
      */
     public record Demand(long lmrId, long size, int chunkShift, PrincipalBytes.Charge charge) {}
 
     /**
-     * Where an LMR is to lie: shares that it has, which stay, and new ones.
+     * The target of a move: the current shares that stay, and the new shares.
      *
-     * @param chunkShift of the LMR there; the same as now if a share stays
-     * @param shares of the LMR there; those that stay have the same index as now
+     * @param chunkShift of the LMR after the move; unchanged if a share stays
+     * @param shares of the LMR after the move; a share that stays keeps its index
      */
     public record Target(int chunkShift, List<Share> shares) {}
 
-    /** Decides where an LMR is to lie, and takes the memory there. */
+    /** Chooses the target of a move and allocates the memory there. */
     public interface Destination {
-        /** Empty when the LMR lies there already. */
+        /** Returns the target; empty if the LMR lies there already. */
         Optional<Target> of(LmrRecord lmr, Deadline deadline);
     }
 
@@ -127,7 +136,7 @@ public final class Masters {
             Map<String, Integer> grants = new HashMap<>(current.grants());
             grants.put(grantee, permissions);
             if (grants.values().stream().noneMatch(bits -> (bits & Permission.MASTER.bit()) != 0)) {
-                throw new LmrPermissionException("LMR %d: \"%s\" is its last master and must stay one; %s is to be left"
+                throw new LmrPermissionException("LMR %d: \"%s\" is its last master and must stay one, not get only %s"
                         .formatted(id, grantee, Permission.fromBits(permissions)));
             }
             return current.withGrants(grants);
@@ -142,7 +151,7 @@ public final class Masters {
         }
     }
 
-    /** Changes the record of an LMR that neither moves nor is freed; returns what was before. */
+    /** Changes the record of an LMR once no move is in progress; returns the former record. */
     LmrRecord change(@Nullable String name, long id, Deadline deadline, UnaryOperator<LmrRecord> changed) {
         while (true) {
             LmrRecords.Found found = awaitSettled(name, id, deadline);
@@ -156,10 +165,9 @@ public final class Masters {
     }
 
     /**
-     * The record of an LMR that does not move. One that moves is waited for, and a move that nobody carries out any more is
-     * undone.
+     * Returns the record of an LMR that is not moving. Waits for the end of a move, and undoes an abandoned move.
      *
-     * @throws LmrFreedException when it was freed
+     * @throws LmrFreedException if the LMR was freed
      */
     LmrRecords.Found awaitSettled(@Nullable String name, long id, Deadline deadline) {
         return awaitSettled(name, id, false, deadline);
@@ -168,7 +176,7 @@ public final class Masters {
     /**
      * {@link #awaitSettled(String, long, Deadline)}.
      *
-     * @param own whether this node's entry in {@link #moving} is the caller's, for a move that has not begun
+     * @param own whether the caller added this node's entry in {@link #moving}, for a move that has not begun
      */
     private LmrRecords.Found awaitSettled(@Nullable String name, long id, boolean own, Deadline deadline) {
         while (true) {
@@ -189,7 +197,7 @@ public final class Masters {
         }
     }
 
-    /** Undoes a move that nobody carries out any more; otherwise does nothing. */
+    /** Undoes an abandoned move; otherwise does nothing. */
     void undoIfAbandoned(@Nullable String name, long id, Deadline deadline) {
         Optional<LmrRecords.Found> found = records.find(name, id, deadline);
         if (found.isPresent()) {
@@ -200,7 +208,7 @@ public final class Masters {
         }
     }
 
-    /** Whether nobody carries a move out: its mover is fenced, or is this node and knows nothing of it. */
+    /** Whether a move has no live mover: its mover is fenced, or is this node and has no such move. */
     private boolean isAbandoned(long id, Move move, boolean own) {
         if (move.node() == self.id() && move.incarnation() == mappers.ownIncarnation()) {
             return own || !moving.contains(id);
@@ -208,18 +216,18 @@ public final class Masters {
         return mappers.isFenced(move.node(), move.incarnation());
     }
 
-    /** See {@link dev.lite.api.LmrHandle#moveTo}; without a master the node itself moves it, for an operator. */
+    /** See {@link dev.lite.api.LmrHandle#moveTo}. Without a master, the node moves the LMR for an operator. */
     public void move(@Nullable String name, long id, @Nullable String master, String nodeName, Deadline deadline) {
         int node = directory.nodes().stream()
                 .filter(live -> live.name().equals(nodeName))
                 .findFirst()
                 .orElseThrow(() -> new NodeUnreachableException(
-                        "LMR %d cannot move: node \"%s\" is no live node".formatted(id, nodeName)))
+                        "LMR %d cannot move: node \"%s\" is not a live node".formatted(id, nodeName)))
                 .id();
         move(name, id, master, (lmr, until) -> wholeAt(lmr, node, master != null, until), deadline);
     }
 
-    /** @param limited whether the owner's limit counts there: it does for a master, not for an operator */
+    /** @param limited whether the owner's limit applies at the target: true for a master, false for an operator */
     private Optional<Target> wholeAt(LmrRecord lmr, int node, boolean limited, Deadline deadline) {
         if (lmr.shares().stream().allMatch(share -> share.node() == node)) {
             return Optional.empty();
@@ -231,7 +239,7 @@ public final class Masters {
         return Optional.of(new Target(chunkShift, target));
     }
 
-    /** Moves an LMR. Waits for another move of it by this node. */
+    /** Moves an LMR. First waits for another move of it by this node. */
     public void move(
             @Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
         if (!Polling.until(() -> moving.add(id), deadline, PAUSE_NS)) {
@@ -244,7 +252,7 @@ public final class Masters {
         }
     }
 
-    /** The one move of this LMR at this node. */
+    /** Moves an LMR while no other thread of this node moves it. */
     private void moveAlone(
             @Nullable String name, long id, @Nullable String master, Destination destination, Deadline deadline) {
         LmrRecord before = awaitSettled(name, id, true, deadline).lmr();
@@ -266,11 +274,11 @@ public final class Masters {
             if (master != null) {
                 requireMaster(found.lmr(), master, "moving");
             }
-            begun = true; // also when the answer is lost
+            begun = true; // even if the answer is lost
             if (!found.lmr().shares().equals(before.shares())
                     || !records.replace(name, found, found.lmr().withMove(move), deadline)) {
                 begun = false;
-                throw new LmrUnavailableException("LMR %d was changed while it was to move; try again".formatted(id));
+                throw new LmrUnavailableException("LMR %d changed before its move began; try again".formatted(id));
             }
             notifyMappers(name, id, deadline);
             LmrRecords.Found held = mine(name, id, move, deadline);
@@ -278,7 +286,7 @@ public final class Masters {
             LmrRecords.Found copied = mine(name, id, move, deadline);
             done = records.replace(name, copied, copied.lmr().moved(), deadline);
             if (!done) {
-                throw new LmrUnavailableException("LMR %d was changed while it moved".formatted(id));
+                throw new LmrUnavailableException("LMR %d changed during its move".formatted(id));
             }
             before = copied.lmr();
         } finally {
@@ -291,27 +299,27 @@ public final class Masters {
         afterMove(name, before, without(before.shares(), target.shares()), deadline);
     }
 
-    /** Those of some shares that are none of the others. */
+    /** The shares that are not among the others. */
     private static List<Share> without(List<Share> shares, List<Share> others) {
         return shares.stream().filter(share -> !others.contains(share)).toList();
     }
 
-    /** The record while it says that this move is under way. */
+    /** The record, if this move is still in progress. */
     private LmrRecords.Found mine(@Nullable String name, long id, Move move, Deadline deadline) {
         return records.find(name, id, deadline)
                 .filter(current -> move.equals(current.lmr().move()))
-                .orElseThrow(() -> new LmrUnavailableException("LMR %d was changed while it moved".formatted(id)));
+                .orElseThrow(() -> new LmrUnavailableException("LMR %d changed during its move".formatted(id)));
     }
 
     private void afterMove(@Nullable String name, LmrRecord before, List<Share> left, Deadline deadline) {
         reclaimer.giveBackLater(
-                extents(before, left)); // every mapper has paused and forgets the old place before it resumes
+                extents(before, left)); // every mapper is paused, and drops the old place before it resumes
         try {
             notifyMappers(name, before.id(), deadline);
         } catch (LiteException e) {
-            // The LMR has moved all the same. A mapper that was not notified reads the record itself when somebody
+            // The LMR has moved in any case. A mapper without notification reads the record itself when an operation
             // waits there.
-            log.info("lmr={} moved; some mapper does not know yet: {}", before.id(), e.getMessage());
+            log.info("lmr={} moved; some mapper is not notified yet: {}", before.id(), e.getMessage());
         }
     }
 
@@ -320,7 +328,7 @@ public final class Masters {
                 of.id(), State.FREEING, of.size(), of.chunkShift(), of.defaultPermissions(), of.grants(), shares);
     }
 
-    /** After a failed move: the record decides whether the last change was made after all. */
+    /** Settles a failed move: the record decides whether its last change succeeded after all. */
     private void settle(
             @Nullable String name,
             long id,
@@ -331,7 +339,7 @@ public final class Masters {
         try {
             Optional<LmrRecords.Found> found = records.find(name, id, deadline);
             if (found.isEmpty()) {
-                return; // freed; what it had at either place is its reclamation's
+                return; // freed; its reclamation frees the memory at both places
             }
             LmrRecord current = found.get().lmr();
             if (move.equals(current.move())) {
@@ -340,15 +348,15 @@ public final class Masters {
                 whenOver(List.copyOf(copies), () -> reclaimer.giveBackLater(extents(current, fresh)));
             }
         } catch (LiteException e) {
-            // The record says MOVING, and this node will not know of it: a node that meets it undoes it.
+            // The record says MOVING, and this node forgets the move: a node that meets the record undoes it.
             log.warn("the move of lmr={} failed and is not undone yet: {}", id, e.getMessage());
         }
     }
 
     /**
-     * Makes a move undone.
+     * Undoes a move.
      *
-     * @param copies what its mover has begun, or null when that is not known: then the nodes that copy are asked
+     * @param copies the copies that its mover started, or null if not known: then this asks the nodes that copy
      */
     private void undo(
             @Nullable String name,
@@ -371,7 +379,7 @@ public final class Masters {
         }
     }
 
-    /** The nodes that copy may still do so for a mover that died. */
+    /** Waits until the nodes that copy for a dead mover have finished. */
     private void quiesce(LmrRecord lmr, int mover, Deadline deadline) {
         for (Share share : lmr.shares()) {
             if (!mappers.isGone(share.node())) {
@@ -385,7 +393,7 @@ public final class Masters {
                 .whenComplete((none, error) -> then.run());
     }
 
-    /** Every node that holds bytes which move copies its own, all of them at once, each one piece after the other. */
+    /** Makes every node copy the bytes that it holds. The nodes work in parallel; each copies piece by piece. */
     private void copyAll(
             LmrRecord from, LmrRecord to, Collection<CompletableFuture<@Nullable Void>> copies, Deadline deadline) {
         AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
@@ -421,7 +429,7 @@ public final class Masters {
             Deadline deadline) {
         long chunkBytes = 1L << from.chunkShift();
         for (int chunk = share; chunk < from.chunks(); chunk += from.shares().size()) {
-            long end = Math.min(from.size(), (chunk + 1) * chunkBytes); // of one extent 1 << 62
+            long end = Math.min(from.size(), (chunk + 1) * chunkBytes); // chunkBytes is 1 << 62 for one extent
             for (long at = chunk * chunkBytes; at < end; ) {
                 if (failure.get() != null) {
                     return;
@@ -455,7 +463,7 @@ public final class Masters {
         }
     }
 
-    /** Returns when every mapper follows the record. */
+    /** Notifies the mappers; returns when all follow the record. */
     private void notifyMappers(@Nullable String name, long id, Deadline deadline) {
         Set<Integer> left = new TreeSet<>(mappers.of(name, id));
         while (true) {

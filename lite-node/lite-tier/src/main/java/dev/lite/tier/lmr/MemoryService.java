@@ -25,8 +25,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Malloc and map of LMRs, for the sessions of this node and for its locks and barriers (paper §4.1, §7.1). Any thread; blocks
- * up to the deadline.
+ * Mallocs and maps LMRs for this node's sessions, locks and barriers (paper §4.1, §7.1). Any thread; blocks up to the
+ * deadline.
  */
 public final class MemoryService {
     public static final int ALL_PERMISSIONS = Permission.toBits(EnumSet.allOf(Permission.class));
@@ -75,19 +75,19 @@ public final class MemoryService {
     }
 
     /**
-     * {@code LT_malloc} of an LMR that nobody else can map before {@link #publish}.
+     * {@code LT_malloc} of an LMR. Nobody else can map it before {@link #publish}.
      *
      * @param granted the permission bits of the handle
      */
     public Mapping prepare(MappingOwner owner, String principal, LmrSpec spec, int granted, Deadline deadline) {
         if (spec.size() > lmrBytesMax) {
             throw new LimitExceededException(
-                    "an LMR of %d bytes is asked for; the limit is %d (lite.node.limits.lmr-size)"
+                    "an LMR of %d bytes is too large; the limit is %d (lite.node.limits.lmr-size)"
                             .formatted(spec.size(), lmrBytesMax));
         }
         if (spec.name() != null
                 && directory.read(spec.name(), deadline.remaining()).isPresent()) {
-            throw nameTaken(spec.name()); // before memory is taken for nothing
+            throw nameTaken(spec.name()); // fail before taking memory
         }
         long id = records.newId();
         records.beginUnpublished(id);
@@ -120,7 +120,7 @@ public final class MemoryService {
         boolean kept = false;
         try {
             Mapping mapping = newMapping(lmr, spec.name(), granted, owner, deadline);
-            // Before anybody else knows the LMR: what is said of it from its publication on reaches this handle, too.
+            // Add it before anybody else knows the LMR: so this handle gets every change after the publication.
             kept = mappings.add(mapping, mappings.now());
             return mapping;
         } finally {
@@ -130,7 +130,7 @@ public final class MemoryService {
         }
     }
 
-    /** Makes a prepared LMR known; gives it back when that fails. */
+    /** Publishes a prepared LMR; frees it if that fails. */
     public void publish(Mapping mapping, Deadline deadline) {
         boolean published = false;
         try {
@@ -150,11 +150,11 @@ public final class MemoryService {
         }
     }
 
-    /** Gives a prepared LMR back, with its handle, which its owner does not count any more. */
+    /** Frees a prepared LMR and ends its handle. Its owner uncounts the handle itself. */
     public void discard(Mapping mapping) {
         mapping.end(new LmrFreedException("it was not published"));
         mappings.remove(mapping);
-        // Also when the directory did not answer: it may have the record, so the reclaimer removes that first.
+        // If the directory did not answer, it may have the record. So the reclaimer removes the record first.
         reclaimer.reclaimLater(mapping.name().orElse(null), mapping.lmr());
         records.endUnpublished(mapping.id());
     }
@@ -170,10 +170,10 @@ public final class MemoryService {
     }
 
     /**
-     * {@link #map(MappingOwner, String, String, Set, Deadline)} of the LMR with the name, the size and the default permissions of
-     * {@code spec}.
+     * {@link #map(MappingOwner, String, String, Set, Deadline)} of the LMR with the name, the size and the default
+     * permissions of {@code spec}.
      *
-     * @throws LmrExistsException when its size or default permissions are others
+     * @throws LmrExistsException if the LMR has another size or other default permissions
      */
     public Mapping mapSame(
             MappingOwner owner, String principal, LmrSpec spec, Set<Permission> permissions, Deadline deadline) {
@@ -185,7 +185,7 @@ public final class MemoryService {
         Set<Permission> defaults = Permission.fromBits(lmr.defaultPermissions());
         if (lmr.size() != spec.size() || !defaults.equals(spec.defaultPermissions())) {
             throw new LmrExistsException(
-                    "the LMR \"%s\" exists with %d bytes and the default permissions %s; asked for were %d bytes and %s"
+                    "the LMR \"%s\" exists with %d bytes and the default permissions %s; the request has %d bytes and %s"
                             .formatted(
                                     spec.name(),
                                     lmr.size(),
@@ -208,7 +208,7 @@ public final class MemoryService {
             LmrRecord lmr = records.find(name, deadline)
                     .map(LmrRecords.Found::lmr)
                     .filter(record -> record.state() != LmrRecord.State.FREEING)
-                    .orElseThrow(() -> new LmrNotFoundException("there is no LMR of the name \"%s\"".formatted(name)));
+                    .orElseThrow(() -> new LmrNotFoundException("there is no LMR with the name \"%s\"".formatted(name)));
             check.accept(lmr);
             int allowed = lmr.permissionsOf(principal);
             if ((wanted & ~allowed) != 0) {
@@ -224,7 +224,7 @@ public final class MemoryService {
             }
             if (deadline.passed()) {
                 throw new LiteTimeoutException(
-                        deadline.expired("map of LMR \"%s\", which changes all the time".formatted(name)));
+                        deadline.expired("map of LMR \"%s\": its record keeps changing".formatted(name)));
             }
         }
     }
@@ -233,7 +233,7 @@ public final class MemoryService {
         try {
             masters.awaitSettled(name, id, deadline);
         } catch (LmrFreedException e) {
-            // Then there may be another one of this name, or none: the next read says so.
+            // The next read finds whether another LMR has this name now.
         }
     }
 
@@ -244,7 +244,7 @@ public final class MemoryService {
             long since = mappings.now();
             LmrRecord lmr = recordOfAnonymous(id, principal, wanted, deadline);
             if (lmr.state() == LmrRecord.State.FREEING) {
-                throw new LmrNotFoundException("the LMR of the id %d is being freed".formatted(id));
+                throw new LmrNotFoundException("the LMR with the id %d is being freed".formatted(id));
             }
             if (lmr.state() == LmrRecord.State.LIVE) {
                 Mapping mapping = newMapping(lmr, null, wanted, owner, deadline);
@@ -254,7 +254,7 @@ public final class MemoryService {
             }
             if (deadline.passed()) {
                 throw new LiteTimeoutException(
-                        deadline.expired("map of the LMR of the id %d, which moves".formatted(id)));
+                        deadline.expired("map of the LMR with the id %d: it is moving".formatted(id)));
             }
             Polling.sleepNs(MOVE_PAUSE_NS);
         }
@@ -265,7 +265,7 @@ public final class MemoryService {
             return records.findFor(self, id, principal, wanted).lmr();
         }
         if (mappers.isGone(LmrRecords.creator(id))) {
-            throw new NodeUnreachableException("the LMR of the id %d was made by node %d, which is no live node"
+            throw new NodeUnreachableException("the LMR with the id %d is lost: its creator, node %d, is not a live node"
                     .formatted(id, LmrRecords.creator(id)));
         }
         return calls.record(id, principal, wanted, deadline);
@@ -278,10 +278,10 @@ public final class MemoryService {
     }
 
     /**
-     * Maps an LMR of the tier's own.
+     * Maps an internal LMR of the tier.
      *
-     * @param record reads its record again when it moves just then
-     * @throws dev.lite.api.LmrUnavailableException when a node that it lies on restarted without it
+     * @param record reads its record; called again if the LMR is moving
+     * @throws dev.lite.api.LmrUnavailableException if a node that held the LMR restarted without it
      */
     Mapping mapInternal(
             String name, int permissions, MappingOwner owner, Supplier<LmrRecord> record, Deadline deadline) {
@@ -298,17 +298,17 @@ public final class MemoryService {
             }
             if (deadline.passed()) {
                 throw new LiteTimeoutException(
-                        deadline.expired("mapping of internal LMR %d, which changes all the time".formatted(lmr.id())));
+                        deadline.expired("map of internal LMR %d: its record keeps changing".formatted(lmr.id())));
             }
         }
     }
 
-    /** A mapping of an internal LMR of this arena that no change of its record reaches: the caller takes care of those. */
+    /** Maps an internal LMR of this arena. Record changes do not reach the mapping; the caller handles them. */
     Mapping mapOwn(LmrRecord lmr, int permissions, MappingOwner owner, Deadline deadline) {
         return newMapping(lmr, null, permissions, owner, deadline);
     }
 
-    /** Memory for a word of the tier's own, at this node unless it takes nothing in. */
+    /** Allocates memory for an internal word of the tier, at this node if it takes new memory. */
     Share allocateWord(long id, long length, Deadline deadline) {
         return allocation
                 .place(id, length, PrincipalBytes.Charge.NOBODY, Placement.local(), deadline)

@@ -22,16 +22,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Gives an LMR's memory back by the reclamation rule (architecture §6), step by step, and repeats a step until it is done:
+ * Frees an LMR's memory by the reclamation rule (architecture §6). It repeats each step until the step succeeds:
  *
  * <ol>
- *   <li>the record of its name, if it has one, does not say LIVE;
- *   <li>every node that may have it mapped has ended its mappings and said so;
- *   <li>every node that holds extents has them back;
- *   <li>the record is gone.
+ *   <li>set the record, if there is one, from LIVE to FREEING;
+ *   <li>wait until every node that may have the LMR mapped has ended its mappings and acknowledged;
+ *   <li>free the extents on every node that holds some;
+ *   <li>remove the record.
  * </ol>
  *
- * <p>A node counts as gone when it is fenced ({@link dev.lite.tier.peer.Fencing}). One background thread ("lite-reclaim") takes over what a caller's deadline left undone.
+ * <p>A fenced node needs no acknowledgement ({@link dev.lite.tier.peer.Fencing}). One background thread
+ * ("lite-reclaim") finishes the reclamations that missed their caller's deadline.
  */
 public final class Reclaimer implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(Reclaimer.class);
@@ -46,10 +47,10 @@ public final class Reclaimer implements AutoCloseable {
     private final LmrCalls calls;
     private final NodeExtents extents;
     private final LinkedBlockingQueue<Reclamation> queue = new LinkedBlockingQueue<>();
-    private final Set<Long> takenOver = ConcurrentHashMap.newKeySet(); // those of others among the pending ones
+    private final Set<Long> takenOver = ConcurrentHashMap.newKeySet(); // pending LMRs that others began to free
     private final AtomicInteger pending = new AtomicInteger();
     private final Thread thread;
-    private final AtomicInteger hopeless = new AtomicInteger(); // pending ones that wait for disconnected nodes only
+    private final AtomicInteger hopeless = new AtomicInteger(); // pending LMRs that wait only for disconnected nodes
     private volatile boolean closed;
 
     Reclaimer(int self, LmrRecords records, Mappers mappers, PeerLinks links, LmrCalls calls, NodeExtents extents) {
@@ -66,7 +67,7 @@ public final class Reclaimer implements AutoCloseable {
         thread.start();
     }
 
-    /** Reclaims an LMR whose record, if it has a name, says FREEING; continues in the background after the deadline. */
+    /** Reclaims an LMR; the record of a named LMR must say FREEING. Continues in the background after the deadline. */
     void reclaim(@Nullable String name, LmrRecord lmr, Deadline deadline) {
         Reclamation reclamation = new Reclamation(name, lmr, false);
         try {
@@ -79,12 +80,12 @@ public final class Reclaimer implements AutoCloseable {
         enqueue(reclamation);
     }
 
-    /** Reclaims an LMR in the background, whatever its record says. */
+    /** Reclaims an LMR in the background, whatever the state in its record. */
     void reclaimLater(@Nullable String name, LmrRecord lmr) {
         enqueue(new Reclamation(name, lmr, false));
     }
 
-    /** {@link #reclaimLater} of an LMR that another node began to free; once, however often it is asked for meanwhile. */
+    /** {@link #reclaimLater} of an LMR that another node began to free. Ignores repeated calls while it is pending. */
     void takeOver(String name, LmrRecord lmr) {
         if (takenOver.add(lmr.id())) {
             log.info("freeing lmr={} name={} is taken over", lmr.id(), name);
@@ -93,9 +94,9 @@ public final class Reclaimer implements AutoCloseable {
     }
 
     /**
-     * Gives extents back in the background that nobody uses any more, of an LMR that may live on elsewhere.
+     * Frees unused extents in the background. The LMR itself may live on elsewhere.
      *
-     * @param lmr its shares are given back
+     * @param lmr the record with the shares to free
      */
     public void giveBackLater(LmrRecord lmr) {
         enqueue(new Reclamation(null, lmr, true));
@@ -106,12 +107,12 @@ public final class Reclaimer implements AutoCloseable {
         queue.add(reclamation);
     }
 
-    /** How many LMRs wait for their memory to be given back. */
+    /** The number of LMRs whose memory is not freed yet. */
     public int waiting() {
         return pending.get();
     }
 
-    /** Waits until everything is given back that connected nodes can take, or the deadline passed. */
+    /** Waits until connected nodes have all their memory back, or until the deadline. */
     void drain(Deadline deadline) {
         Polling.until(() -> pending.get() <= hopeless.get() || !thread.isAlive(), deadline, DRAIN_PAUSE_NS);
     }
@@ -135,7 +136,7 @@ public final class Reclaimer implements AutoCloseable {
                     }
                 }
             } catch (InterruptedException e) {
-                return; // close() does that
+                return; // close() interrupts
             }
         }
     }
@@ -151,14 +152,14 @@ public final class Reclaimer implements AutoCloseable {
         return false;
     }
 
-    /** Stops; what was not done stays allocated in the arenas. */
+    /** Stops. Memory that is not freed yet stays allocated in the arenas. */
     @Override
     public void close() {
         closed = true;
         thread.interrupt();
     }
 
-    /** One LMR on its way back. Used by one thread at a time. */
+    /** The reclamation of one LMR. One thread at a time. */
     private final class Reclamation {
         private final @Nullable String name;
         private final boolean extentsOnly;
@@ -173,7 +174,7 @@ public final class Reclaimer implements AutoCloseable {
             this.extentsOnly = extentsOnly;
         }
 
-        /** Does what can be done; returns whether that was all. */
+        /** Runs the steps as far as possible; returns whether all are done. */
         boolean attempt(Deadline deadline) {
             if (extentsOnly) {
                 return atAll(holders(), given, node -> giveBack(node, deadline));
@@ -184,11 +185,11 @@ public final class Reclaimer implements AutoCloseable {
                     && records.remove(name, lmr.id(), deadline);
         }
 
-        /** Whether nobody can map it any more. An LMR that moves does that first; what is freed is where it lies then. */
+        /** Makes the LMR unmappable; false if not yet. Waits for the end of a move and then frees the new place. */
         private boolean stopMapping(Deadline deadline) {
             Optional<LmrRecords.Found> found = records.find(name, lmr.id(), deadline);
             if (found.isEmpty()) {
-                return true; // it was not made, or is gone
+                return true; // the record was never made, or is removed
             }
             LmrRecord current = found.get().lmr();
             if (current.state() == LmrRecord.State.MOVING) {
@@ -224,7 +225,7 @@ public final class Reclaimer implements AutoCloseable {
             return missing.isEmpty();
         }
 
-        /** Whether every node that it waits for is disconnected. */
+        /** Whether this reclamation waits only for disconnected nodes. */
         boolean isHopeless() {
             return hopeless;
         }

@@ -122,7 +122,7 @@ public final class ShareAllocation implements Masters.Allocation {
                     .filter(node -> node.name().equals(name))
                     .findFirst()
                     .orElseThrow(() ->
-                            new NodeUnreachableException("node \"%s\" is no live node of cluster \"%s\"; live are %s"
+                            new NodeUnreachableException("node \"%s\" is not a live node of cluster \"%s\"; live are %s"
                                     .formatted(
                                             name,
                                             cluster,

@@ -51,13 +51,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A node: the tier of one host, in this process. It owns the arena, the connections to the other nodes and the sessions of
- * the applications. The directory and the fabrics' memory stay open as long as it is.
+ * A node: the tier of one host, in this process. It owns the arena, the connections to the other nodes and the sessions
+ * of the applications. The directory and the fabrics' memory must stay open as long as the node.
  *
  * <p>Any thread. {@link #close} ends sessions first, then connections, and last unmaps the arena.
  */
 public final class LiteNode implements SessionBackend, AutoCloseable {
-    /** For how long memory must belong to no LMR until it is freed, when nothing else is said. */
+    /** The default time after which memory that belongs to no LMR is freed. */
     public static final Duration ORPHAN_GRACE_DEFAULT = Duration.ofMinutes(10);
 
     private static final Logger log = LoggerFactory.getLogger(LiteNode.class);
@@ -168,7 +168,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             this.orders = new OrderExecutor(self, directory, lmrs.drainMarks(), acts, executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
-            links.start(); // a fabric is closed by the thread that polls it
+            links.start(); // only the polling thread can close a fabric
             links.close();
             throw e;
         }
@@ -178,23 +178,23 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     /**
      * Starts a node and joins the cluster.
      *
-     * @param directory stays the caller's; the node uses it until it is closed
-     * @param providers the fabrics to use, the preferred one first
-     * @throws dev.lite.tier.memory.ArenaException when the arena cannot be made or adopted
-     * @throws LiteException when the cluster cannot be joined within the configured deadline
-     * @throws dev.lite.fabric.FabricException when a fabric cannot be opened
+     * @param directory the caller keeps ownership; the node uses it until the node is closed
+     * @param providers the fabrics to use, in order of preference
+     * @throws dev.lite.tier.memory.ArenaException if the node cannot create or adopt its arena
+     * @throws LiteException if the node cannot join the cluster within the configured deadline
+     * @throws dev.lite.fabric.FabricException if a fabric cannot be opened
      */
     public static LiteNode start(LiteNodeConfig config, ClusterDirectory directory, List<FabricProvider> providers) {
         for (FabricProvider provider : providers) {
             provider.unavailable().ifPresent(reason -> {
                 throw new dev.lite.fabric.FabricException(
-                        "the fabric %s cannot be used here: %s".formatted(provider.name(), reason), null);
+                        "the fabric %s is not available here: %s".formatted(provider.name(), reason), null);
             });
         }
         try {
             Files.createDirectories(config.runDirectory());
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot make the run directory " + config.runDirectory(), e);
+            throw new UncheckedIOException("cannot create the run directory " + config.runDirectory(), e);
         }
         NodeArena arena = NodeArena.open(config.arena());
         LiteNode node;
@@ -240,7 +240,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return id;
     }
 
-    /** A connected node is known, too: after ZooKeeper was away its registration may be missing for a moment. */
+    /** Also knows connected nodes: after an outage of ZooKeeper, a node's registration may be missing for a moment. */
     private int nodeId(String name) {
         return directory.nodes().stream()
                 .filter(node -> node.name().equals(name))
@@ -268,7 +268,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                 }
             }
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // close() does that
+            Thread.currentThread().interrupt(); // close() interrupts
         }
     }
 
@@ -290,7 +290,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return session;
     }
 
-    /** A session for code in this JVM, which is trusted to name its principal: the paper's kernel-level caller. */
+    /** Opens a session for code in this JVM; the node trusts its principal (the paper's kernel-level caller). */
     public Lite attach(String principal) {
         return new EmbeddedLite(open(principal, "embedded"), config.deadline());
     }
@@ -304,12 +304,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return config.name();
     }
 
-    /** This node as it is registered. */
+    /** The current registration of this node. */
     public NodeRecord self() {
         return fencing.registration();
     }
 
-    /** The live nodes in the order of their ids, and what carries data to each. */
+    /** The live nodes in the order of their ids, each with the fabric that connects it. */
     public List<NodeInfo> nodes() {
         return directory.nodes().stream()
                 .sorted(Comparator.comparingInt(NodeRecord::id))
@@ -326,13 +326,13 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return peer == null ? "none" : peer.fabric();
     }
 
-    /** Why there is no connection to a node, in words; empty when there is one or nothing is known. */
+    /** The reason for a missing connection to a node, in words; empty if it is connected or the reason is unknown. */
     public String trouble(int node) {
         String trouble = links.trouble(node);
         return trouble == null ? "" : trouble;
     }
 
-    /** What is in the arena and who uses it, for health and metrics. */
+    /** The use of the arena, for health and metrics. */
     public Usage usage() {
         return new Usage(
                 arena.size(),
@@ -348,14 +348,14 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     /**
      * A node's memory in numbers.
      *
-     * @param arenaBytes the whole arena
-     * @param allocatedBytes of LMRs
-     * @param freeBytes clean or not
-     * @param uncleanBytes free, but not cleaned yet
+     * @param arenaBytes bytes of the whole arena
+     * @param allocatedBytes bytes of LMRs
+     * @param freeBytes free bytes, clean or not
+     * @param uncleanBytes free bytes that are not clean yet
      * @param extents of LMRs
      * @param handles of all sessions
-     * @param sessions open ones
-     * @param reclaiming LMRs that wait for their memory to be given back
+     * @param sessions open sessions
+     * @param reclaiming LMRs whose memory is not freed yet
      */
     public record Usage(
             long arenaBytes,
@@ -367,32 +367,32 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             int sessions,
             int reclaiming) {}
 
-    /** Bytes of the arena that calls take at this node now. */
+    /** Bytes of the arena that RPC uses at this node now. */
     public long rpcMemoryBytes() {
         return rpc.memoryBytes();
     }
 
-    /** Wake-ups of the standby poll threads because no caller polled, for metrics. */
+    /** How often a standby poll thread woke up because no caller polled, for metrics. */
     public long takenByStandBy() {
         return links.takenByStandBy();
     }
 
-    /** What happened to contended locks, for metrics. */
+    /** Statistics of contended locks, for metrics. */
     public SyncStats syncStats() {
         return sync.stats();
     }
 
-    /** How long an operation may wait when its call says nothing. */
+    /** The default deadline of an operation. */
     public Duration deadline() {
         return config.deadline();
     }
 
     /**
-     * Moves everything that other nodes can hold away from here, and lets nothing new come, before this node is closed; it
-     * works on until then. LMRs without a name that were made here end with this process, and stay.
+     * Moves all movable memory to other nodes and takes no new memory, before this node is closed. The node continues
+     * to work until then. Anonymous LMRs that this node created stay: they end with this process.
      *
-     * @param timeout for how long at most
-     * @return empty when nothing is left here; otherwise why something is, in words: what stays is kept in the arena
+     * @param timeout the maximum duration
+     * @return empty if nothing is left here; otherwise the reason in words. The arena keeps what stays.
      */
     public Optional<String> drain(Duration timeout) {
         if (directory.nodes().stream().noneMatch(node -> node.id() != self.id())) {
@@ -402,31 +402,31 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     }
 
     /**
-     * Changes for how long memory must belong to no LMR until it is freed; {@link #ORPHAN_GRACE_DEFAULT} until then. It must be
-     * longer than any allocation or move may take.
+     * Sets the time after which memory that belongs to no LMR is freed; the default is {@link #ORPHAN_GRACE_DEFAULT}.
+     * It must be longer than any allocation or move may take.
      */
     public void setOrphanGrace(Duration grace) {
         orphans.setGrace(grace);
     }
 
-    /** The action, on a thread of its own, once an operator had this node drained and wants it to leave. */
+    /** Sets an action for when an operator has drained this node and wants it to leave. It runs on its own thread. */
     public void onLeave(Runnable action) {
         orders.onLeave(action);
     }
 
-    /** Bytes of LMRs in this node's arena, without what serves the process. Scans the whole arena. */
+    /** Bytes of LMRs in this node's arena, without internal memory of the process. Scans the whole arena. */
     public long lmrBytes() {
         long[] bytes = new long[1];
         allocator.forEachExtent((id, run) -> bytes[0] += run.length());
         return bytes[0];
     }
 
-    /** Whether this node takes no new memory because it is being drained, or was. */
+    /** Whether this node takes no new memory because an operator drains or drained it. */
     public boolean isDraining() {
         return lmrs.drainMarks().isClosed();
     }
 
-    /** Ends the sessions, leaves the cluster's fabrics, unmaps the arena. A second call does nothing. */
+    /** Ends the sessions, closes the fabrics, unmaps the arena. A second call does nothing. */
     @Override
     public void close() {
         synchronized (this) {
@@ -447,7 +447,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         joinCleaner();
         orphans.awaitEnd();
         words.close();
-        // Calls of applications may still be under way; they must not find the arena unmapped.
+        // Calls of applications may still be in flight; they end before the arena is unmapped.
         rpc.close();
         allocator.close();
         channel.close();
@@ -459,7 +459,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         boolean interrupted = false;
         while (cleaner.isAlive()) {
             try {
-                cleaner.join(); // it cleans at most one step more
+                cleaner.join(); // it runs at most one more step
             } catch (InterruptedException e) {
                 interrupted = true;
             }
@@ -469,7 +469,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
     }
 
-    /** What is given up with a lost registration: the mappings pause; locks are held on unless they were passed on. */
+    /** Handles a lost registration: mappings pause; this node keeps its locks unless it was fenced. */
     private final class Rejoining implements Fencing.Rejoin {
         @Override
         public void giveUp(Deadline deadline) {
@@ -478,7 +478,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
 
         @Override
         public void wasFenced() {
-            log.warn("this node was fenced: the locks that it held were passed on");
+            log.warn("this node was fenced: it lost the locks that it held");
             sync.loseLocks();
         }
 

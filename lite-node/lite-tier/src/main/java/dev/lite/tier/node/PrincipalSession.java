@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** One application's or embedded caller's session. */
+/** The session of one application or embedded caller. */
 final class PrincipalSession implements TierSession, HandleOwner {
     private static final Logger log = LoggerFactory.getLogger(PrincipalSession.class);
 
@@ -59,19 +59,19 @@ final class PrincipalSession implements TierSession, HandleOwner {
     private int handles;
 
     @GuardedBy("this")
-    private final Map<Long, LmrRecord> ofSession = new HashMap<>(); // LMRs to be freed at the end; their names:
+    private final Map<Long, LmrRecord> ofSession = new HashMap<>(); // LMRs to free at the end; names are below
 
     @GuardedBy("this")
     private final Map<Long, String> namesOfSession = new HashMap<>();
 
     @GuardedBy("this")
-    private final Set<Long> untilFreed = new HashSet<>(); // of those only while they are not published
+    private final Set<Long> untilFreed = new HashSet<>(); // in ofSession only until they are published
 
     @GuardedBy("this")
-    private final Set<Long> publishing = new HashSet<>(); // they are freed at the end by who publishes them
+    private final Set<Long> publishing = new HashSet<>(); // the publishing thread frees them if the session closes
 
     @GuardedBy("this")
-    private final Set<Mapping> prepared = new HashSet<>(); // LMRs that are not published yet
+    private final Set<Mapping> prepared = new HashSet<>(); // not published yet
 
     @GuardedBy("this")
     private boolean closed;
@@ -130,7 +130,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
             try {
                 return map(() -> lmrs.memory().mapSame(this, principal, spec, permissions, until));
             } catch (LmrNotFoundException none) {
-                // Then it is created here, unless another caller is faster.
+                // Create it here, unless another caller is faster.
             }
             try {
                 Mapping mapping = prepare(spec, Permission.toBits(permissions), until);
@@ -138,7 +138,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
                 return mapping;
             } catch (LmrExistsException another) {
                 if (until.passed()) {
-                    throw another; // one that is being freed all the time
+                    throw another; // callers keep creating and freeing it
                 }
             }
             Polling.sleepNs(CREATE_PAUSE_NS);
@@ -207,7 +207,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
             boolean untilItIsFreed = untilFreed.remove(mapping.id());
             late = closed && published;
             if (!published) {
-                handles--; // its handle has ended
+                handles--; // the handle has ended
             }
             if (!published || untilItIsFreed || late) {
                 forget(mapping.id());
@@ -232,14 +232,14 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     @Override
     public Mapping map(long id, Set<Permission> permissions, Duration callDeadline) {
-        requireSome(permissions, "the LMR of the id " + id);
+        requireSome(permissions, "the LMR with the id " + id);
         return map(() -> lmrs.memory().map(this, principal, id, permissions, Deadline.in(callDeadline)));
     }
 
     private static void requireSome(Set<Permission> permissions, String lmr) {
         if (permissions.isEmpty()) {
             throw new IllegalArgumentException(
-                    "%s is to be mapped for no permission; at least 1 is needed".formatted(lmr));
+                    "map of %s without a permission; at least one is needed".formatted(lmr));
         }
     }
 
@@ -248,7 +248,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
         boolean counted = true;
         try {
             Mapping mapping = make.get();
-            counted = false; // from here on the mapping's release counts down
+            counted = false; // from now on, release() of the mapping counts down
             if (isClosed()) {
                 mapping.unmap();
                 throw ended();
@@ -293,7 +293,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
         if (handle instanceof Mapping mapping && mapping.owner() == this) {
             return mapping;
         }
-        throw new IllegalArgumentException("%s is a handle of another session".formatted(handle));
+        throw new IllegalArgumentException("%s belongs to another session".formatted(handle));
     }
 
     @Override
@@ -413,10 +413,10 @@ final class PrincipalSession implements TierSession, HandleOwner {
         try {
             lmrs.changes().endAll(mine, ended());
         } catch (LiteTimeoutException e) {
-            // No handle works any more. The reclamation of each LMR waits for those operations itself.
+            // No handle works now. The reclamation of each LMR waits for those operations itself.
             log.info("session of {} ended: {}", principal, e.getMessage());
         }
-        sync.close(); // after the last write that was made under a lock
+        sync.close(); // after the last write under a lock
         for (LmrRecord lmr : toFree) {
             lmrs.masterOperations().freeLater(names.get(lmr.id()), lmr);
         }

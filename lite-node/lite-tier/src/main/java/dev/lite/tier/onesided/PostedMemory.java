@@ -21,22 +21,22 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * {@link RemoteMemory} over a fabric's posts. Data passes through bounce buffers of {@value #BUFFER_BYTES} bytes in the
- * registered arena, up to {@value #PIPELINE} of them under way for one operation: a caller that gives up at its deadline
- * leaves its buffers to the driver, and they return when their posts end, so a late transfer never touches a caller's
- * memory.
+ * registered arena. One operation posts up to {@value #PIPELINE} buffers at once. A caller that gives up at its
+ * deadline leaves its buffers to the driver; they return when their posts complete. So a late transfer never touches a
+ * caller's memory.
  *
- * <p>What nobody waits for ({@link #tryTransfer}) has no thread: the polling thread takes its end, and {@link DeadlineSweeper} ends it when its deadline has
- * passed.
+ * <p>An asynchronous transfer ({@link #tryTransfer}) has no thread: the polling thread handles its completion, and
+ * {@link DeadlineSweeper} ends it after its deadline.
  *
- * <p>Bound: {@value #BUFFERS} buffers; an operation that finds none waits for one, up to its deadline.
+ * <p>Bound: {@value #BUFFERS} buffers; an operation that finds none free waits for one, up to its deadline.
  */
 public final class PostedMemory implements RemoteMemory {
-    /** How many bounce buffers there are. */
+    /** The number of bounce buffers. */
     public static final int BUFFERS = 32;
     /** Bytes of a bounce buffer. */
     public static final int BUFFER_BYTES = 64 << 10;
 
-    /** A mebibyte: the caller sleeps once for it, not once for each piece. */
+    /** One mebibyte: the caller blocks once for all of it, not once for each piece. */
     private static final int PIPELINE = 16;
 
     private static final long BUSY_PAUSE_NS = 20_000;
@@ -46,7 +46,8 @@ public final class PostedMemory implements RemoteMemory {
     private final DeadlineSweeper sweeper;
 
     /**
-     * @param memory the address of {@link #BUFFERS} × {@link #BUFFER_BYTES} bytes of the registered arena, this object's own
+     * @param memory the address of {@link #BUFFERS} × {@link #BUFFER_BYTES} bytes of the registered arena, for this
+     *     object only
      */
     public PostedMemory(PeerLinks links, long memory) {
         this.links = links;
@@ -112,7 +113,7 @@ public final class PostedMemory implements RemoteMemory {
         }
     }
 
-    /** The post of what nobody waits for has ended. Does not block. */
+    /** Handles the completion of an asynchronous transfer. Does not block. */
     private void finish(BounceBuffer buffer, PendingTransfer pending) {
         boolean broken = buffer.state.get() != BounceBuffer.DONE;
         boolean inTime = pending.claim();
@@ -120,7 +121,7 @@ public final class PostedMemory implements RemoteMemory {
         if (inTime && !broken && pending.operation == Operation.READ) {
             try {
                 RawMemory.copyTo(buffer.address, pending.local, 0, pending.local.byteSize());
-            } catch (RuntimeException e) { // the caller's memory is gone, or another thread's
+            } catch (RuntimeException e) { // the caller's memory was closed, or is confined to another thread
                 failure = e;
             }
         }
@@ -133,7 +134,7 @@ public final class PostedMemory implements RemoteMemory {
         }
     }
 
-    /** After the connection broke. */
+    /** Continues an asynchronous transfer after its connection broke. Blocks. */
     private void goOn(PendingTransfer pending) {
         RuntimeException failure = null;
         try {
@@ -175,7 +176,7 @@ public final class PostedMemory implements RemoteMemory {
         transfer(awaitPeer(node, arena, deadline), arena, offset, local, localOffset, length, operation, deadline);
     }
 
-    /** Continues on the next connection when one breaks. */
+    /** Continues on the next connection if one breaks. */
     private void transfer(
             Peer first,
             UUID arena,
@@ -197,11 +198,12 @@ public final class PostedMemory implements RemoteMemory {
     }
 
     /**
-     * The connection to continue on after one that broke under an operation. A read is repeated. A write is when the other process is
-     * a new one: the old one still may have it under way while it lives, and what is late must not land after what came next.
+     * The connection on which to repeat an operation after its connection broke. A read is always repeated. A write is
+     * repeated only to a new process: the old process may still have the write in flight, and a late write must not
+     * land after a later one.
      */
     private Peer next(Peer former, UUID arena, Operation operation, LmrUnavailableException broken, Deadline deadline) {
-        while (links.peer(former.id()) == former) { // its end is about to be reported
+        while (links.peer(former.id()) == former) { // the links will soon report its end
             if (deadline.passed() || Thread.currentThread().isInterrupted()) {
                 throw broken;
             }
@@ -239,7 +241,7 @@ public final class PostedMemory implements RemoteMemory {
             while (done < length) {
                 while (posted < length && window[slot(posted)] == null) {
                     long piece = Math.min(BUFFER_BYTES, length - posted);
-                    // Only who has none waits for one: to hold some and wait for more could be everybody's end.
+                    // Wait for a buffer only when holding none: waiting while holding some could deadlock.
                     BounceBuffer buffer =
                             posted == done ? buffers.take(operation, peer.id(), deadline) : buffers.takeIfFree();
                     if (buffer == null) {
@@ -271,7 +273,7 @@ public final class PostedMemory implements RemoteMemory {
         }
     }
 
-    /** What fits into one buffer: allocates nothing. */
+    /** Transfers bytes that fit into one buffer; allocates nothing. */
     private void transferPiece(
             Peer peer,
             long offset,
@@ -302,7 +304,7 @@ public final class PostedMemory implements RemoteMemory {
     private Peer awaitPeer(int node, UUID arena, Deadline deadline) {
         Peer peer = links.awaitOwner(node, deadline);
         if (!peer.hello().arenaId().equals(arena)) {
-            throw new LmrUnavailableException("node %s restarted with a new arena; what lay there is lost"
+            throw new LmrUnavailableException("node %s restarted with a new arena; its former data is lost"
                     .formatted(peer.hello().node()));
         }
         return peer;
@@ -324,7 +326,7 @@ public final class PostedMemory implements RemoteMemory {
         }
     }
 
-    /** Takes the poll role first, if it is free: so the answer, however soon it comes, wakes nobody else. */
+    /** Takes the poll role before the post, if it is free: then even a fast completion wakes no other thread. */
     private void postAndAwait(
             Peer peer,
             BounceBuffer buffer,
@@ -340,10 +342,10 @@ public final class PostedMemory implements RemoteMemory {
     }
 
     /**
-     * Posts, again and again while the connection is busy.
+     * Posts, and retries while the connection is busy.
      *
-     * @param held whether the caller has the poll role; it has it no more when this throws
-     * @return whether it still has it
+     * @param held whether the caller has the poll role; this method releases it before it throws
+     * @return whether the caller still has the poll role
      */
     private boolean post(
             Peer peer,
@@ -369,7 +371,7 @@ public final class PostedMemory implements RemoteMemory {
                 }
                 if (has) {
                     has = false;
-                    peer.pollRole().release(); // a thread that waits without polling must not keep others from it
+                    peer.pollRole().release(); // this thread waits without polling, so let another thread poll
                 }
                 if (deadline.passed()) {
                     throw late(peer, operation, deadline);
@@ -400,11 +402,11 @@ public final class PostedMemory implements RemoteMemory {
         return post;
     }
 
-    /** @param held whether the caller has the poll role; it has it no more afterwards */
+    /** @param held whether the caller has the poll role; this method releases it */
     private void await(BounceBuffer buffer, Peer peer, Operation operation, Deadline deadline, boolean held) {
         if (!peer.pollRole().await(buffer, deadline.endNs(), held)) {
             if (Thread.currentThread().isInterrupted()) {
-                throw new LmrUnavailableException("interrupted in a %s of memory on node %s"
+                throw new LmrUnavailableException("interrupted during a %s of memory on node %s"
                         .formatted(operation, peer.hello().node()));
             }
             throw late(peer, operation, deadline);
@@ -427,10 +429,10 @@ public final class PostedMemory implements RemoteMemory {
     private void postEnded(long context, @Nullable FabricError error) {
         BounceBuffer buffer = buffers.of(context);
         if (buffer == null) {
-            return; // not a post of ours
+            return; // not a post of this object
         }
-        // First: once the end of a waited-for post is noted, its owner may give the buffer to
-        // another operation, which this completion is not for.
+        // Read this before end(): after end(), the waiting owner may release the buffer to another
+        // operation, and this completion does not belong to that one.
         PendingTransfer pending = buffer.pending;
         if (buffer.end(error == null ? BounceBuffer.DONE : BounceBuffer.FAILED)) {
             buffers.release(buffer); // its caller gave up

@@ -32,7 +32,7 @@ interface LimitCases extends NodeCases {
         LtMemory memory = node.attach("app").memory();
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> memory.malloc(LmrSpec.of(1_000_001)))
-                .withMessageContaining("1000001 bytes is asked for; the limit is 1000000 (lite.node.limits.lmr-size)");
+                .withMessageContaining("1000001 bytes is too large; the limit is 1000000 (lite.node.limits.lmr-size)");
         // Freed, unmapped and refused ones do not count.
         for (int count = 0; count < 10; count++) {
             memory.malloc(shared(100, "again")).free();
