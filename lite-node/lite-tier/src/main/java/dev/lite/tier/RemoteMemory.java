@@ -7,15 +7,22 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory of other nodes that is not mapped into this process: every access is posted to the fabric and waited for. Offsets
- * count from the start of the node's arena, lengths are bytes; both were checked by the caller. The arena says which memory
- * is meant: nothing is posted to a node that restarted with another one.
- * Any thread; blocks up to the deadline, but for {@link #tryTransfer}.
+ * Memory of other nodes that is not mapped into this process: a method posts the access to the fabric and waits for it.
+ * Offsets count from the start of the node's arena; lengths are bytes. The caller has checked both. The arena id names
+ * the memory: nothing is posted to a node that restarted with another arena. Any thread. All methods except
+ * {@link #tryTransfer} block up to the deadline.
  *
- * <p>Every method throws {@link dev.lite.api.LiteTimeoutException} when the deadline passed (a write may have been placed
- * or not then), and {@link dev.lite.api.LmrUnavailableException} when it passed and the cluster does not have the node any more, when the
- * node has another arena now, or when the connection broke and the operation cannot be repeated: an atomic step never, a
- * write while the process lives that may still have it under way. What can be repeated waits for the next connection.
+ * <p>Every method throws {@link dev.lite.api.LiteTimeoutException} if the deadline passed; a write may or may not have
+ * reached the memory then. It throws {@link dev.lite.api.LmrUnavailableException} in these cases:
+ *
+ * <ul>
+ *   <li>the deadline passed and the node is no longer in the cluster;
+ *   <li>the node has another arena now;
+ *   <li>the connection broke and the operation is not repeatable. An atomic operation never is. A write is not while
+ *       the process that may still have it in flight lives.
+ * </ul>
+ *
+ * <p>A repeatable operation waits for the next connection.
  */
 public interface RemoteMemory {
 
@@ -27,13 +34,14 @@ public interface RemoteMemory {
             int node, UUID arena, long offset, MemorySegment local, long localOffset, long length, Deadline deadline);
 
     /**
-     * Begins a transfer that nobody waits for, if that takes no waiting: the bytes are few, the node is connected, and there is
-     * room. It may wait once it is under way, as {@link #read} does.
+     * Starts an asynchronous transfer if it can start without waiting: the bytes are few, the node is connected, and a
+     * buffer is free. Once started, the transfer may wait as {@link #read} does.
      *
-     * @param write whether the bytes go there; they are taken from {@code local} before it returns true
-     * @param local as many bytes as are transferred
-     * @param ended called once with how it ended, null when the bytes are there; by any thread, also the caller's. Must not block
-     * @return false when it was not begun: {@link #read} or {@link #write} can do it
+     * @param write true to write to the node; the bytes are copied from {@code local} before the method returns true
+     * @param local the local bytes; its size is the length of the transfer
+     * @param ended called once with the failure, or with null on success. Any thread may call it, also the caller's. It
+     *     must not block
+     * @return false if the transfer did not start; then use {@link #read} or {@link #write}
      */
     boolean tryTransfer(
             boolean write,
@@ -51,9 +59,9 @@ public interface RemoteMemory {
     long testSet(int node, UUID arena, long offset, long expected, long value, Deadline deadline);
 
     /**
-     * Waits until no operation that was given up at its deadline can still touch a node's memory.
+     * Waits until operations abandoned at their deadlines can no longer touch a node's memory.
      *
-     * @return false when some still can at the deadline
+     * @return false if one still can at the deadline
      */
     boolean awaitGivenUp(Deadline deadline);
 }

@@ -6,8 +6,8 @@ import java.time.Duration;
 import java.util.Set;
 
 /**
- * A handle as the tier's own parts see it. Its operations also transfer between an LMR and raw addresses of this process, and
- * take a deadline of their own: that of the application's command. Those of {@link LmrHandle} use the session's deadline.
+ * A handle for the tier's own code. Its operations can also transfer between an LMR and raw addresses of this process,
+ * and take the deadline of the application's command. The operations of {@link LmrHandle} use the session's deadline.
  */
 public interface TierHandle extends LmrHandle {
 
@@ -15,8 +15,8 @@ public interface TierHandle extends LmrHandle {
      * {@link #read} into raw memory.
      *
      * @param address of memory that stays valid during the call
-     * @param length bytes, checked like every other
-     * @param timeoutNs how long it may wait, in nanoseconds; 0 for the session's deadline
+     * @param length bytes; checked against the bounds of the LMR
+     * @param timeoutNs the maximum wait, in nanoseconds; 0 for the session's deadline
      */
     void read(long offset, long address, long length, long timeoutNs);
 

@@ -8,12 +8,12 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What one application may do at this node: every call is made as its principal. Any thread. Closing it unmaps every
- * handle and frees the LMRs whose lifetime is the session.
+ * The session of one application at this node. Every call has the rights of its principal. Any thread. Closing the
+ * session unmaps every handle and frees the LMRs with the lifetime of the session.
  */
 public interface TierSession extends AutoCloseable {
 
-    /** The principal that the calls are made as. */
+    /** The principal of the session. */
     String principal();
 
     /** The node's name. */
@@ -22,7 +22,7 @@ public interface TierSession extends AutoCloseable {
     /** See {@link dev.lite.api.Lite#nodes}. */
     List<NodeInfo> nodes();
 
-    /** Its calls and messages. */
+    /** The calls and messages of the session. */
     TierRpc rpc();
 
     /** See {@link dev.lite.api.LtMemory#malloc(LmrSpec, Duration)}. */
@@ -41,13 +41,13 @@ public interface TierSession extends AutoCloseable {
     TierHandle map(long id, Set<Permission> permissions, Duration deadline);
 
     /**
-     * The first half of {@link dev.lite.api.LtMemory#register}: {@link #malloc} of an LMR that nobody else can map until it is
-     * {@linkplain #publish published}.
+     * The first half of {@link dev.lite.api.LtMemory#register}: {@link #malloc} of an LMR. Nobody else can map it
+     * before {@link #publish}.
      */
     TierHandle prepare(LmrSpec spec, Duration deadline);
 
     /**
-     * The second half; when it fails the LMR is given back and the handle has ended.
+     * The second half. If it fails, it frees the LMR and ends the handle.
      *
      * @param handle from {@link #prepare} of this session, once
      */
@@ -57,7 +57,7 @@ public interface TierSession extends AutoCloseable {
      * See {@link dev.lite.api.LtMemory#memcpy} and {@link dev.lite.api.LtMemory#memmove}.
      *
      * @param source a handle of this session, like {@code target}
-     * @param overlapAllowed whether the ranges may overlap (memmove); otherwise that is refused (memcpy)
+     * @param overlapAllowed whether the ranges may overlap (memmove); if false, an overlap is an error (memcpy)
      */
     void copy(
             TierHandle source,

@@ -6,7 +6,7 @@ import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import java.time.Duration;
 
-/** The locks and barriers of one {@link TierSession}, which releases them when it is closed. Any thread. */
+/** The locks and barriers of one {@link TierSession}. Closing the session releases them. Any thread. */
 public interface TierSync extends LtSync {
 
     /** {@link #lock(String)}, waiting for the directory at most until the deadline. */
@@ -16,16 +16,16 @@ public interface TierSync extends LtSync {
     LtBarrier barrier(String name, int parties, Duration deadline);
 
     /**
-     * Releases a lock that nobody waits for, without a message to another node.
+     * Releases a lock without waiters, without a message to another node.
      *
-     * @param held of this session
-     * @return false when somebody waits; it is still held then, and {@link HeldLock#close} releases it
+     * @param held a lock of this session
+     * @return false if there is a waiter; the lock is still held then, and {@link HeldLock#close} releases it
      */
     boolean releaseAlone(HeldLock held);
 
     /**
-     * Ends every wait with {@link dev.lite.api.SessionLostException} and lets nobody begin one; what is held stays held until
-     * the session is closed.
+     * Ends every wait with {@link dev.lite.api.SessionLostException} and refuses new waits. Held locks stay held until
+     * the session closes.
      */
     void endWaits();
 }

@@ -65,8 +65,8 @@ public final class ShareAllocation implements Masters.Allocation {
     record Placed(int chunkShift, List<Share> shares) {}
 
     /**
-     * Takes memory for a new LMR where its placement says. A node that takes nothing in just now is passed over, unless it is
-     * named.
+     * Takes memory for a new LMR where its placement says. A node that takes nothing in just now is passed over, unless
+     * it is named.
      */
     Placed place(long lmrId, long size, PrincipalBytes.Charge charge, Placement placement, Deadline deadline) {
         Set<Integer> refusing = new HashSet<>();

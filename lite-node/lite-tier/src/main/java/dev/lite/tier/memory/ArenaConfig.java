@@ -4,19 +4,19 @@ import java.nio.file.Path;
 import java.util.regex.Pattern;
 
 /**
- * What an arena is made from.
+ * The configuration of an arena.
  *
- * @param root the directory of all arenas; on a memory file system, as {@code /dev/shm/lite}
+ * @param root the directory of all arenas, on a memory file system, such as {@code /dev/shm/lite}
  * @param cluster the cluster's name, a directory below {@code root}; 1 to 63 of {@code a-z A-Z 0-9 . _ -}
- * @param node the node's name, a directory below that; likewise
+ * @param node the node's name, a directory below that; same characters and length
  * @param bytes the arena's size, at least {@link #BYTES_MIN}, rounded up to pages
- * @param extentsMax how many extents may be allocated or awaiting cleaning at once
- * @param peersMax how many nodes may have a control area here; node ids must be below
+ * @param extentsMax the maximum number of extents that are allocated or await cleaning
+ * @param peersMax the maximum number of nodes with a control area here; node ids must be below it
  * @param retained whether the file stays after a clean shutdown
  */
 public record ArenaConfig(
         Path root, String cluster, String node, long bytes, int extentsMax, int peersMax, boolean retained) {
-    /** The smallest arena. */
+    /** The minimum size of an arena. */
     public static final long BYTES_MIN = 4L << 20;
 
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,63}");
@@ -31,15 +31,15 @@ public record ArenaConfig(
         }
         if (extentsMax < 64) {
             throw new IllegalArgumentException(
-                    "the arena is to hold %d extents; at least 64 are needed".formatted(extentsMax));
+                    "the arena has %d extents; the minimum is 64".formatted(extentsMax));
         }
         if (peersMax < 1 || peersMax > 1024) {
             throw new IllegalArgumentException(
-                    "the arena is to serve %d nodes; 1 to 1024 are possible".formatted(peersMax));
+                    "the arena serves %d nodes; it can serve 1 to 1024".formatted(peersMax));
         }
     }
 
-    /** They become directories. */
+    /** Checks a name, because it becomes a directory. */
     private static void checkName(String what, String name) {
         if (!NAME.matcher(name).matches() || name.equals(".") || name.equals("..")) {
             throw new IllegalArgumentException(
@@ -47,7 +47,7 @@ public record ArenaConfig(
         }
     }
 
-    /** One extent for every 4 KiB of the arena, within 4,096 and 4 Mi. */
+    /** One extent for every 4 KiB of the arena, but at least 4,096 and at most 4 Mi. */
     public static int extentsMaxDefault(long bytes) {
         return Math.clamp(bytes / 4096, 4096, 4 << 20);
     }

@@ -2,7 +2,7 @@ package dev.lite.tier.memory;
 
 import org.jspecify.annotations.Nullable;
 
-/** The arena cannot be made or adopted. The message names the file, the value and the limit, and what to do. */
+/** A node cannot create or adopt its arena. The message names the file, the value, the limit and the remedy. */
 public final class ArenaException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

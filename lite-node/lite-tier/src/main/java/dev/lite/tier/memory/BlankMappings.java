@@ -3,9 +3,10 @@ package dev.lite.tier.memory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Handles that nobody has yet, made a block at a time: what is allocated together lies together in the heap, and stays so
- * when the collector moves it. Made one by one, each would lie among the many objects of its {@link MappedLmr}, on a page
- * and a cache line of its own; then an operation on one LMR of 100,000 takes twice as long. Any thread.
+ * Makes unused handles, one block at a time. Objects that are allocated together lie together in the heap, and stay
+ * together when the collector moves them. Allocated one by one, each handle would lie among the objects of its
+ * {@link MappedLmr}, on its own page and cache line; then an operation on one of 100,000 LMRs takes twice as long. Any
+ * thread.
  */
 final class BlankMappings {
     private static final int BLOCK = 512;
@@ -25,7 +26,7 @@ final class BlankMappings {
             next = 0;
         }
         Mapping mapping = block[next];
-        block[next++] = null; // the block must not keep it alive
+        block[next++] = null; // the block must not keep the handle alive
         if (mapping == null) {
             throw new AssertionError("a handle was taken twice");
         }

@@ -21,14 +21,14 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@code LT_memset}, {@code LT_memcpy} and {@code LT_memmove} (paper §7.1), where the data lies: what is mapped into this
- * process is filled and copied here; for the rest the node that holds the bytes does the work. Any thread.
+ * {@code LT_memset}, {@code LT_memcpy} and {@code LT_memmove} (paper §7.1). They work where the data lies: this process
+ * fills and copies mapped memory; for other memory, the node that holds the bytes does the work. Any thread.
  *
- * <p>A long operation goes in rounds. Each round holds its LMRs ({@link Mapping#hold}), so they stay where they are until it
- * is over, and checks the rights again, so that a move, a revocation or a free comes in between two rounds.
+ * <p>A long operation runs in rounds. Each round checks the rights and pins its LMRs ({@link Mapping#hold}). So a move,
+ * a revocation or a free can take effect only between two rounds.
  */
 public final class BulkOperations {
-    /** Bytes of one round in mapped memory: some 50 µs, which is what a move may have to wait. */
+    /** Bytes of one round in mapped memory: a round takes some 50 µs, and a move may have to wait for it. */
     private static final long MAPPED_ROUND_BYTES = 1 << 20;
 
     private BulkOperations() {}
@@ -43,13 +43,15 @@ public final class BulkOperations {
         }
     }
 
-    /** The first round checks the whole range before it touches a byte; this is for ranges that have no round. */
+    /** Checks a range for which no round runs. Otherwise the first round checks the whole range before it starts. */
     private static void check(Mapping mapping, Permission needed, long offset, long length, Deadline deadline) {
         mapping.hold(needed.bit(), offset, length, deadline);
         mapping.endHold();
     }
 
-    /** The mapping is held; the hold ends here, or when the last node has answered. Returns how many bytes were set. */
+    /**
+     * Sets bytes of a held mapping and ends the hold, at the latest when the last node has answered. Returns the bytes.
+     */
     private static long memsetRound(Mapping mapping, long offset, long length, byte value, Deadline deadline) {
         Map<Integer, List<Run>> remote = new TreeMap<>();
         long done = 0;
@@ -92,7 +94,7 @@ public final class BulkOperations {
     /**
      * {@code LT_memcpy} and {@code LT_memmove}: copies in the order that is safe when the ranges overlap.
      *
-     * @param overlapAllowed whether the ranges may overlap (memmove); otherwise that is refused (memcpy)
+     * @param overlapAllowed whether the ranges may overlap (memmove); if false, an overlap is an error (memcpy)
      */
     public static void copy(
             Mapping source,
@@ -110,10 +112,10 @@ public final class BulkOperations {
         }
         if (refused) {
             throw new IllegalArgumentException(
-                    "memcpy within %s: %d bytes from offset %d and from offset %d overlap; memmove is for that"
+                    "memcpy within %s: %d bytes from offset %d and from offset %d overlap; use memmove instead"
                             .formatted(source, length, sourceOffset, targetOffset));
         }
-        // Towards higher offsets the end goes first, as memmove does it: no byte is overwritten before it was copied.
+        // Like memmove: copy from the end towards higher offsets, so no byte is overwritten before it is copied.
         boolean backward = overlap && targetOffset > sourceOffset;
         for (long left = length; left > 0; ) {
             long done = length - left;
@@ -124,7 +126,7 @@ public final class BulkOperations {
         }
     }
 
-    /** Nobody waits for the end of one LMR's move while it holds the other: that one may be about to move, too. */
+    /** Holds both LMRs. Never holds one while waiting for a move of the other: that could block another move. */
     private static void holdBoth(
             Mapping source, long sourceOffset, Mapping target, long targetOffset, long length, Deadline deadline) {
         while (true) {
@@ -144,7 +146,7 @@ public final class BulkOperations {
         }
     }
 
-    /** One piece that lies together on both sides, which begins (backward: ends) at the offsets. Both are held. */
+    /** Copies one piece that is contiguous on both sides and starts (backward: ends) at the offsets. Both are held. */
     private static long copyRound(
             Mapping source, long from, Mapping target, long to, long left, boolean backward, Deadline deadline) {
         boolean handedOver = false;
@@ -223,7 +225,7 @@ public final class BulkOperations {
             throw new LmrUnavailableException(what + " failed", e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new LmrUnavailableException("interrupted in " + what, e);
+            throw new LmrUnavailableException("interrupted during " + what, e);
         }
     }
 }

@@ -5,6 +5,6 @@ package dev.lite.tier.memory;
  *
  * @param offset bytes from the start of the arena
  * @param length bytes
- * @param entry where the arena's extent table has it
+ * @param entry its entry in the arena's extent table
  */
 public record ExtentRun(long offset, long length, int entry) {}

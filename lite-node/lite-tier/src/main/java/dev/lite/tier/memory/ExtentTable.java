@@ -6,27 +6,28 @@ import java.nio.file.Path;
 import java.util.zip.CRC32C;
 
 /**
- * What is allocated in an arena, in the arena itself, so that it survives the process at any instant.
+ * The table of an arena's allocated extents. It lies in the arena itself, so it survives a stop of the process at any
+ * instant.
  *
  * <p>An entry is four 64-bit words: LMR id, offset, length, and a commit word of state and checksum. The commit word is
- * written last and in one store; SIGKILL stops a process between two stores, never inside one, so an entry is either there
- * whole or not at all. Memory that no entry covers is free and clean.
+ * written last, in one store. SIGKILL stops a process between two stores, never inside one, so an entry is either
+ * complete or invalid. Memory without an entry is free and clean.
  *
- * <p>Splitting and merging writes the new entries before it clears the old one, so entries may overlap after a crash:
- * {@link State#UNCLEAN} ones may overlap anything, {@link State#ALLOCATED} ones never each other.
+ * <p>A split or merge writes the new entries before it clears the old one, so entries may overlap after a crash:
+ * {@link State#UNCLEAN} entries may overlap any others, {@link State#ALLOCATED} entries never overlap each other.
  *
  * <p>Not thread-safe: the allocator's lock guards it.
  */
 final class ExtentTable {
     static final int ENTRY_BYTES = 32;
 
-    /** What an entry says of its bytes. */
+    /** The state of an entry's bytes. */
     enum State {
         /** The entry is unused. */
         EMPTY(0),
         /** The bytes belong to an LMR. */
         ALLOCATED(1),
-        /** The bytes are free, but still those of their former owner. */
+        /** The bytes are free, but still contain their former owner's data. */
         UNCLEAN(2);
 
         private final int number;
@@ -54,8 +55,8 @@ final class ExtentTable {
     }
 
     /**
-     * Writes a whole entry; the last store makes it valid. Of an entry that is valid already only the state may change:
-     * a process that is stopped half way would leave one that fails its checksum.
+     * Writes a whole entry; the last store makes it valid. Only the state of a valid entry may change: otherwise a
+     * process that stops half way leaves an entry that fails its checksum.
      */
     void put(int entry, State state, long lmrId, long offset, long length) {
         long at = at(entry);
@@ -91,7 +92,7 @@ final class ExtentTable {
     /**
      * Checks every entry.
      *
-     * @throws ArenaException when one fails its checksum or does not lie in the data
+     * @throws ArenaException if an entry fails its checksum or does not lie in the data
      */
     void check(Path file, long dataOffset, long arenaBytes) {
         for (int entry = 0; entry < capacity; entry++) {
@@ -104,7 +105,7 @@ final class ExtentTable {
             long length = length(entry);
             if (state == State.EMPTY || commit != commit(entry, state, lmrId(entry), offset, length)) {
                 throw new ArenaException(
-                        "cannot adopt the arena %s: entry %d of its extent table fails its checksum. Its content is not trustworthy; delete the file to start with an empty one"
+                        "cannot adopt the arena %s: entry %d of its extent table fails its checksum. Its content is corrupt; delete the file to start with an empty arena"
                                 .formatted(file, entry),
                         null);
             }

@@ -6,7 +6,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/** Free clean memory as maximal runs, found by best fit. Offsets and lengths are bytes. Not thread-safe. */
+/** Free clean memory as maximal runs, allocated by best fit. Offsets and lengths are bytes. Not thread-safe. */
 final class FreeRuns {
     /** A run of bytes. */
     record Run(long offset, long length) {}
@@ -23,12 +23,12 @@ final class FreeRuns {
         return total;
     }
 
-    /** The longest run; 0 when there is none. */
+    /** The longest run; 0 if there is none. */
     long longest() {
         return byLength.isEmpty() ? 0 : byLength.last().length();
     }
 
-    /** Gives a run back; it is joined with its neighbours. It must not overlap one that is there. */
+    /** Adds a run and merges it with its neighbours. It must not overlap another free run. */
     void add(long offset, long length) {
         if (length == 0) {
             return;
@@ -52,11 +52,11 @@ final class FreeRuns {
     }
 
     /**
-     * Takes {@code units × unit} bytes in one run, from the shortest free run that has them; when none has, as many units
-     * as the longest run has.
+     * Takes {@code units × unit} bytes in one run, from the shortest free run that holds them. If none does, takes as
+     * many units as the longest run holds.
      *
      * @param alignment of the run's offset, a power of two
-     * @return what was taken, or null when no run has even one unit
+     * @return the run taken, or null if no run holds even one unit
      */
     @Nullable
     Run take(long unit, long units, long alignment) {
@@ -78,7 +78,7 @@ final class FreeRuns {
     }
 
     private @Nullable Run shortestFor(long bytes, long alignment) {
-        // Any run of a whole alignment more fits, so few checks miss.
+        // Every run that is longer by one alignment fits, so few checks miss.
         for (Run run : byLength.tailSet(new Run(0, bytes))) {
             if (run.length() - padding(run, alignment) >= bytes) {
                 return run;

@@ -13,13 +13,13 @@ public interface HandleOwner extends MappingOwner {
     /** The principal that uses the handles. */
     String principal();
 
-    /** Work that other nodes do on their memory. */
+    /** Work by other nodes on their memory. */
     RemoteWork remoteWork();
 
-    /** Operations that their callers do not wait for. */
+    /** The asynchronous operations of the session. */
     AsyncOperations async();
 
-    /** See {@link LmrHandle#free}; frees the LMR for everybody, this mapping included. */
+    /** See {@link LmrHandle#free}; ends every mapping of the LMR, including this one. */
     void free(Mapping mapping, Deadline deadline);
 
     /** See {@link LmrHandle#grant}. */

@@ -12,7 +12,7 @@ import java.util.function.IntToLongFunction;
 
 /** Arithmetic of chunks: where each byte of an LMR lies. */
 public final class Layout {
-    /** Chunks of large LMRs have this many bytes. */
+    /** The bytes of a chunk of a large LMR. */
     public static final int CHUNK_SHIFT_DEFAULT = 22;
 
     private static final int CHUNK_SHIFT_MIN = 12;
@@ -29,13 +29,13 @@ public final class Layout {
     private Layout() {}
 
     /**
-     * The chunk shift for a new LMR: one extent when it is small or on a single node and not larger than a chunk, chunks of
-     * 4 MiB otherwise; an LMR that is to be spread over several nodes gets smaller chunks when it would not reach them all.
+     * The chunk shift for a new LMR. It is one extent if it is small, or on a single node and not larger than a chunk.
+     * Otherwise chunks have 4 MiB, or less if an LMR on several nodes would not reach them all.
      */
     public static int chunkShift(long size, int nodes) {
         int shift = CHUNK_SHIFT_DEFAULT;
         if (nodes > 1) {
-            // The largest power of two that is not more than a node's share, so that there is a chunk for every node.
+            // The largest power of two up to a node's share, so that every node gets a chunk.
             int enough = Long.SIZE - 1 - Long.numberOfLeadingZeros(Math.max(1, size / nodes));
             shift = Math.clamp(enough, CHUNK_SHIFT_MIN, CHUNK_SHIFT_DEFAULT);
         }
@@ -61,7 +61,7 @@ public final class Layout {
     /**
      * The place of every chunk.
      *
-     * @param bases node id → where its arena is mapped into this process, or 0
+     * @param bases node id → the address of its arena in this process, or 0 if not mapped
      */
     public static long[] places(LmrRecord lmr, IntToLongFunction bases) {
         int chunks = lmr.chunks();
@@ -88,7 +88,7 @@ public final class Layout {
         return places;
     }
 
-    /** Where a byte lies on the node that holds it. */
+    /** The place of a byte on the node that holds it. */
     public static Part part(LmrRecord lmr, long offset) {
         int shares = lmr.shares().size();
         long chunk = offset >>> lmr.chunkShift();
@@ -106,7 +106,7 @@ public final class Layout {
         throw new IllegalArgumentException("LMR %d of %d bytes has no byte %d".formatted(lmr.id(), lmr.size(), offset));
     }
 
-    /** The LMR's bytes in order, with the nodes' names; neighbours on one node are joined. */
+    /** The extents of the LMR in order, with the nodes' names; merges neighbours on one node. */
     public static List<Extent> extents(LmrRecord lmr, IntFunction<String> names) {
         int shares = lmr.shares().size();
         if (shares == 1) {

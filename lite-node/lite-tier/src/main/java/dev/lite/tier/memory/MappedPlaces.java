@@ -6,7 +6,7 @@ import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.tier.RemoteWork.Part;
 import java.util.UUID;
 
-/** Where the bytes of a mapped LMR lie. Immutable; the array is its own. */
+/** The places of a mapped LMR's bytes. Immutable; owns the array. */
 final class MappedPlaces {
     private final LmrRecord lmr;
     private final int chunkShift;
@@ -38,18 +38,18 @@ final class MappedPlaces {
         return direct && places.length == 1 ? places[0] : 0;
     }
 
-    /** Where a byte lies: see {@link Layout}. */
+    /** The place of a byte: see {@link Layout}. */
     long place(long offset) {
         long place = places[(int) (offset >>> chunkShift)];
         return place + (offset & ((1L << chunkShift) - 1));
     }
 
-    /** How many of the bytes from {@code offset} on lie together. */
+    /** How many bytes from {@code offset} on are contiguous. */
     long pieceLength(long offset, long length) {
         return Math.min(length, (1L << chunkShift) - (offset & ((1L << chunkShift) - 1)));
     }
 
-    /** How many of the bytes before {@code end} lie together. */
+    /** How many bytes before {@code end} are contiguous. */
     long pieceLengthBefore(long end, long length) {
         return Math.min(length, ((end - 1) & ((1L << chunkShift) - 1)) + 1);
     }
@@ -72,7 +72,7 @@ final class MappedPlaces {
         return Layout.part(lmr, offset);
     }
 
-    /** {@link #part} as the run of the bytes from it on. */
+    /** {@link #part} as a run that starts there. */
     Run run(long offset, long length) {
         Part part = part(offset);
         return new Run(part.offset(), length, part.entry());

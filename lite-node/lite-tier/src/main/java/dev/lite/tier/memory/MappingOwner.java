@@ -7,33 +7,33 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a {@link Mapping} needs of its node beyond its own data, for atomic operations and transfers. A session of an application,
- * which can do more, is a {@link HandleOwner}. Any thread.
+ * The services of its node that a {@link Mapping} needs for atomic operations and transfers. A {@link HandleOwner}, the
+ * session of an application, offers more. Any thread.
  */
 public interface MappingOwner {
-    /** The LMR's memory on nodes that are not mapped. */
+    /** Access to memory of nodes that is not mapped here. */
     RemoteMemory remoteMemory();
 
-    /** How long an operation may wait. */
+    /** The default deadline of an operation. */
     Duration deadline();
 
     /** The name of a node, for messages and {@link dev.lite.api.LmrHandle#extents}. */
     String nodeName(int node);
 
-    /** Takes the handle out of the books; it has lost its rights and nobody is in it. Called once for each. */
+    /** Removes a handle that has lost its rights and has no operation in flight. Called once for each handle. */
     void unmapped(Mapping mapping);
 
-    /** The permission bits that the owner has on the LMR, by its record. */
+    /** The permission bits that the record gives the owner. */
     int allowed(LmrRecord lmr);
 
-    /** Reads the LMR's record again and makes its handles follow it; does nothing when it cannot be read. */
+    /** Reads the LMR's record again and makes its handles follow it; does nothing if it cannot read the record. */
     void refresh(@Nullable String name, long lmrId, Deadline deadline);
 
-    /** How often the owner lost locks that it held because its node was fenced; only grows. */
+    /** How often the owner lost its locks because its node was fenced; only grows. */
     default int locksLost() {
         return 0;
     }
 
-    /** The LMR lies elsewhere now, and operations continue there. Must not block. */
+    /** Called after the LMR moved; operations continue at the new place. Must not block. */
     default void moved(long lmrId) {}
 }

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
-/** Operations of a {@link Mapping} on several slices, and those that their callers do not wait for. Any thread. */
+/** Operations of a {@link Mapping} on several slices, and its asynchronous operations. Any thread. */
 final class SliceOperations {
     private static final int READ = Permission.READ.bit();
     private static final int WRITE = Permission.WRITE.bit();
@@ -23,7 +23,7 @@ final class SliceOperations {
         writeAll(mapping, checked(mapping, WRITE, slices));
     }
 
-    /** Mapped memory needs nobody to wait for it: the transfer is done when this returns. */
+    /** With mapped memory, the transfer is complete when this returns. */
     static CompletableFuture<@Nullable Void> readAsync(Mapping mapping, List<LmrSlice> slices) {
         List<LmrSlice> checked = checked(mapping, READ, slices);
         return begin(mapping, READ, checked, () -> readAll(mapping, checked));
@@ -43,7 +43,9 @@ final class SliceOperations {
         slices.forEach(slice -> mapping.write(slice.offset(), slice.segment()));
     }
 
-    /** @param transfer the same operation, which blocks: for what has several pieces, or has to wait before it is posted */
+    /**
+     * @param transfer the same operation, blocking: for slices of several pieces, or if it must wait before the post
+     */
     private static CompletableFuture<@Nullable Void> begin(
             Mapping mapping, int needed, List<LmrSlice> checked, Runnable transfer) {
         if (mapping.placed().isDirect()) {
@@ -76,7 +78,7 @@ final class SliceOperations {
         }
     }
 
-    /** All slices before the first is begun; a copy, so that the caller cannot change it meanwhile. */
+    /** Checks all slices before the first transfer starts; copies the list, so that the caller cannot change it. */
     private static List<LmrSlice> checked(Mapping mapping, int needed, List<LmrSlice> slices) {
         List<LmrSlice> copy = List.copyOf(slices);
         Deadline deadline = mapping.deadline();

@@ -10,7 +10,7 @@ final class BounceBuffer extends PollWaiter {
     static final int POSTED = 1;
     static final int DONE = 2;
     static final int FAILED = 3;
-    static final int ABANDONED = 4; // posted, and nobody waits
+    static final int ABANDONED = 4; // posted, but its caller gave up
     static final int FREE = 5;
 
     final int index;
@@ -18,7 +18,7 @@ final class BounceBuffer extends PollWaiter {
     final AtomicInteger state = new AtomicInteger(FREE);
     private volatile long context;
 
-    /** What it is posted for when nobody waits. */
+    /** The asynchronous transfer that posted it, if any. */
     volatile @Nullable PendingTransfer pending;
 
     BounceBuffer(int index, long address) {
@@ -27,12 +27,12 @@ final class BounceBuffer extends PollWaiter {
         this.context = index;
     }
 
-    /** In the context of its post; its own alone, modulo {@link PostedMemory#BUFFERS} its index. */
+    /** Its part of the context of its post; unique; modulo {@link PostedMemory#BUFFERS} it is the buffer's index. */
     long context() {
         return context;
     }
 
-    /** A new owner and a new context, so that a completion can only ever be its own; whether it was free. */
+    /** Takes the buffer if it is free, with a new context: so only completions of its own posts match. */
     boolean takeIfFree() {
         if (state.get() != FREE || !state.compareAndSet(FREE, OWNED)) {
             return false;
@@ -47,13 +47,13 @@ final class BounceBuffer extends PollWaiter {
         return state.get() != POSTED;
     }
 
-    /** Whether its post is under way for a caller that gave up at its deadline. */
+    /** Whether its post is in flight, but its caller gave up at the deadline. */
     boolean isGivenUp() {
         PendingTransfer now = pending;
         return state.get() == ABANDONED || (now != null && now.isClaimed());
     }
 
-    /** Its post ended; returns whether nobody waits for it. */
+    /** Ends its post; returns whether its caller gave up. */
     boolean end(int outcome) {
         return !state.compareAndSet(POSTED, outcome) && state.get() == ABANDONED;
     }

@@ -10,8 +10,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The bounce buffers of a {@link PostedMemory}. A thread that finds one free takes no lock; the others wait for one, up to their deadline. Any
- * thread.
+ * The bounce buffers of a {@link PostedMemory}. A thread that finds a free buffer takes no lock; other threads wait for
+ * a buffer, up to their deadline. Any thread.
  */
 final class BounceBuffers {
     private static final int BUFFERS = PostedMemory.BUFFERS;
@@ -19,31 +19,31 @@ final class BounceBuffers {
 
     private final BounceBuffer[] buffers = new BounceBuffer[BUFFERS];
 
-    // For those who found no buffer free; the others take no lock.
+    // Only threads that found no free buffer take this lock.
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition freed = lock.newCondition();
     private final AtomicInteger waiting = new AtomicInteger();
 
-    /** @param memory the address of their bytes, which are theirs */
+    /** @param memory the address of the buffers' bytes, for this object only */
     BounceBuffers(long memory) {
         for (int index = 0; index < BUFFERS; index++) {
             buffers[index] = new BounceBuffer(index, memory + (long) index * PostedMemory.BUFFER_BYTES);
         }
     }
 
-    /** All of them, free or not; not to be changed. */
+    /** All buffers, free or not; read-only. */
     BounceBuffer[] all() {
         return buffers;
     }
 
-    /** That whose post has this context; null when it is not a buffer's, or a former one. */
+    /** The buffer whose post has this context; null for an unknown or a former context. */
     @Nullable
     BounceBuffer of(long context) {
         BounceBuffer buffer = buffers[(int) (context & (BUFFERS - 1))];
         return context == buffer.context() ? buffer : null;
     }
 
-    /** Waits until no buffer is posted for somebody who gave up; false when one still is at the deadline. */
+    /** Waits until no post of an abandoned operation is in flight; false if one still is at the deadline. */
     boolean awaitGivenUp(Deadline deadline) {
         for (BounceBuffer buffer : buffers) {
             if (!Polling.until(() -> !buffer.isGivenUp(), deadline, POLL_NS)) {
@@ -53,7 +53,7 @@ final class BounceBuffers {
         return true;
     }
 
-    /** Tries first the one that this thread, and hardly another one, had last. */
+    /** Tries first the buffer that this thread had last; other threads rarely use it. */
     @Nullable
     BounceBuffer takeIfFree() {
         int first = (int) Thread.currentThread().threadId();
@@ -76,7 +76,7 @@ final class BounceBuffers {
         waiting.incrementAndGet();
         try {
             while (true) {
-                // A thread that frees one after this check sees that somebody waits.
+                // A thread that releases a buffer after this check sees the waiter.
                 BounceBuffer buffer = takeIfFree();
                 if (buffer != null) {
                     return buffer;
@@ -98,7 +98,7 @@ final class BounceBuffers {
         }
     }
 
-    /** Gives the buffer back now, or when its post ends. */
+    /** Releases the buffer now, or when its post completes. */
     void abandon(BounceBuffer buffer) {
         if (!buffer.state.compareAndSet(BounceBuffer.POSTED, BounceBuffer.ABANDONED)) {
             release(buffer);
@@ -107,7 +107,7 @@ final class BounceBuffers {
 
     void release(BounceBuffer buffer) {
         if (buffer.state.getAndSet(BounceBuffer.FREE) == BounceBuffer.FREE) {
-            throw new IllegalStateException("bounce buffer %d was given back twice".formatted(buffer.index));
+            throw new IllegalStateException("bounce buffer %d was released twice".formatted(buffer.index));
         }
         if (waiting.get() > 0) {
             lock.lock();

@@ -7,18 +7,18 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 
 /**
- * Ends transfers that nobody waits for when their deadline has passed: one sweep over all buffers after the earliest deadline, however many are
- * under way. Any thread.
+ * Ends asynchronous transfers after their deadline. One sweep over all buffers follows the earliest deadline, however
+ * many transfers are in flight. Any thread.
  */
 final class DeadlineSweeper {
     private static final long NONE = Long.MIN_VALUE;
-    /** After a deadline; those of the same time are seen together. */
+    /** The delay of a sweep after a deadline, so that it covers other deadlines of about the same time. */
     private static final long LATER_NS = 1_000_000;
 
     private final BounceBuffers buffers;
     private final Function<PendingTransfer, RuntimeException> failure;
 
-    /** When the next sweep is; of {@link System#nanoTime}. */
+    /** The time of the next sweep, by {@link System#nanoTime}. */
     private final AtomicLong nextNs = new AtomicLong(NONE);
 
     /** @param failure the exception of a transfer whose deadline has passed */
@@ -27,7 +27,7 @@ final class DeadlineSweeper {
         this.failure = failure;
     }
 
-    /** Makes sure that a sweep follows the deadline. Does not block. */
+    /** Schedules a sweep after the deadline. Does not block. */
     void sweepAfter(Deadline deadline) {
         long endNs = deadline.endNs();
         long next = nextNs.get();

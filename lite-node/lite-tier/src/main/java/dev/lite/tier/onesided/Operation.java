@@ -1,6 +1,6 @@
 package dev.lite.tier.onesided;
 
-/** What is posted. */
+/** The operation of a post. */
 enum Operation {
     READ,
     WRITE,

@@ -8,9 +8,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** A transfer that nobody waits for. */
+/** An asynchronous transfer in flight. */
 final class PendingTransfer {
-    /** To whom it was posted. */
+    /** The peer that it was posted to. */
     final Peer peer;
 
     final UUID arena;
@@ -39,7 +39,7 @@ final class PendingTransfer {
         this.ended = ended;
     }
 
-    /** Claims the right to report how it ended; true for the first caller only. */
+    /** Claims the right to report its end; true only for the first caller. */
     boolean claim() {
         return claimed.compareAndSet(false, true);
     }

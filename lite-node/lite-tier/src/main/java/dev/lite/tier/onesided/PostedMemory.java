@@ -406,7 +406,7 @@ public final class PostedMemory implements RemoteMemory {
     private void await(BounceBuffer buffer, Peer peer, Operation operation, Deadline deadline, boolean held) {
         if (!peer.pollRole().await(buffer, deadline.endNs(), held)) {
             if (Thread.currentThread().isInterrupted()) {
-                throw new LmrUnavailableException("interrupted during a %s of memory on node %s"
+                throw new LmrUnavailableException("interrupted in a %s of memory on node %s"
                         .formatted(operation, peer.hello().node()));
             }
             throw late(peer, operation, deadline);

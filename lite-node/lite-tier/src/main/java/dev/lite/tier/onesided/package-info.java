@@ -1,4 +1,4 @@
-/** One-sided operations on memory that is not mapped into this process: posted to the fabric and waited for. */
+/** One-sided operations on memory that is not mapped into this process, by posts to the fabric. */
 @NullMarked
 package dev.lite.tier.onesided;
 
