@@ -214,7 +214,7 @@ final class RpcSlots {
         }
     }
 
-    /** Bytes of the arena that they take. */
+    /** Arena bytes that the slots use. */
     synchronized long bytes() {
         long bytes = 0;
         for (int sizeClass = 0; sizeClass < CAPACITY.length; sizeClass++) {
