@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The application may write anything into the area at any time. So each word of a command is read once, into a local
  * variable, and checked there; a window only ever holds data. A command that LITE's client never sends ends the
- * session. One that is refused (bounds, permission, stale handle) is completed with its error.
+ * session. A refused command (bounds, permission, stale handle) completes with its error.
  *
  * <p>Allocates nothing per command, except when it fails or is one of {@link RpcCommands}.
  */
