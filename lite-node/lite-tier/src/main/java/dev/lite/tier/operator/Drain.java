@@ -29,23 +29,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Moves everything away from this node, round by round until the arena holds nothing that another node could hold: what a
- * round cannot move, because it is just being made, freed or moved by somebody else, the next one tries again.
+ * Moves all LMRs away from this node, in rounds, until the arena holds nothing that another node could hold. If an LMR
+ * is just being created, freed or moved by another node, a round cannot move it; the next round retries.
  *
- * <p>An LMR without a name is moved by the node that made it, which has its record. Those that this node made end with its
- * process, so they are moved only when it is to stay. Memory that no record knows is left: if an LMR is still coming to be
- * there, it is known a moment later.
+ * <p>The creator of an anonymous LMR has its record and moves it. Anonymous LMRs that this node created end with its
+ * process, so they are moved only if the process stays. Memory without a record is left: an LMR that is still being
+ * created gets its record a moment later.
  *
- * <p>Used by one thread. Bound: {@value #AT_ONCE} moves at a time.
+ * <p>Used by one thread. Limit: {@value #AT_ONCE} moves at a time.
  */
 final class Drain {
     private static final Logger log = LoggerFactory.getLogger(Drain.class);
     private static final int AT_ONCE = 4;
 
-    /** How long a round may find nothing to do, or nothing that works, until that is believed. */
+    /** The drain gives up after this time without progress. */
     private static final Duration STUCK = Duration.ofSeconds(2);
 
-    /** An LMR that nobody knew may just have been published. */
+    /** Interval after which unknown LMRs are asked for again: they may have been published meanwhile. */
     private static final Duration ASK_AGAIN = Duration.ofMillis(500);
 
     private static final long PAUSE_NS = 20_000_000;
@@ -58,24 +58,24 @@ final class Drain {
     private final Executor executor;
     private final boolean leaving;
 
-    /** LMRs of other nodes' making that those did not know, some time ago at most. Guarded by this. */
+    /** LMRs that their creators, other nodes, recently did not know. Guarded by this. */
     private final Set<Long> notAnonymous = new HashSet<>();
 
     private Deadline askAgain = Deadline.in(ASK_AGAIN);
 
-    /** Moves what an LMR has here away; blocks up to a deadline of its own. */
+    /** Moves an LMR's memory away from this node. Blocks up to its own deadline. */
     interface Mover {
-        /** Whether there is a node now that takes memory. */
+        /** Whether another live node takes memory now. */
         boolean hasOthers();
 
-        /** Whether a node is gone, and with it the records of what it made without a name. */
+        /** Whether a node is gone, and with it the records of its anonymous LMRs. */
         boolean isGone(int node);
 
-        /** Moves one; its name is null when it has none. */
+        /** Moves one LMR; its name is null if it is anonymous. */
         void evacuate(@Nullable String name, long id, long bytes);
     }
 
-    /** Is notified of the progress; false when the drain is to stop. */
+    /** Receives the progress; returns false to stop the drain. */
     interface Progress {
         boolean report(long done, long total, String note);
     }
@@ -98,10 +98,10 @@ final class Drain {
         this.leaving = leaving;
     }
 
-    /** One thing that has memory here. */
+    /** An LMR with memory on this node. */
     private record Held(long id, @Nullable String name, long bytes) {}
 
-    /** What is in the arena: what can be moved, and the bytes that nobody knows. */
+    /** The arena's content: movable LMRs, and the bytes of unknown ones. */
     private record Found(List<Held> movable, long unknownBytes) {
         long bytes() {
             return movable.stream().mapToLong(Held::bytes).sum();
@@ -111,7 +111,7 @@ final class Drain {
     /**
      * Drains.
      *
-     * @return null when everything is away, else why not
+     * @return null if everything moved away, else the reason
      */
     @Nullable
     String run(Progress progress, Deadline deadline) {
@@ -155,7 +155,7 @@ final class Drain {
         }
         progress.report(totalBytes, totalBytes, "bytes moved away");
         if (found.unknownBytes() > 0) {
-            log.info("drain leaves {} bytes of no known LMR at node={}", found.unknownBytes(), self.name());
+            log.info("drain leaves {} bytes of unknown LMRs at node={}", found.unknownBytes(), self.name());
         }
         return null;
     }
@@ -190,7 +190,7 @@ final class Drain {
         return new Found(movable, unknownBytes);
     }
 
-    /** Whether the LMR has a place here, or will have one after its move; otherwise its memory here is being given back. */
+    /** Whether the LMR has memory here, or will after its move. Otherwise its memory here is being freed. */
     private boolean isHere(LmrRecord lmr) {
         LmrRecord.Move move = lmr.move();
         return lmr.state() != LmrRecord.State.FREEING
@@ -210,7 +210,7 @@ final class Drain {
         }
     }
 
-    /** Tries to move each; answers why it did not work, by the LMR. */
+    /** Tries to move each LMR; returns the failures by LMR id. */
     private Map<Long, String> moveAll(List<Held> movable) {
         Map<Long, String> failures = new TreeMap<>();
         for (int from = 0; from < movable.size(); from += AT_ONCE) {
@@ -228,13 +228,13 @@ final class Drain {
             mover.evacuate(held.name(), held.id(), held.bytes());
         } catch (LmrFreedException | LmrNotFoundException e) {
             synchronized (this) {
-                notAnonymous.add(held.id()); // one with a name is looked up each time
+                notAnonymous.add(held.id()); // named LMRs are looked up in every round
             }
         } catch (LimitExceededException | NodeUnreachableException | ClusterUnavailableException e) {
             note(failures, held, e);
         } catch (LiteException e) {
             note(failures, held, e);
-            log.info("lmr={} stays for now: {}", held.id(), e.getMessage());
+            log.info("cannot move lmr={} yet: {}", held.id(), e.getMessage());
         }
     }
 

@@ -32,11 +32,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Carries out the orders that are this node's ({@link Orders}): a drain, and freeing orphans, of the node that they name; a move
- * of an LMR without a name of the node that made it; anything else of whichever node claims it first. An order whose node is
- * gone is claimed again. Every act is safe by itself, so it does no harm when two nodes carry out the same for a while.
+ * Executes this node's {@link Orders}. The node that an order names executes a drain or frees orphans; the creator of
+ * an anonymous LMR executes its move; the first node to claim it executes any other order. If the executing node is
+ * gone, another node claims its order. Two nodes may execute the same order for a while: every action is safe when
+ * repeated.
  *
- * <p>One thread ("lite-orders") checks the orders and claims them; each is carried out on a virtual thread. Bound: {@value
+ * <p>One thread ("lite-orders") checks and claims orders. Each order runs on a virtual thread. Limit: {@value
  * #RUNNING_MAX} at a time.
  */
 public final class OrderExecutor implements AutoCloseable {
@@ -44,19 +45,21 @@ public final class OrderExecutor implements AutoCloseable {
     private static final int RUNNING_MAX = 8;
     private static final Duration DIRECTORY = Duration.ofSeconds(5);
 
-    /** Interval of checks while orders are open: nothing notifies it that an order's node is gone. */
+    /** Check interval while orders are open: no notification tells that an order's node is gone. */
     private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(2);
 
-    /** Interval otherwise, in case a notification was lost: so idle nodes cost the directory next to nothing. */
+    /**
+     * Check interval otherwise, in case a notification was lost. Long, so that idle nodes put no load on the directory.
+     */
     private static final long LOOK_IDLE_NS = TimeUnit.MINUTES.toNanos(1);
 
-    /** How long an order that every node may carry out waits for the one whose turn it is. */
+    /** Time that an order of no particular node is reserved for the node whose turn it is. */
     private static final long TURN_NS = TimeUnit.SECONDS.toNanos(1);
 
-    /** A drain that an operator wants; one before the node leaves has its own time-out. */
+    /** Time limit of a drain that an operator orders. A drain before the node leaves has its own timeout. */
     private static final Duration DRAIN_MAX = Duration.ofHours(1);
 
-    /** An order that only one node can carry out fails when that node was missing for so long. */
+    /** If only one node can execute an order, the order fails after that node was missing for this time. */
     private static final long MISSING_NS = TimeUnit.SECONDS.toNanos(60);
 
     private static final long REPORT_NS = TimeUnit.MILLISECONDS.toNanos(500);
@@ -70,18 +73,18 @@ public final class OrderExecutor implements AutoCloseable {
     private final Thread thread;
     private final Set<Long> running = ConcurrentHashMap.newKeySet();
     private final Map<Long, CompletableFuture<Order>> awaited = new ConcurrentHashMap<>();
-    private final Map<Long, Long> seenAtNs = new HashMap<>(); // of the thread: open orders that others may take first
-    private final Map<Long, Long> missingSinceNs = new HashMap<>(); // of the thread: open orders whose node is not live
+    private final Map<Long, Long> seenAtNs = new HashMap<>(); // of the thread: open orders, by first sight
+    private final Map<Long, Long> missingSinceNs = new HashMap<>(); // of the thread: orders of missing nodes
 
     private final Semaphore words = new Semaphore(0); // a permit for every call of check() since the thread's last one
-    private boolean busy = true; // of the thread: orders are open, or may be
-    private boolean pastSettled; // of the thread
-    private volatile @Nullable Deadline ofLeaving; // once this node is about to leave
+    private boolean busy = true; // thread-confined: orders are open, or may be
+    private boolean pastSettled; // thread-confined
+    private volatile @Nullable Deadline ofLeaving; // set when this node is about to leave
     private volatile boolean empty; // drained to leave
     private volatile @Nullable Runnable onLeave;
     private volatile boolean closed;
 
-    /** What orders do. Each blocks, and answers null when it is done, else why it failed. */
+    /** The actions of orders. Each blocks and returns null on success, else the reason of the failure. */
     interface Actions {
         @Nullable
         String drain(boolean leaving, Drain.Progress progress, Deadline deadline);
@@ -96,7 +99,7 @@ public final class OrderExecutor implements AutoCloseable {
         String rebalance(Drain.Progress progress);
     }
 
-    /** Not started yet. */
+    /** Does not start yet; see {@link #start}. */
     public OrderExecutor(
             NodeRecord self, ClusterDirectory directory, DrainMarks drainMarks, Actions actions, Executor executor) {
         this.self = self;
@@ -108,13 +111,13 @@ public final class OrderExecutor implements AutoCloseable {
         this.thread = Thread.ofPlatform().name("lite-orders").daemon().unstarted(this::run);
     }
 
-    /** Begins to carry out orders. */
+    /** Starts to execute orders. */
     public void start() {
         thread.start();
         orders.watch(this::check);
     }
 
-    /** What is done once a drain that asks for it is over, on a thread of its own. */
+    /** Sets an action to run after a drain that orders this node to leave. It runs on its own thread. */
     public void onLeave(Runnable action) {
         onLeave = action;
     }
@@ -127,7 +130,7 @@ public final class OrderExecutor implements AutoCloseable {
     /**
      * Drains this node before it leaves.
      *
-     * @return null when it is empty, else why not
+     * @return null if the node is empty, else the reason why not
      */
     @Nullable
     public String drainToLeave(Duration timeout) {
@@ -154,7 +157,7 @@ public final class OrderExecutor implements AutoCloseable {
         } catch (TimeoutException e) {
             return new LiteTimeoutException(deadline.expired("draining node " + self.name())).getMessage();
         } catch (ExecutionException e) {
-            throw new AssertionError("the order's end only completes", e);
+            throw new AssertionError("the future of an order never fails", e);
         }
     }
 
@@ -168,14 +171,14 @@ public final class OrderExecutor implements AutoCloseable {
                 dispatch(book);
                 busy = !book.open().isEmpty();
             } catch (ClusterUnavailableException e) {
-                log.debug("the orders cannot be read now: {}", e.getMessage());
+                log.debug("cannot read the orders now: {}", e.getMessage());
             } catch (RuntimeException e) {
                 log.error("checking the orders failed; continuing", e);
             }
         }
     }
 
-    /** False when it is closed. */
+    /** Waits for a notification or the check interval; false if this object is closed. */
     private boolean awaitWord() {
         try {
             if (words.tryAcquire(busy ? LOOK_NS : LOOK_IDLE_NS, TimeUnit.NANOSECONDS)) {
@@ -183,12 +186,15 @@ public final class OrderExecutor implements AutoCloseable {
             }
             return !closed;
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // close() does that
+            Thread.currentThread().interrupt(); // by close()
             return false;
         }
     }
 
-    /** A node that starts is there to be used: an earlier process of its name may have been ordered to leave. */
+    /**
+     * Ends a running order to leave and the drain mark that an earlier process of this node left: a new process is
+     * usable.
+     */
     private void settleOwnPast(OrderBook book) {
         if (pastSettled || ofLeaving != null) {
             return;
@@ -206,7 +212,7 @@ public final class OrderExecutor implements AutoCloseable {
             orders.unmark(self.name(), DIRECTORY);
         }
         pastSettled = true;
-        check(); // at the book as it is then
+        check(); // reads the changed orders
     }
 
     private boolean isDrainOfThis(Order order) {
@@ -233,7 +239,7 @@ public final class OrderExecutor implements AutoCloseable {
         }
     }
 
-    /** An order that nobody will ever carry out must not stay open: their number is bounded. */
+    /** Fails an order that no node can execute, because the number of open orders is limited. */
     private boolean failsForMissing(Order order) {
         boolean byId = order.kind() == Kind.MOVE && order.lmrId() != 0;
         boolean byName = order.kind() == Kind.DRAIN || order.kind() == Kind.FREE_ORPHANS;
@@ -287,7 +293,7 @@ public final class OrderExecutor implements AutoCloseable {
             executor.execute(() -> carryOut(order));
         } catch (RejectedExecutionException e) {
             running.remove(order.id());
-            log.debug("order {} is left: the node stops", order.id());
+            log.debug("order {} is not executed: the node is stopping", order.id());
         }
     }
 
@@ -311,12 +317,12 @@ public final class OrderExecutor implements AutoCloseable {
         }
         try {
             Order ended = reporter.finish(failure)
-                    .or(() -> orders.find(order.id(), DIRECTORY)) // somebody else ended it
+                    .or(() -> orders.find(order.id(), DIRECTORY)) // another node ended it
                     .orElse(order);
             Optional.ofNullable(awaited.remove(order.id())).ifPresent(who -> who.complete(ended));
         } catch (ClusterUnavailableException e) {
-            // It is still this node's then, and done again: every act does nothing where nothing is left to do.
-            log.info("the end of order {} is not written yet: {}", order.id(), e.getMessage());
+            // This node still owns the order and executes it again; an action without remaining work does nothing.
+            log.info("cannot record the end of order {} yet: {}", order.id(), e.getMessage());
         } finally {
             running.remove(order.id());
             log.info(
@@ -340,7 +346,7 @@ public final class OrderExecutor implements AutoCloseable {
             case MOVE -> actions.move(name, order.lmrId(), order.target());
             case FREE_ORPHANS -> actions.freeOrphans(reporter);
             case REBALANCE -> actions.rebalance(reporter);
-            case UNDRAIN -> null; // done with its submission
+            case UNDRAIN -> null; // its submission already did the work
         };
     }
 
@@ -360,7 +366,7 @@ public final class OrderExecutor implements AutoCloseable {
         }
     }
 
-    /** Writes down how far an order is, now and then. Used by the thread that carries it out. */
+    /** Records an order's progress at intervals. Used by the thread that executes the order. */
     private final class Reporter implements Drain.Progress {
         private Order order;
         private long nextNs = System.nanoTime();
@@ -390,7 +396,7 @@ public final class OrderExecutor implements AutoCloseable {
                 nextNs = System.nanoTime() + REPORT_NS;
                 return mine;
             } catch (ClusterUnavailableException e) {
-                log.debug("how far order {} is cannot be written now: {}", order.id(), e.getMessage());
+                log.debug("cannot record the progress of order {} now: {}", order.id(), e.getMessage());
                 return true;
             }
         }
@@ -402,14 +408,14 @@ public final class OrderExecutor implements AutoCloseable {
             return now.isPresent();
         }
 
-        /** Ends the order with how far it got; empty when somebody else changed it. */
+        /** Ends the order and records its progress; empty if another node changed it. */
         Optional<Order> finish(@Nullable String failure) {
             boolean mine = !unwritten || write();
             return mine ? orders.finish(order, failure, DIRECTORY) : Optional.empty();
         }
     }
 
-    /** Ends the thread; what is being carried out ends with its next report. */
+    /** Ends the thread. A running order ends at its next progress report. */
     @Override
     public void close() {
         closed = true;

@@ -20,12 +20,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * This node's part in the epochs (architecture §9): it cuts its links to who was removed and acknowledges that; it says who
- * is fenced, which is when what they had may be given to others; and when this node's own registration is lost, it cuts all
- * links before it is registered anew, and makes new ones only when nobody who was removed meanwhile can touch its memory.
+ * This node's part in the epochs (architecture §9):
+ * <ul>
+ *   <li>It cuts its links to removed processes, then acknowledges the epoch.
+ *   <li>It tells which processes are fenced. Other nodes may take over what a fenced process had.
+ *   <li>When this node's own registration is lost, it cuts all links before it registers again. It makes new links only
+ *       when no process that was removed meanwhile can access its memory.
+ * </ul>
  *
- * <p>Any thread may ask. One thread ("lite-fencing") acknowledges and rejoins; it sleeps while there is nothing to do.
- * Without a manager that leads there are no new epochs: nobody is removed then, and what a dead node had stays its own.
+ * <p>Any thread. One thread ("lite-fencing") acknowledges and rejoins; it blocks while there is nothing to do. Without
+ * a leading manager there are no new epochs: no process is removed, and a dead node keeps what it had.
  */
 public final class Fencing implements DirectoryListener, AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(Fencing.class);
@@ -36,7 +40,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     private final int self;
     private final ClusterDirectory directory;
     private final PeerLinks links;
-    private final Map<Integer, Long> lastSeen = new ConcurrentHashMap<>(); // the latest registration of each node
+    private final Map<Integer, Long> lastSeen = new ConcurrentHashMap<>(); // node id → its latest registration
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
     private final Semaphore pokes = new Semaphore(0); // a permit for every change since the thread's last check
@@ -47,19 +51,19 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     private volatile boolean closed;
 
     @GuardedBy("lock")
-    private boolean lost; // from the end of a registration until the links are resumed under the next one
+    private boolean lost; // from the loss of a registration until the links resume under the next one
 
     @GuardedBy("lock")
-    private boolean again; // while lost: it is registered anew
+    private boolean again; // while lost: this node is registered again
 
     @GuardedBy("lock")
     private long acknowledged;
 
-    private long former; // the registration that this node acted as last; the constructor's and the thread's
+    private long former; // the last registration under which this node acted; used by the constructor and the thread
 
-    /** What the tier does when this node's registration is lost. */
+    /** Callbacks of the tier for the loss of this node's registration. */
     public interface Rejoin {
-        /** For before there is a tier. */
+        /** Does nothing; used until the tier exists. */
         Rejoin NOTHING = new Rejoin() {
             @Override
             public void giveUp(Deadline deadline) {}
@@ -77,23 +81,23 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
             public void fenced() {}
         };
 
-        /** Gives up what was granted to this node as the registration that is lost; the links are cut already. */
+        /** Gives up everything granted to this node under the lost registration. The links are already cut. */
         void giveUp(Deadline deadline);
 
-        /** What this node had was given to others: it was fenced before it was registered anew. Must not block for long. */
+        /** This node was fenced before it registered again, so others got what it had. Must not block for long. */
         void wasFenced();
 
-        /** Resumes under the new registration; links are made from now on. Must not block for long. */
+        /** Resumes under the new registration. Links are made from now on. Must not block for long. */
         void resume();
 
-        /** Waits until this node has done all that another one asked it to do before its connection was cut. */
+        /** Waits until this node has finished all requests that a node sent before its connection was cut. */
         void quiesce(int node, Deadline deadline);
 
-        /** Somebody is fenced who was not before. Must not block for long. */
+        /** Another process was fenced. Must not block for long. */
         void fenced();
     }
 
-    /** Not started yet; {@link #read} comes first. */
+    /** Does not start yet. Call {@link #read} first, then {@link #start}. */
     public Fencing(NodeRecord registration, ClusterDirectory directory, PeerLinks links) {
         this.self = registration.id();
         this.registration = registration;
@@ -103,7 +107,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         this.thread = Thread.ofPlatform().name("lite-fencing").daemon().unstarted(this::run);
     }
 
-    /** Reads the epoch; after the registration, and before links are made. */
+    /** Reads the epoch. Call after the registration and before any link is made. */
     public void read(Deadline deadline) {
         update(directory.epochNow(deadline.remaining()));
     }
@@ -115,16 +119,16 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         nodesChanged(directory.nodes());
         thread.start();
         if (epoch.removals().stream().anyMatch(Epoch.Removal::fenced)) {
-            tier.fenced(); // before this node was there; it may be the only one
+            tier.fenced(); // fenced before this node started, which may be the only node
         }
     }
 
-    /** The registration that this process has now, or had last. */
+    /** This process's current or last registration. */
     public NodeRecord registration() {
         return registration;
     }
 
-    /** Whether this node's registration is lost, and its links are not resumed yet. */
+    /** Whether this node's registration is lost and its links have not resumed yet. */
     public boolean isLost() {
         lock.lock();
         try {
@@ -134,12 +138,12 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         }
     }
 
-    /** Whether a process of a node can touch nothing any more. */
+    /** Whether a process of a node is fenced: it can no longer access anything. */
     public boolean isFenced(int node, long incarnation) {
         return epoch.isFenced(node, incarnation);
     }
 
-    /** Whether every process of a node that was ever known is fenced, and there is no other one. */
+    /** Whether every known process of a node is fenced and the node is not connected. */
     public boolean isGone(int node) {
         return node != self
                 && links.peer(node) == null
@@ -147,8 +151,8 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     }
 
     /**
-     * Whether what a connected node says of itself is true of all of its processes: every one before the one that it is
-     * connected as is fenced. Of this node it is always true.
+     * Whether a connected node's answers hold for all of its processes: every process before the connected one is
+     * fenced. Always true for this node.
      */
     public boolean isSettled(int node) {
         if (node == self) {
@@ -159,7 +163,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         return incarnation > 0 && epoch.fencedUpTo(node) >= incarnation - 1;
     }
 
-    /** The other nodes that belong to the cluster, or were removed and are not fenced yet, whether they are live or not. */
+    /** The other nodes, live or not, that are members of the cluster or were removed but are not fenced yet. */
     public Set<Integer> notFenced() {
         Epoch now = epoch;
         Set<Integer> nodes = new TreeSet<>();
@@ -213,14 +217,14 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         } finally {
             lock.unlock();
         }
-        log.warn("the registration of this node is lost; it cuts its links and gives up what it holds");
+        log.warn("the registration of this node is lost; cutting its links and giving up what it holds");
         links.suspend();
         rejoin.giveUp(Deadline.in(CALL));
     }
 
     @Override
     public void registrationRefused(String reason) {
-        registrationLost(); // and there will be no next one
+        registrationLost(); // no next registration follows
     }
 
     @Override
@@ -243,16 +247,16 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
             try {
                 waitNs = work() ? IDLE_NS : CUT_NS;
             } catch (LiteException e) {
-                log.info("the acknowledgement of an epoch waits for the directory: {}", e.getMessage());
+                log.info("cannot acknowledge an epoch without the directory; retrying: {}", e.getMessage());
                 waitNs = TimeUnit.MILLISECONDS.toNanos(200);
             } catch (RuntimeException e) {
-                log.error("the acknowledgement of an epoch failed; trying again", e);
+                log.error("acknowledging an epoch failed; retrying", e);
                 waitNs = TimeUnit.MILLISECONDS.toNanos(200);
             }
         }
     }
 
-    /** Returns whether there is nothing to do until something changes. */
+    /** Returns true if there is nothing to do until the next change. */
     private boolean work() {
         NodeRecord as = registration;
         if (isLost()) {
@@ -304,7 +308,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         }
     }
 
-    /** Resumes under the new registration when the old links are gone, and nobody who was removed meanwhile is left. */
+    /** Resumes under the new registration once the old links and all processes that were removed meanwhile are gone. */
     private boolean rejoined(NodeRecord as) {
         read(Deadline.in(CALL));
         if (!links.isSuspended() || !links.isCut(epoch)) {
@@ -330,7 +334,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         return true;
     }
 
-    /** False when it is closed. */
+    /** Waits for a change or the timeout; false if this object is closed. */
     private boolean awaitPoke(long ns) {
         try {
             if (pokes.tryAcquire(ns, TimeUnit.NANOSECONDS)) {
@@ -338,12 +342,12 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
             }
             return !closed;
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // close() does that
+            Thread.currentThread().interrupt(); // by close()
             return false;
         }
     }
 
-    /** Ends the thread; a question to the directory that is under way is given up. */
+    /** Ends the thread and aborts its directory request in flight. */
     @Override
     public void close() {
         closed = true;

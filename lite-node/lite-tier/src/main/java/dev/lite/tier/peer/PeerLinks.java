@@ -30,12 +30,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * This node's connections. Of two nodes the one with the larger id connects, over the first fabric of its configuration
- * that the other one offers too; it tries again while the directory lists the other as live. A connection that the
- * directory forgets is kept: the directory may be the one that is ill. One with a process that an {@link Epoch} removed is
- * cut, and none is made or accepted any more ({@link #setEpoch}).
+ * This node's connections. Of two nodes the one with the larger id connects, over the first configured fabric that the
+ * other node also offers. It retries while the directory lists the other node as live. If the directory no longer lists
+ * a connected node, the connection stays: the directory may be at fault. If an {@link Epoch} removes a process, its
+ * connections are cut, and this node neither makes nor accepts new ones ({@link #setEpoch}).
  *
- * <p>Any thread may ask. Each fabric has a {@link PollRole}; one thread ("lite-links") makes connections.
+ * <p>Any thread. Each fabric has a {@link PollRole}; one thread ("lite-links") makes connections.
  */
 public final class PeerLinks implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(PeerLinks.class);
@@ -53,16 +53,16 @@ public final class PeerLinks implements AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
 
-    /** Replaced under the lock only. */
+    /** Replaced only under the lock. */
     private volatile Membership membership = Membership.UNKNOWN;
 
     @GuardedBy("lock")
     private final Map<Integer, FabricEndpoint> connecting = new HashMap<>();
 
-    /** Connected, and not reported as gone yet: at most two for each node in practice, an old and a new one. */
+    /** Connected and not yet reported as disconnected. In practice at most two per node: an old and a new one. */
     @GuardedBy("lock")
     private final Set<Peer> linked = new HashSet<>();
-    /** The peers that may have this node's memory mapped: one for each process of this host that ever connected and has not ended. */
+    /** Processes of this host that may have this node's memory mapped: each that ever connected and has not ended. */
     @GuardedBy("lock")
     private final Map<Remote, FabricEndpoint> mappers = new HashMap<>();
 
@@ -78,10 +78,10 @@ public final class PeerLinks implements AutoCloseable {
     /**
      * Opens the fabrics.
      *
-     * @param host this host's name, as {@link dev.lite.cluster.NodeAdvert#host}
-     * @param config for every driver
-     * @param options by a driver's name, what it gets instead of the options there
-     * @param spins empty polls before a poller sleeps
+     * @param host this host's name, as in {@link dev.lite.cluster.NodeAdvert#host}
+     * @param config configuration for every driver
+     * @param options options by driver name; they replace those in {@code config}
+     * @param spins empty polls before a poller blocks
      */
     public PeerLinks(
             Hello self,
@@ -110,43 +110,43 @@ public final class PeerLinks implements AutoCloseable {
         }
     }
 
-    /** Starts polling and connecting. Listeners are added before. */
+    /** Starts polling and connecting. Add listeners first. */
     public void start() {
         pollRoles.values().forEach(PollRole::start);
         connector.start();
     }
 
-    /** Adds a listener; before {@link #start}. */
+    /** Adds a listener. Call before {@link #start}. */
     public void addListener(PeerListener listener) {
         listeners.add(listener);
     }
 
     /**
-     * Registers what takes the immediates of a kind; before {@link #start}.
+     * Registers the handler for immediates of a kind. Call before {@link #start}.
      *
-     * @throws IllegalStateException when the kind has a handler already
+     * @throws IllegalStateException if the kind already has a handler
      */
     public void onImmediate(ImmediateKind kind, ImmediateHandler handler) {
         handlers.register(kind, handler);
     }
 
     /**
-     * Registers what takes the ends of a poster's posts; before {@link #start}.
+     * Registers the handler for completions of a poster's posts. Call before {@link #start}.
      *
-     * @throws IllegalStateException when the poster has a handler already
+     * @throws IllegalStateException if the poster already has a handler
      */
     public void onPostEnd(Poster poster, PostHandler handler) {
         handlers.register(poster, handler);
     }
 
-    /** Driver name → the address that peers connect to. */
+    /** The address that peers connect to, by driver name. */
     public Map<String, String> addresses() {
         Map<String, String> addresses = new LinkedHashMap<>();
         fabrics.forEach((name, fabric) -> addresses.put(name, fabric.localAddress()));
         return addresses;
     }
 
-    /** The nodes to be connected with; the own one among them is passed over. Does not block. */
+    /** Sets the nodes to connect to. Ignores this node itself. Does not block. */
     public void setLive(List<NodeRecord> nodes) {
         lock.lock();
         try {
@@ -158,15 +158,15 @@ public final class PeerLinks implements AutoCloseable {
     }
 
     /**
-     * Cuts the connections with everybody whom an epoch removed, and makes and accepts none with them. Takes at most as long
-     * as closing their endpoints does.
+     * Cuts the connections to all processes that the epoch removed, and rejects new ones. Takes as long as it takes to
+     * close their endpoints.
      */
     public void setEpoch(Epoch newEpoch) {
         List<Peer> removed;
         lock.lock();
         try {
             if (newEpoch.number() < membership.epoch().number()) {
-                return; // another thread was faster with a later one
+                return; // another thread already set a later epoch
             }
             membership = membership.withEpoch(newEpoch);
             removed = linked.stream()
@@ -175,7 +175,7 @@ public final class PeerLinks implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        // Not under the lock: a driver may wait for the peer here, and its handler for the lock.
+        // Not under the lock: close may wait for the peer, whose handler may wait for the lock.
         for (Peer peer : removed) {
             log.info(
                     "cutting the connection with node={} removed-by={}",
@@ -186,15 +186,16 @@ public final class PeerLinks implements AutoCloseable {
     }
 
     /**
-     * Whether no process that an epoch removed can touch this node's memory any more: no connection is left, and whatever had the
-     * memory mapped has ended, or has another registration, before which it gave up what it had.
+     * Whether no process that the epoch removed can access this node's memory any more: no connection is left, and each
+     * such process that had the memory mapped has ended or registered again. A process gives up its holdings before it
+     * registers again.
      */
     public boolean isCut(Epoch by) {
         lock.lock();
         try {
             mappers.values().removeIf(endpoint -> !endpoint.isMappedByPeer());
             return membership.epoch().number()
-                            >= by.number() // so that nobody is admitted any more who was removed by it
+                            >= by.number() // so that no process that it removed is admitted any more
                     && linked.stream().noneMatch(peer -> Membership.isRemoved(by, peer.id(), peer.incarnation()))
                     && mappers.keySet().stream()
                             .noneMatch(remote -> Membership.isRemoved(
@@ -205,8 +206,8 @@ public final class PeerLinks implements AutoCloseable {
     }
 
     /**
-     * Cuts every connection, and makes and accepts none before {@link #resume}. Takes at most as long as closing the endpoints
-     * does.
+     * Cuts every connection, and rejects new ones until {@link #resume}. Takes as long as it takes to close the
+     * endpoints.
      */
     public void suspend() {
         List<FabricEndpoint> all = new ArrayList<>();
@@ -245,17 +246,19 @@ public final class PeerLinks implements AutoCloseable {
         }
     }
 
-    /** The registration of a connected process now, as far as it is known; else 0. */
+    /** The current registration of a connected process; 0 if unknown. */
     public long incarnationOf(Peer peer) {
         return membership.incarnationOf(peer.id(), peer.hello().instance());
     }
 
-    /** The poll role of the preferred fabric, for who waits for peers on any; null when there is no fabric. */
+    /**
+     * The poll role of the preferred fabric, for threads that wait for peers on any fabric; null if there is no fabric.
+     */
     public @Nullable PollRole pollRole() {
         return pollRoles.isEmpty() ? null : pollRoles.values().iterator().next();
     }
 
-    /** {@link PollRole#takenByStandBy}, of all fabrics together. */
+    /** The sum of {@link PollRole#takenByStandBy} over all fabrics. */
     public long takenByStandBy() {
         long taken = 0;
         for (PollRole role : pollRoles.values()) {
@@ -274,15 +277,15 @@ public final class PeerLinks implements AutoCloseable {
         return peers.all();
     }
 
-    /** Why a node is not connected, in words; null when it is, or nothing is known. */
+    /** The reason why a node is not connected; null if it is connected or the reason is unknown. */
     public @Nullable String trouble(int node) {
         return peers.trouble(node);
     }
 
     /**
-     * The connection to a node, waiting for it.
+     * Returns the connection to a node. Waits for it if necessary.
      *
-     * @throws NodeUnreachableException when there is none at the deadline, naming the last reason
+     * @throws NodeUnreachableException if there is none at the deadline; the message names the last reason
      */
     public Peer awaitPeer(int node, Deadline deadline) {
         Peer connected = peer(node);
@@ -290,14 +293,14 @@ public final class PeerLinks implements AutoCloseable {
     }
 
     /**
-     * {@link #awaitPeer} of a node in whose memory something lies.
+     * {@link #awaitPeer} for a node that owns memory.
      *
-     * @throws LmrUnavailableException when there is none at the deadline, and the cluster does not have the node any more
-     * @throws dev.lite.api.LiteTimeoutException when there is none at the deadline, and the cluster has it
-     * @throws NodeUnreachableException when this node's own registration is lost, or it stops
+     * @throws LmrUnavailableException if there is none at the deadline, and the node is no longer in the cluster
+     * @throws dev.lite.api.LiteTimeoutException if there is none at the deadline, but the node is in the cluster
+     * @throws NodeUnreachableException if this node's own registration is lost, or this node is stopping
      */
     public Peer awaitOwner(int node, Deadline deadline) {
-        Peer connected = peer(node); // once more in awaitPeer(): this is the hot path
+        Peer connected = peer(node); // the hot path; awaitPeer() checks again
         if (connected != null) {
             return connected;
         }
@@ -312,13 +315,13 @@ public final class PeerLinks implements AutoCloseable {
                         deadline.expired("memory on node %d (%s)".formatted(node, e.getMessage())));
             }
             throw new LmrUnavailableException(
-                    "node %d is lost, and what lies there until it restarts; waited for %s (%s)"
+                    "node %d is lost, and its memory until it restarts; waited for %s (%s)"
                             .formatted(node, deadline, e.getMessage()),
                     e);
         }
     }
 
-    /** Whether the directory lists a node, as last reported. */
+    /** Whether the directory's last report lists a node. */
     public boolean isLive(int node) {
         return membership.isLive(node);
     }
@@ -333,7 +336,7 @@ public final class PeerLinks implements AutoCloseable {
                 changed.awaitNanos(RETRY_NS);
             }
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // nobody interrupts this thread but a dying process
+            Thread.currentThread().interrupt(); // only a dying process interrupts this thread
         } finally {
             lock.unlock();
         }
@@ -369,7 +372,7 @@ public final class PeerLinks implements AutoCloseable {
         try {
             connecting.put(node.id(), fabric.connect(address));
         } catch (RuntimeException e) {
-            // A driver's defect must not end the attempts to reach the other nodes.
+            // A driver defect must not end the attempts to reach the other nodes.
             log.error("connecting to node {} over {} failed", node.name(), fabric.name(), e);
             peers.noteTrouble(node.id(), e.toString());
         }
@@ -392,7 +395,7 @@ public final class PeerLinks implements AutoCloseable {
         pollRoles.values().forEach(PollRole::close);
     }
 
-    /** Runs on whichever thread has the poll role of one fabric. */
+    /** Runs on the thread that holds the fabric's poll role. */
     private final class Handler implements FabricHandler {
         private final String fabric;
 
@@ -417,7 +420,7 @@ public final class PeerLinks implements AutoCloseable {
             endpoint.attach(peer);
             Peer former = peers.put(peer);
             if (former != null) {
-                former.endpoint().close(); // the peer knows better than we do that the old one is dead
+                former.endpoint().close(); // the peer connects again only if the old connection is dead
             }
             log.info(
                     "connected node={} id={} fabric={} mapped={}",
@@ -436,7 +439,9 @@ public final class PeerLinks implements AutoCloseable {
             peers.announce(peer);
         }
 
-        /** Null, and the connection closed, when there is an objection. One step, so that a removal misses nobody. */
+        /**
+         * Returns null and closes the connection if there is an objection. Atomic, so that a removal misses no peer.
+         */
         private @Nullable Peer admit(Hello hello, FabricEndpoint endpoint) {
             lock.lock();
             try {
@@ -449,7 +454,7 @@ public final class PeerLinks implements AutoCloseable {
                     log.warn("refused node {} over {}: {}", hello.node(), fabric, objection);
                     connecting.values().remove(endpoint);
                     peers.noteTrouble(
-                            hello.nodeId(), objection); // stays: that this node then closes it is not worth telling
+                            hello.nodeId(), objection); // this reason stays; the close below does not replace it
                     endpoint.close();
                     return null;
                 }
@@ -482,7 +487,7 @@ public final class PeerLinks implements AutoCloseable {
                         peer.id(),
                         fabric,
                         reason);
-                peers.noteTrouble(peer.id(), reason); // first: the listeners' exceptions name it
+                peers.noteTrouble(peer.id(), reason); // first: the listeners' exceptions name the reason
                 listeners.forEach(listener -> listener.peerDisconnected(peer, reason));
             }
             lock.lock();
@@ -494,7 +499,7 @@ public final class PeerLinks implements AutoCloseable {
                         peers.noteTrouble(entry.getKey(), reason);
                     }
                 }
-                // No signal: the next attempt is the timer's, so that a refusing peer is not stormed.
+                // No signal: the timer starts the next attempt, so that a refusing peer is not flooded.
             } finally {
                 lock.unlock();
             }

@@ -11,31 +11,35 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The poll role of a fabric, which passes to a waiting thread (leader and followers): a thread that waits for something which
- * the fabric brings polls itself while nobody else does, and so hands on what others wait for. It spins briefly, then
- * sleeps in the fabric. The others spin briefly, then park. So two nodes answer a call with two running threads.
+ * The poll role of a fabric. One thread at a time holds it, and it passes between waiting threads (leader and
+ * followers). The holder polls the fabric for itself and dispatches events for the others. It spins briefly, then
+ * blocks in the fabric. Followers spin briefly, then park. So two nodes answer a call with two running threads.
  *
- * <p><b>Nothing stays unpolled.</b> A thread that leaves the role frees it and wakes a follower, its heir; an heir that needs the
- * role no more passes it on in the same way. If there is no follower the fabric is armed, and the platform thread
- * "lite-poll-…" waits on standby to take the role when something comes. A thread that comes in between, awake, may take the role first.
+ * <p><b>The fabric never stays unpolled.</b> A holder that leaves frees the role and wakes one follower, its heir. An
+ * heir that no longer needs the role passes it on in the same way. If there is no follower, the holder arms the fabric,
+ * and the platform thread "lite-poll-…" waits on standby and takes the role at the next event. A running thread may
+ * take it first.
  *
- * <p>A virtual thread never holds the role, for a sleep in the fabric would pin its carrier: it parks, and the thread that
- * is on standby polls for it. No user code runs while the role is held. Waiting allocates nothing. Any thread.
+ * <p>A virtual thread never holds the role, because blocking in the fabric would pin its carrier. It parks, and the
+ * standby thread polls for it. No user code runs while the role is held. Waiting allocates nothing. Any thread.
  */
 public final class PollRole implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(PollRole.class);
 
-    private static final int ARMED = 0; // free; the stand-by is called when something comes
-    private static final int INHERITED = 1; // free; an heir was woken, or the stand-by was not started yet
+    private static final int ARMED = 0; // free; the next event wakes the standby thread
+    private static final int INHERITED = 1; // free; an heir was woken, or the standby thread was not started yet
     private static final int HELD = 2;
     private static final int CLOSED = 3;
 
     private static final int POLL_LIMIT = 256;
-    /** What comes while the leaver is about to leave it carries out itself, so often; then it calls the stand-by. */
+    /**
+     * A leaving holder polls up to this often while arming fails because of new events; then it wakes the standby
+     * thread.
+     */
     private static final int LAST_POLLS = 8;
-    /** The holder checks its deadline every so many polls while it spins; a power of two. */
+    /** While it spins, the holder checks its deadline once in this many polls; a power of two. */
     private static final int CLOCK_CHECK_ROUNDS = 64;
-    /** Nobody's wake-up depends on it; it bounds how late an interrupt is seen. */
+    /** Bounds how late the holder sees an interrupt. No wake-up depends on it. */
     private static final long SLEEP_NS_MAX = 100_000_000;
 
     private static final long STAND_BY_NS = 1_000_000_000;
@@ -44,31 +48,36 @@ public final class PollRole implements AutoCloseable {
 
     private final Fabric fabric;
     private final SpinBudget spins;
-    /** Of virtual threads: they spin while others poll, and many of them would leave no processor to those. */
+    /**
+     * For virtual threads: they spin while others poll, and many spinning threads would take the pollers' processors.
+     */
     private final SpinBudget spinsOfVirtual;
 
-    /** Of the standby thread: on a machine without a spare processor it keeps the threads that it polls for from running. */
+    /**
+     * For the standby thread: without a spare processor, its spinning keeps the threads that it polls for from running.
+     */
     private final SpinBudget spinsOfStandBy;
 
     private final int pollCost;
     private final Thread standBy;
     private final AtomicInteger state = new AtomicInteger(INHERITED);
-    /** How often the standby thread had to take the role: the wake-ups that callers did not spare. */
+    /** Times that the standby thread took the role: wake-ups that no waiting caller saved. */
     private final LongAdder takenByStandBy = new LongAdder();
 
     private final Object lock = new Object();
-    // Platform threads that park, the oldest first; written under the lock. At most one for each of them.
+    // Parked platform threads, oldest first; written under the lock. At most one entry per thread.
     private volatile @Nullable PollWaiter firstFollower;
     private @Nullable PollWaiter lastFollower;
     private volatile boolean stopped;
 
-    /** A caller that is awake found the role held; a thread that polls only for others gives it up. */
+    /** Set when a running caller found the role held. A thread that polls only for others then releases the role. */
     private volatile boolean wanted;
 
     /**
-     * @param spins spins before a waiting thread sleeps, at most; it polls as many times less as a poll costs
-     *     more. It pays only when it is longer than it takes
-     *     to wake a thread: otherwise two nodes that found each other asleep once would do so for ever
+     * @param spins maximum spins before a waiting thread blocks. The number of polls is this divided by the cost of a
+     *     poll.
+     *     The spin must last longer than the wake-up of a thread. Otherwise two nodes that once found each other asleep
+     *     would do so forever
      */
     PollRole(Fabric fabric, int spins) {
         this.fabric = fabric;
@@ -84,16 +93,17 @@ public final class PollRole implements AutoCloseable {
         standBy.start();
     }
 
-    /** How often the standby thread took the role because nobody waited when something came. */
+    /** Times that the standby thread took the role because no thread waited when an event came. */
     public long takenByStandBy() {
         return takenByStandBy.sum();
     }
 
     /**
-     * Takes the role if it is free, for a thread that is about to post something and to {@link #await} the answer: so the
-     * answer wakes nobody. {@link #await} or {@link #release} follows. Never blocks.
+     * Takes the role if it is free. A thread calls this before it posts and then waits in {@link #await} for the
+     * answer, so that the answer wakes no other thread. The caller must call {@link #await} or {@link #release} next.
+     * Never blocks.
      *
-     * @return whether the caller has it now; a virtual thread never gets it
+     * @return whether the caller now holds the role; a virtual thread never does
      */
     public boolean take() {
         return !stopped && !Thread.currentThread().isVirtual() && takeFree();
@@ -110,7 +120,7 @@ public final class PollRole implements AutoCloseable {
         return true;
     }
 
-    /** Passes the role on. Its holder. */
+    /** Passes the role on. Called by its holder. */
     public void release() {
         PollWaiter heir = nextHeir();
         if (heir != null) {
@@ -124,7 +134,7 @@ public final class PollRole implements AutoCloseable {
             idle = fabric.arm();
         }
         state.set(ARMED);
-        // A follower that saw the role held just now is seen here, or it saw that the role is free.
+        // Either this thread sees a follower that just saw the role held, or the follower sees that the role is free.
         heir = nextHeir();
         if (heir != null) {
             heir.wakeToLead();
@@ -135,11 +145,11 @@ public final class PollRole implements AutoCloseable {
     }
 
     /**
-     * Waits until it comes true, polling if nobody else does.
+     * Waits until the waiter's condition is true. Polls if no other thread does.
      *
-     * @param deadlineNs of {@link System#nanoTime}
-     * @param held whether the caller has the role, from {@link #take}; it has it no more afterwards
-     * @return whether it came true; otherwise the deadline passed or the thread was interrupted
+     * @param deadlineNs a time of {@link System#nanoTime}
+     * @param held whether the caller holds the role, from {@link #take}; this method always releases it
+     * @return whether the condition is true; otherwise the deadline passed or the thread was interrupted
      */
     public boolean await(PollWaiter waiter, long deadlineNs, boolean held) {
         if (held) {
@@ -171,12 +181,12 @@ public final class PollRole implements AutoCloseable {
             followed = true;
         }
         if (followed && state.get() == INHERITED && take()) {
-            release(); // it was the heir, and does not need it
+            release(); // this thread was made the heir, but no longer needs the role
         }
         return waiter.isOver();
     }
 
-    /** {@link #await} of a virtual thread, for which somebody else polls. */
+    /** {@link #await} for a virtual thread. Another thread polls for it. */
     private boolean awaitOthers(PollWaiter waiter, long deadlineNs) {
         for (int spinsLeft = spinsOfVirtual.spins(); spinsLeft > 0; spinsLeft--) {
             if (waiter.isOver()) {
@@ -197,7 +207,7 @@ public final class PollRole implements AutoCloseable {
                 boolean looked = false;
                 if (poll() > 0) {
                     if (idle > 0) {
-                        spins.hit(); // not what was there at once, or is why the thread was woken
+                        spins.hit(); // an event of the first poll is no hit: it was there already or woke this thread
                     }
                     idle = 0;
                 } else if (idle < budget) {
@@ -237,7 +247,7 @@ public final class PollRole implements AutoCloseable {
         waiter.announceParked();
         addFollower(waiter);
         try {
-            // After the announcement: a thread that signals, or frees the role, after this check sees it.
+            // Check after the announcement: a thread that signals or frees the role later sees the announcement.
             if (!waiter.isOver() && (stopped || state.get() == HELD)) {
                 LockSupport.parkNanos(this, leftNs);
             }
@@ -264,7 +274,7 @@ public final class PollRole implements AutoCloseable {
     private void removeFollower(PollWaiter waiter) {
         synchronized (lock) {
             if (!waiter.follows) {
-                return; // it was made the heir
+                return; // this follower was made the heir
             }
             waiter.follows = false;
             PollWaiter before = null;
@@ -301,12 +311,12 @@ public final class PollRole implements AutoCloseable {
         }
     }
 
-    /** Empty polls before a sleep. */
+    /** Empty polls before blocking. */
     private int polls(SpinBudget budget) {
         return budget.spins() / pollCost;
     }
 
-    /** Wakes the holder, if it sleeps, to check what it waits for. */
+    /** Wakes the holder if it blocks in the fabric, so that it checks its condition. */
     void wakeup() {
         fabric.wakeup();
     }
@@ -315,7 +325,7 @@ public final class PollRole implements AutoCloseable {
         try {
             return fabric.poll(POLL_LIMIT);
         } catch (RuntimeException e) {
-            // A driver's defect must not end the node's connections silently.
+            // A driver defect must not end the node's connections silently.
             log.error("polling the {} fabric failed; continuing", fabric.name(), e);
             return 0;
         }
@@ -341,7 +351,7 @@ public final class PollRole implements AutoCloseable {
         fabric.close();
     }
 
-    /** Polls until nothing comes for a while, or a waiting thread can take over. */
+    /** Polls until no event came during the spin budget, or until a waiting thread can take over. */
     private void pollForOthers() {
         boolean some = false;
         wanted = false;
@@ -368,7 +378,7 @@ public final class PollRole implements AutoCloseable {
         }
     }
 
-    /** Waits until the role is free, then closes the fabric; waits for that for a while. */
+    /** Waits until the role is free and the fabric is closed, but at most {@value #CLOSE_MS} ms. */
     @Override
     public void close() {
         stopped = true;

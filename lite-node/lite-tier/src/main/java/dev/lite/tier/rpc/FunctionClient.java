@@ -8,7 +8,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
-/** A function at a node, as a session of one principal calls it. Remembers its binding. Any thread. */
+/** A session's client for one function on a node. Caches its binding. Any thread. */
 final class FunctionClient implements RpcClient {
     private static final long NS_MAX = Long.MAX_VALUE / 2;
     private static final Duration LONGEST = Duration.ofNanos(NS_MAX);
@@ -56,7 +56,7 @@ final class FunctionClient implements RpcClient {
         return known;
     }
 
-    /** The binding of this connection, if it is known here. */
+    /** The cached binding, if it belongs to this connection; else null. */
     @Nullable
     RpcBinding knownBinding(Peer peer) {
         RpcBinding known = binding;
@@ -94,12 +94,12 @@ final class FunctionClient implements RpcClient {
     public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
         session.requireOpen();
         byte[] copy = request.clone();
-        // On a virtual thread of its own, where its dependents run, too: none of them ever runs on a thread that polls.
+        // On its own virtual thread, where its dependents also run: none of them ever runs on a polling thread.
         Executor executor = engine.executor();
         return CompletableFuture.supplyAsync(() -> call(copy, deadline), executor);
     }
 
-    /** Nanoseconds, cut to what can be added to {@link System#nanoTime}. */
+    /** Nanoseconds, capped so that they can be added to {@link System#nanoTime}. */
     static long toNanos(Duration deadline) {
         if (deadline.isNegative()) {
             throw new IllegalArgumentException("the deadline is %s; it must not be negative".formatted(deadline));

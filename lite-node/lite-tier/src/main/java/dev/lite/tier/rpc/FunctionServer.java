@@ -10,7 +10,7 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
-/** One session's part in serving a function. */
+/** One session's server of a function. */
 final class FunctionServer implements RpcServer {
     private final RpcEngine engine;
     private final RpcFunction served;
@@ -18,7 +18,7 @@ final class FunctionServer implements RpcServer {
     private final boolean handled;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /** @param handled whether its calls go to a handler, so that nobody else may receive them */
+    /** @param handled whether a handler takes the calls; then {@link #receive} is not allowed */
     FunctionServer(RpcEngine engine, RpcFunction served, boolean handled, Consumer<FunctionServer> whenClosed) {
         this.handled = handled;
         this.engine = engine;
@@ -37,7 +37,7 @@ final class FunctionServer implements RpcServer {
         return next(deadline);
     }
 
-    /** {@link #receive}, also for a handler. */
+    /** Like {@link #receive}, but also allowed for a handler. */
     ReceivedCall next(Duration deadline) {
         return served.receive(this, Deadline.in(deadline).endNs(), engine.receiveRole(), false);
     }
@@ -46,7 +46,7 @@ final class FunctionServer implements RpcServer {
     public RpcCall replyAndReceive(RpcCall call, MemorySegment reply, Duration deadline) {
         requireReceivable();
         if (!(call instanceof ReceivedCall received)) {
-            throw new IllegalArgumentException("the call is not of this node: " + call);
+            throw new IllegalArgumentException("this node did not receive the call: " + call);
         }
         PollRole role = engine.receiveRole();
         boolean held = received.replyAndTake(reply, role);

@@ -11,10 +11,10 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A port: a function whose calls the node itself answers, as soon as their message is in the queue here. While the queue is
- * full they wait unanswered, each at most for its sender's deadline.
+ * A port: a function whose calls the node itself answers once their message is in this queue. While the queue is full,
+ * calls wait without an answer, each up to its sender's deadline.
  *
- * <p>Bound: {@value #QUEUE_MAX} messages of at most {@link dev.lite.api.LtRpc#MESSAGE_BYTES_MAX} bytes each: 16 MiB.
+ * <p>Limit: {@value #QUEUE_MAX} messages of at most {@link dev.lite.api.LtRpc#MESSAGE_BYTES_MAX} bytes each: 16 MiB.
  */
 final class MessagePort implements RpcMessages {
     static final int QUEUE_MAX = 256;
@@ -35,7 +35,7 @@ final class MessagePort implements RpcMessages {
         this.server = server;
     }
 
-    /** A virtual thread: takes messages in, until the port is closed. */
+    /** Queues messages until the port is closed. Runs on a virtual thread. */
     void fill() {
         try {
             while (true) {
@@ -47,7 +47,7 @@ final class MessagePort implements RpcMessages {
                 call.reply(NOTHING);
             }
         } catch (SessionLostException e) {
-            endQueue(); // the server was closed, by close or by the end of its session
+            endQueue(); // close() or the end of the session closed the server
         }
     }
 

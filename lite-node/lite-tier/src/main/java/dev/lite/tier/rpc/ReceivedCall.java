@@ -11,7 +11,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
-/** A call that somebody took from its queue; its request is a copy, so the ring does not wait for the answer. */
+/** A call that a server took from its queue. Its request is a copy, so the ring does not wait for the answer. */
 public final class ReceivedCall implements RpcCall {
     private static final VarHandle ANSWERED;
 
@@ -27,16 +27,16 @@ public final class ReceivedCall implements RpcCall {
     private final String callerNode;
     private final String callerPrincipal;
     private final byte[] request;
-    /** Null: the own node. */
+    /** Null: this node itself. */
     final @Nullable Peer peer;
-    /** The caller's slot, and where in its arena the reply goes. */
+    /** The caller's slot; {@code replyTo} is the reply's offset in its arena. */
     final int slot;
 
     final long replyTo;
     final long callId;
     private final int capacity;
 
-    @SuppressWarnings("UnusedVariable") // by the handle
+    @SuppressWarnings("UnusedVariable") // accessed through the VarHandle
     private volatile boolean answered;
 
     ReceivedCall(
@@ -75,12 +75,12 @@ public final class ReceivedCall implements RpcCall {
         return MemorySegment.ofArray(request).asReadOnly();
     }
 
-    /** The request itself, not copied: for the tier. */
+    /** The request without a copy; for the tier only. */
     public byte[] requestBytes() {
         return request;
     }
 
-    /** Whether it was answered. */
+    /** Whether the call was answered. */
     boolean isAnswered() {
         return answered;
     }
@@ -92,9 +92,9 @@ public final class ReceivedCall implements RpcCall {
     }
 
     /**
-     * Replies, and takes the role before, so that the caller's next call, which may come at once, wakes nobody.
+     * Takes the poll role, then replies. So the caller's next call, which may come at once, wakes no other thread.
      *
-     * @return whether this thread has the role now
+     * @return whether this thread now holds the role
      */
     boolean replyAndTake(MemorySegment reply, @Nullable PollRole role) {
         long length = reply.byteSize();
@@ -109,7 +109,7 @@ public final class ReceivedCall implements RpcCall {
     @Override
     public void fail(String message) {
         answer();
-        // The caller's slot has room for 1 KiB at least, whatever its own limit is.
+        // The caller's slot has room for at least 1 KiB, even if the caller's own limit is lower.
         byte[] text = SessionProtocol.cut(message, 1 << 10);
         boolean held = replies.reply(this, LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text), null);
         assert !held;
@@ -117,7 +117,7 @@ public final class ReceivedCall implements RpcCall {
 
     private void answer() {
         if (!ANSWERED.compareAndSet(this, false, true)) {
-            throw new IllegalStateException("a call of %s was answered before".formatted(callerNode));
+            throw new IllegalStateException("a call of %s was already answered".formatted(callerNode));
         }
     }
 }

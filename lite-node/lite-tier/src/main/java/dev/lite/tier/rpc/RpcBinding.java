@@ -5,23 +5,23 @@ import dev.lite.tier.peer.Peer;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** The caller's side of a ring at a server's node. Good as long as the connection. Any thread. */
+/** The caller's side of a ring on a server's node. Valid while the connection lasts. Any thread. */
 final class RpcBinding {
     final Peer peer;
     final int ring;
-    /** Where the ring begins in the server's arena. */
+    /** Offset of the ring in the server's arena. */
     final long ringOffset;
 
     final long headOffset;
     private final long headAddress;
     private final long generation;
     private final AtomicLong tail = new AtomicLong();
-    /** Held by the caller that polls for room while there is none. */
+    /** Held by the caller that polls for room while the ring is full. */
     final ReentrantLock room = new ReentrantLock(true);
 
     /**
-     * @param headOffset a word of this node's arena that the server writes its head to
-     * @param generation what the head's upper bits are, so that an earlier binding's head is not taken for this one's
+     * @param headOffset offset of the word in this node's arena to which the server writes its head
+     * @param generation the head's upper bits; they tell this binding's head from an earlier binding's
      */
     RpcBinding(Peer peer, int ring, long ringOffset, long arenaAddress, long headOffset, int generation) {
         this.peer = peer;
@@ -33,10 +33,10 @@ final class RpcBinding {
     }
 
     /**
-     * Reserves room; what is reserved must be sent.
+     * Reserves room. The caller must send every entry that it reserved.
      *
-     * @param bytes of the entry, a multiple of a unit
-     * @return where the reservation begins: the entry comes after its {@link #padding}; -1 when there is no room now
+     * @param bytes size of the entry, a multiple of a unit
+     * @return start of the reservation; the entry follows its {@link #padding}; -1 if there is no room now
      */
     long tryReserve(int bytes) {
         while (true) {
@@ -51,7 +51,7 @@ final class RpcBinding {
         }
     }
 
-    /** Bytes to be left empty, so that an entry does not go over the end of the ring. */
+    /** Bytes to leave empty, so that an entry does not cross the end of the ring. */
     static int padding(long position, int bytes) {
         int left = RpcWire.RING_BYTES - place(position);
         return bytes > left ? left : 0;
@@ -63,7 +63,7 @@ final class RpcBinding {
 
     private long head() {
         long word = RawMemory.getLongAcquire(headAddress);
-        // Before the first report it is somebody else's, or nothing.
+        // Before the server's first write, the word holds an earlier binding's head or nothing.
         return word >>> RpcWire.GENERATION_SHIFT == generation ? word & RpcWire.POSITION_MASK : 0;
     }
 }

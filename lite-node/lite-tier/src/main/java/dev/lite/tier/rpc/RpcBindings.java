@@ -19,10 +19,10 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * This node's bindings to the rings of others: one for each function, node and principal, shared by all its callers. Any
+ * This node's bindings to rings on other nodes: one per function, node and principal, shared by all its callers. Any
  * thread.
  *
- * <p>Bound: {@value RpcWire#RINGS_MAX} for each node, and a cache line of the arena for each.
+ * <p>Limit: {@value RpcWire#RINGS_MAX} per node. Each takes a cache line of the arena.
  */
 final class RpcBindings {
     private static final int WORDS = 64;
@@ -55,7 +55,7 @@ final class RpcBindings {
         this.channel = channel;
     }
 
-    /** The binding over this connection; the node is asked when there is none yet. */
+    /** The binding over this connection. Asks the node for one if there is none yet. */
     RpcBinding get(Peer peer, String function, String principal, long deadlineNs) {
         Key key = new Key(peer.id(), function, principal);
         Holder holder = holders.computeIfAbsent(key, any -> new Holder());
@@ -82,7 +82,7 @@ final class RpcBindings {
             return made;
         } finally {
             if (holder.current == null) {
-                holders.remove(key, holder); // names that nobody serves do not add up
+                holders.remove(key, holder); // so that names without a server do not accumulate
             }
             holder.binding.unlock();
         }
@@ -137,7 +137,7 @@ final class RpcBindings {
         }
     }
 
-    /** The connection is gone. */
+    /** Removes the bindings of a lost connection. */
     void remove(Peer peer) {
         holders.values().removeIf(holder -> {
             RpcBinding known = holder.current;
@@ -149,7 +149,7 @@ final class RpcBindings {
         });
     }
 
-    /** Bytes of the arena that they take. */
+    /** Arena bytes that the bindings use. */
     long bytes() {
         synchronized (freeWords) {
             return bytes;

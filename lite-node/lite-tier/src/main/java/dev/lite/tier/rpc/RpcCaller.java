@@ -20,12 +20,14 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a call is made. Each step is its thread's own: a slot for the request and the reply, room in the ring, the post, the
- * wait. Nothing is allocated when it succeeds. Any thread.
+ * Makes calls. The calling thread does every step itself: it takes a slot for the request and the reply, reserves room
+ * in the ring, posts and waits. A successful call allocates nothing. Any thread.
  */
 final class RpcCaller {
     private static final long PAUSE_NS = 20_000;
-    /** Of a deadline. That the clock shows just this when a call has to wait only prolongs its deadline a little. */
+    /**
+     * A deadline whose clock was not read yet. If the clock returns this value, the deadline becomes slightly later.
+     */
     private static final long NOT_STARTED = 0;
 
     private final RpcEngine engine;
@@ -39,9 +41,9 @@ final class RpcCaller {
     }
 
     /**
-     * Calls and waits.
+     * Calls and waits for the reply.
      *
-     * @param reply filled from its start
+     * @param reply receives the reply, from its start
      * @return the length of the reply
      */
     int call(FunctionClient target, MemorySegment request, MemorySegment reply, Duration deadline) {
@@ -56,7 +58,7 @@ final class RpcCaller {
         }
     }
 
-    /** Calls and waits. */
+    /** Calls and waits for the reply. */
     byte[] call(FunctionClient target, MemorySegment request, Duration deadline) {
         RpcSlot slot = callToSlot(target, request, LtRpc.MESSAGE_BYTES_MAX, deadline);
         try {
@@ -78,12 +80,12 @@ final class RpcCaller {
         return bytes;
     }
 
-    /** The length of the reply in a slot; throws the error that it is instead. */
+    /** The length of the reply in a slot; throws if the reply is an error. */
     private static int checkedLength(FunctionClient target, RpcSlot slot) {
         int status = RawMemory.getInt(slot.replyAddress + RpcWire.REPLY_STATUS);
         int length = RawMemory.getInt(slot.replyAddress + RpcWire.REPLY_LENGTH);
         if (length < 0 || length > slot.capacity || (status == 0 && length > slot.replyCapacity)) {
-            throw new RpcFailedException("%s: the reply says that it has %d bytes; the limit is %d"
+            throw new RpcFailedException("%s: the reply claims to have %d bytes; the limit is %d"
                     .formatted(target, length, slot.replyCapacity));
         }
         if (status != 0) {
@@ -93,7 +95,7 @@ final class RpcCaller {
         return length;
     }
 
-    /** Returns the slot, the caller's, with the reply in it. */
+    /** Returns the slot with the reply in it. The caller owns the slot. */
     private RpcSlot callToSlot(FunctionClient target, MemorySegment request, int capacity, Duration deadline) {
         long length = request.byteSize();
         if (length > LtRpc.MESSAGE_BYTES_MAX) {
@@ -130,8 +132,8 @@ final class RpcCaller {
     }
 
     /**
-     * The end of the call's time. The clock is first read when the call has to wait: when all goes well, that is when the
-     * request is on its way, and reading it costs no time then.
+     * The call's deadline. The clock is first read when the call has to wait. Usually the request is in flight by then,
+     * so the read adds no latency.
      */
     private static long started(long deadlineNs, long timeoutNs) {
         return deadlineNs != NOT_STARTED ? deadlineNs : System.nanoTime() + timeoutNs;
@@ -191,7 +193,7 @@ final class RpcCaller {
             cancel(binding, slot, place, length);
             throw timeout(target, deadline, "the connection was busy");
         }
-        // Closed: the end of the connection, which is reported soon or was just now, decides about the slot.
+        // Closed: whichever changes the state first, this thread or the disconnect callback, decides about the slot.
         if (post == Post.CLOSED && slot.change(RpcSlot.WAITING, RpcSlot.LOST)) {
             if (held) {
                 role.release();
@@ -204,8 +206,8 @@ final class RpcCaller {
     }
 
     /**
-     * Waits for room. Of the threads that wait, one polls the head, which the server writes without notifying anybody; the others
-     * wait for that one, the oldest first.
+     * Waits for room in the ring. One waiting thread polls the head, because the server writes it without a
+     * notification. The other threads queue for that thread's lock in FIFO order.
      */
     private long reserve(
             FunctionClient target, RpcBinding binding, RpcSlot slot, int bytes, Duration deadline, long deadlineNs) {
@@ -242,7 +244,7 @@ final class RpcCaller {
     private NodeUnreachableException noRoom(FunctionClient target, RpcSlot slot, String why) {
         slots.giveBack(slot);
         return new NodeUnreachableException(
-                "%s: %s while it waited for room in the ring of its function".formatted(target, why));
+                "%s: %s while waiting for room in the ring of its function".formatted(target, why));
     }
 
     private static void putCall(RpcSlot slot, MemorySegment request, boolean remote, int paddingUnits) {
@@ -282,7 +284,9 @@ final class RpcCaller {
         }
     }
 
-    /** What is reserved must be sent, or the ring would have a hole: as an entry that only gives its room back. */
+    /**
+     * Sends the reserved entry as cancelled, so that the server frees its room. Otherwise the ring would have a hole.
+     */
     private void cancel(RpcBinding binding, RpcSlot slot, int place, int length) {
         long word = slot.outAddress + RpcWire.PADDING_AND_FLAGS;
         RawMemory.putInt(word, RawMemory.getInt(word) | RpcWire.FLAG_CANCELLED);
@@ -290,7 +294,7 @@ final class RpcCaller {
         engine.execute(() -> {
             Post post;
             while ((post = post(binding, slot, place, length, Poster.CALL_SLOT.context(slot.index))) == Post.BUSY) {
-                Polling.sleepNs(PAUSE_NS); // until it is taken or the connection ends
+                Polling.sleepNs(PAUSE_NS); // until the post is accepted or the connection ends
             }
             if (post != Post.ACCEPTED) {
                 slots.giveBack(slot);
@@ -298,7 +302,7 @@ final class RpcCaller {
         });
     }
 
-    /** Returns when the reply is in the slot; otherwise gives the slot up and throws. */
+    /** Returns if the reply is in the slot. Otherwise releases or abandons the slot and throws. */
     private void finish(FunctionClient target, RpcSlot slot, boolean over, Duration deadline) {
         if (!over && slot.change(RpcSlot.WAITING, RpcSlot.ABANDONED)) {
             if (Thread.currentThread().isInterrupted()) {

@@ -31,11 +31,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The calls of a node, out and in: its slots, rings, bindings and functions, and what comes from the fabric for them. Any
- * thread; what {@link PeerListener} says runs on the thread that has the poll role, and runs no user code.
+ * A node's outgoing and incoming calls: its slots, rings, bindings and functions, and the fabric events for them. Any
+ * thread. {@link PeerListener} callbacks run on the thread that holds the poll role and run no user code.
  */
 public final class RpcEngine implements PeerListener, AutoCloseable {
-    /** How many functions a node may serve. */
+    /** Maximum number of functions that a node serves. */
     public static final int FUNCTIONS_MAX = 4096;
 
     private static final Logger log = LoggerFactory.getLogger(RpcEngine.class);
@@ -57,9 +57,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     private final Map<String, RpcFunction> functions = new HashMap<>(); // guarded by itself
 
     /**
-     * @param nodeIds the id of a node by its name; throws {@link NodeUnreachableException} when there is none
-     * @param executor of virtual threads
-     * @param spins spins before a waiting thread sleeps
+     * @param nodeIds maps a node's name to its id; throws {@link NodeUnreachableException} if there is no such node
+     * @param executor runs tasks on virtual threads
+     * @param spins spins before a waiting thread blocks
      */
     public RpcEngine(
             int self,
@@ -104,9 +104,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     }
 
     /**
-     * Makes a ring for calls from another node, which asks for it.
+     * Makes a ring for calls from another node, at that node's request.
      *
-     * @param headOffset where in that node's arena the head is written, marked with the generation
+     * @param headOffset the offset in that node's arena to which this node writes the head, tagged with the generation
      */
     private RpcRing bindFunction(int node, String function, String principal, long headOffset, int generation) {
         Peer peer = links.peer(node);
@@ -149,7 +149,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         }
     }
 
-    /** Ends one server of a function. */
+    /** Removes one server of a function. */
     void close(RpcFunction function) {
         function.removeServer();
         synchronized (functions) {
@@ -204,22 +204,25 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         return spins;
     }
 
-    /** The role that a thread in receive may take. The standby threads of the other fabrics poll for it, too. */
+    /**
+     * The poll role that a thread in receive may take. The standby threads of the other fabrics also poll for that
+     * thread.
+     */
     @Nullable
     PollRole receiveRole() {
         return links.pollRole();
     }
 
-    /** Runs something on a virtual thread; when the node stops, nothing needs to be run any more. */
+    /** Runs a task on a virtual thread. Drops it if the node is stopping. */
     void execute(Runnable task) {
         try {
             executor.execute(task);
         } catch (RejectedExecutionException e) {
-            log.debug("node {} stops", selfName, e);
+            log.debug("node {} is stopping", selfName, e);
         }
     }
 
-    /** A call of this node itself. The caller's thread. */
+    /** Delivers a call that this node makes to itself. Runs on the caller's thread. */
     void callSelf(String name, RpcSlot slot) {
         RpcFunction function;
         synchronized (functions) {
@@ -236,7 +239,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         int place = (payload & RpcWire.PLACE_MASK) * RpcWire.UNIT_BYTES;
         if (ring == null || place >= RpcWire.RING_BYTES) {
             log.warn(
-                    "node {} called into a ring that it does not have: 0x{}",
+                    "node {} called into a ring that does not exist: 0x{}",
                     peer.hello().node(),
                     Integer.toHexString(payload));
             return;
@@ -244,17 +247,17 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         RpcEntry entry = ring.entryAt(place);
         int flags = RawMemory.getInt(ring.address(place) + RpcWire.PADDING_AND_FLAGS);
         if ((flags & RpcWire.FLAG_CANCELLED) != 0) {
-            ReceivedCall none = take(entry, ring.function); // only gives the room back
+            ReceivedCall none = take(entry, ring.function); // only frees the entry's room
             if (none != null) {
                 log.warn(
-                        "node {} cancelled a call that it did not", peer.hello().node());
+                        "node {} changed a call that it had cancelled", peer.hello().node());
             }
             return;
         }
         ring.function.arrived(entry);
     }
 
-    /** @param which as {@link RpcRing} puts it into the context: the calling node, and the ring's number */
+    /** @param which the post's context, as {@link RpcRing} encodes it: the calling node and the ring's number */
     private void headSent(long which) {
         Peer peer = links.peer((int) (which >>> Integer.SIZE));
         RpcRing ring = peer == null ? null : rings.get(peer, (int) which);
@@ -285,9 +288,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     }
 
     /**
-     * Copies a call out of where it arrived, and gives that room back.
+     * Copies a call out of its ring or slot and frees the ring's room.
      *
-     * @return null when there is none any more: it was cancelled, its connection is gone, or it makes no sense
+     * @return null if the call was cancelled, lost its connection or is malformed
      */
     @Nullable
     ReceivedCall take(RpcEntry entry, RpcFunction function) {
@@ -297,7 +300,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         }
         RpcSlot slot = entry.slot;
         if (slot == null) {
-            throw new IllegalStateException("an entry is of a ring or of a slot");
+            throw new IllegalStateException("an entry belongs to a ring or to a slot");
         }
         byte[] request = new byte[slot.requestLength];
         RawMemory.copyTo(slot.outAddress + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, request.length);
@@ -330,7 +333,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                     || (!isRemote && length > RpcWire.INLINE_BYTES_MAX)
                     || !RpcRing.isPossible(place, padding, RpcWire.entryBytes(length, isRemote))) {
                 log.error(
-                        "node {} sent a call that makes no sense; its connection is cut: length {}, word 0x{}",
+                        "node {} sent a malformed call; cutting its connection: length {}, word 0x{}",
                         peer.hello().node(),
                         length,
                         Integer.toHexString(word));
@@ -368,9 +371,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                     Deadline.in(REMOTE_REQUEST_TIMEOUT));
             return true;
         } catch (LiteException | IndexOutOfBoundsException e) {
-            // The caller fails by the same broken connection, or by its deadline.
+            // The caller fails too: its connection breaks or its deadline expires.
             log.debug(
-                    "a call of {} by node {} was dropped",
+                    "dropped a call of {} by node {}",
                     function.name,
                     peer.hello().node(),
                     e);
@@ -378,7 +381,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         }
     }
 
-    /** Answers a call that nobody will carry out. */
+    /** Answers a call with an error, because no server will execute it. */
     void refuse(RpcEntry entry, String format) {
         RpcRing ring = entry.ring;
         RpcSlot slot = entry.slot;
@@ -398,17 +401,17 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         call.fail(message);
     }
 
-    /** Bytes of the arena that calls take at this node now: slots, rings, and words for heads. */
+    /** Arena bytes that this node's calls use now: slots, rings and head words. */
     public long memoryBytes() {
         return slots.bytes() + rings.bytes() + bindings.bytes();
     }
 
-    /** Lets no call begin any more. The sessions and the connections are closed then. */
+    /** Rejects new calls and waits for those in flight. The sessions and connections are closed after that. */
     @Override
     public void close() {
         slots.close();
         if (!slots.awaitUnused(System.nanoTime() + REPLY_TIMEOUT_NS)) {
-            log.warn("node {} stops while a call is still under way", selfName);
+            log.warn("node {} stops while a call is still in flight", selfName);
         }
     }
 }

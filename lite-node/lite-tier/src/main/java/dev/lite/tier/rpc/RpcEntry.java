@@ -3,8 +3,8 @@ package dev.lite.tier.rpc;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that arrived: a place in a ring, or a slot of this very node. There is one object for each place, made when it is
- * first used, so that queues of them allocate nothing.
+ * An arrived call: a place in a ring, or a slot of this node. Each place has one object, created on first use, so that
+ * queues of entries allocate nothing.
  */
 final class RpcEntry {
     final @Nullable RpcRing ring;

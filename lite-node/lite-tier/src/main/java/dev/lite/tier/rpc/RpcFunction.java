@@ -9,10 +9,10 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A function at this node: the queue of its calls, and the threads that wait for them in {@link #receive}. Servers come and
- * go; while there is none, calls are refused.
+ * A function on this node: the queue of its calls, and the threads that wait for them in {@link #receive}. Servers come
+ * and go. While there is none, calls are refused.
  *
- * <p>The queue is bounded by the rings and slots that its entries lie in.
+ * <p>The entries lie in rings and slots, whose capacity bounds the queue.
  */
 final class RpcFunction {
     final String name;
@@ -28,12 +28,12 @@ final class RpcFunction {
     private final ArrayDeque<Receiver> receivers = new ArrayDeque<>();
 
     @GuardedBy("this")
-    private @Nullable String principal; // of its servers; null when there is none
+    private @Nullable String principal; // the servers' principal; null when there is no server
 
     @GuardedBy("this")
     private int servers;
 
-    int rings; // guarded by the engine's lock of functions
+    int rings; // guarded by the engine's functions map
 
     RpcFunction(String name, RpcEngine engine) {
         this.name = name;
@@ -42,14 +42,14 @@ final class RpcFunction {
 
     /** A thread that waits for a call. */
     private static final class Receiver extends PollWaiter {
-        // Both are written under the function's lock; the entry first, so that who sees that it was called may read it.
+        // Both are written under the function's lock, the entry first. A thread that sees called may read the entry.
 
-        /** The call that it was called for; null: it is only to check again. */
+        /** The call for this receiver; null: the receiver must check again. */
         private @Nullable RpcEntry entry;
 
         private volatile boolean called;
 
-        /** Under the lock; {@link #signal} follows. */
+        /** Called under the lock; {@link #signal} follows. */
         void call(@Nullable RpcEntry its) {
             entry = its;
             called = true;
@@ -61,12 +61,12 @@ final class RpcFunction {
         }
     }
 
-    /** The principal of its servers, or null. */
+    /** The servers' principal, or null if there is no server. */
     synchronized @Nullable String principal() {
         return principal;
     }
 
-    /** Adds a server; the caller checked that it may. */
+    /** Adds a server. The caller has checked its permission. */
     synchronized void addServer(String ofPrincipal) {
         principal = ofPrincipal;
         servers++;
@@ -76,7 +76,7 @@ final class RpcFunction {
         return servers;
     }
 
-    /** A server closed. With the last one, calls that nobody received fail. */
+    /** Removes a closed server. If it was the last one, the queued calls fail. */
     void removeServer() {
         RpcEntry refused = null;
         synchronized (this) {
@@ -88,7 +88,7 @@ final class RpcFunction {
                 last = null;
             }
             for (Receiver receiver : receivers) {
-                receiver.call(null); // each sees whether it is its server that closed
+                receiver.call(null); // each receiver checks whether its own server closed
                 receiver.signal();
             }
             receivers.clear();
@@ -100,7 +100,7 @@ final class RpcFunction {
         }
     }
 
-    /** A call arrived. The thread that has the poll role, or a caller of this node. */
+    /** Handles an arrived call. Runs on the thread that holds the poll role, or on a caller's thread of this node. */
     void arrived(RpcEntry entry) {
         Receiver called;
         synchronized (this) {
@@ -108,7 +108,7 @@ final class RpcFunction {
                 engine.execute(() -> engine.refuse(entry, "nobody serves the function \"%s\" at node %s"));
                 return;
             }
-            called = receivers.poll(); // when there is one, the queue is empty
+            called = receivers.poll(); // if a receiver waits, the queue is empty
             if (called == null) {
                 append(entry);
             } else {
@@ -148,8 +148,8 @@ final class RpcFunction {
     /**
      * Waits for a call.
      *
-     * @param role that the thread may take while it waits, or null
-     * @param held whether it has it already; it has it no more afterwards
+     * @param role the poll role that the thread may take while it waits, or null
+     * @param held whether the thread already holds the role; this method always releases it
      */
     ReceivedCall receive(FunctionServer server, long deadlineNs, @Nullable PollRole role, boolean held) {
         boolean has = held;
@@ -160,7 +160,7 @@ final class RpcFunction {
                 if (entry != null) {
                     if (has && role != null) {
                         has = false;
-                        role.release(); // to fetch a long request, this thread may have to wait for the fabric
+                        role.release(); // this thread may wait for the fabric to fetch a long request
                     }
                 } else {
                     boolean hand = has;
@@ -179,7 +179,7 @@ final class RpcFunction {
         }
     }
 
-    /** The next call; or null, and the receiver is among those that wait. */
+    /** The next call; or null, and the receiver is queued. */
     private synchronized @Nullable RpcEntry pollOrEnter(FunctionServer server, Receiver receiver) {
         server.requireOpen();
         RpcEntry entry = poll();
@@ -191,7 +191,7 @@ final class RpcFunction {
         return entry;
     }
 
-    /** The call that the receiver was called for; or null: it is to check again. */
+    /** Waits for a call; null means that the receiver must check again. */
     private @Nullable RpcEntry awaitCall(Receiver receiver, long deadlineNs, @Nullable PollRole role, boolean held) {
         boolean over =
                 role != null ? role.await(receiver, deadlineNs, held) : receiver.awaitAlone(deadlineNs, engine.spins());
@@ -205,7 +205,7 @@ final class RpcFunction {
         return receiver.entry;
     }
 
-    /** Whether nobody called it meanwhile; a receiver that was called takes its call. */
+    /** Removes the receiver from the queue; false if it was called meanwhile and must take its call. */
     private synchronized boolean giveUp(Receiver receiver) {
         return receivers.remove(receiver);
     }

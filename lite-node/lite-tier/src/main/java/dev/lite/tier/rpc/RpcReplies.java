@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The replies of calls, out and in. Any thread; what arrives is taken on the thread that has the poll role. */
+/** Sends and receives the replies of calls. Any thread; arrivals are handled on the thread that holds the poll role. */
 final class RpcReplies {
     private static final Logger log = LoggerFactory.getLogger(RpcReplies.class);
     private static final long BUSY_PAUSE_NS = 20_000;
@@ -24,7 +24,7 @@ final class RpcReplies {
         this.slots = slots;
     }
 
-    /** A reply arrived from a peer, in the slot of this number. */
+    /** Handles a peer's reply, which arrived in the slot with this index. */
     void arrived(Peer peer, int index) {
         RpcSlot slot = slots.get(index);
         if (slot != null && slot.peer == peer) {
@@ -32,7 +32,7 @@ final class RpcReplies {
         }
     }
 
-    /** The reply of a call is in its slot. */
+    /** Handles a reply that is in its slot. */
     private void arrived(RpcSlot slot, long callId) {
         if (slot.callId != callId) {
             return;
@@ -40,11 +40,11 @@ final class RpcReplies {
         if (slot.change(RpcSlot.WAITING, RpcSlot.REPLIED)) {
             slot.signal();
         } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
-            slots.giveBack(slot); // late: the quarantine is over
+            slots.giveBack(slot); // a late reply ends the quarantine
         }
     }
 
-    /** A post from a slot ended that nobody waits for. */
+    /** Handles the completion of a slot's post that no thread waits for. */
     void sent(int index) {
         RpcSlot slot = slots.get(index);
         if (slot != null && slot.change(RpcSlot.SENDING, RpcSlot.OWNED)) {
@@ -53,10 +53,10 @@ final class RpcReplies {
     }
 
     /**
-     * Sends the reply of a call. May wait while the connection is busy, but never with the role.
+     * Sends the reply of a call. May wait while the connection is busy, but never while it holds the role.
      *
-     * @param role to be taken before the reply goes out, or null
-     * @return whether the caller has the role now
+     * @param role the poll role to take before the reply is posted, or null
+     * @return whether the caller now holds the role
      */
     boolean reply(ReceivedCall call, int status, MemorySegment reply, @Nullable PollRole role) {
         Peer peer = call.peer;
@@ -85,7 +85,7 @@ final class RpcReplies {
             }
         }
         if (post == Post.BUSY) {
-            log.warn("node {} takes no replies: one was given up", peer.hello().node());
+            log.warn("node {} takes no replies: dropped one", peer.hello().node());
         }
         if (post != Post.ACCEPTED) {
             slots.giveBack(out);
@@ -104,7 +104,7 @@ final class RpcReplies {
                             Poster.CALL_SLOT.context(out.index));
         } catch (IndexOutOfBoundsException e) {
             log.error(
-                    "node {} wants a reply outside its arena; its connection is cut",
+                    "node {} wants a reply outside its arena; cutting its connection",
                     peer.hello().node(),
                     e);
             peer.endpoint().close();

@@ -10,12 +10,12 @@ import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The server's side of a ring in its arena: one calling node writes into it, calls of one function as one principal. Entries
- * are consumed in any order; the head moves over those that are. The caller learns of the head by a plain one-sided
- * write, when it has moved by a quarter of the ring: not by a message for each call.
+ * The server's side of a ring in its arena. One calling node writes calls of one function as one principal into it. The
+ * server consumes entries in any order; the head advances over consumed ones. Once the head has moved by a quarter of
+ * the ring, the server reports it to the caller with a plain one-sided write, not with a message per call.
  */
 final class RpcRing {
-    /** Room before the ring, from which the head is written to the caller. */
+    /** Room before the ring: the source of the write that reports the head to the caller. */
     static final int PREFIX_BYTES = RpcWire.UNIT_BYTES;
 
     private static final int UNITS = RpcWire.RING_BYTES / RpcWire.UNIT_BYTES;
@@ -36,7 +36,7 @@ final class RpcRing {
     private final @Nullable RpcEntry[] entries = new @Nullable RpcEntry[UNITS];
 
     @GuardedBy("this")
-    private final short[] consumed = new short[UNITS]; // units of the consumed entry, or padding, that begins there
+    private final short[] consumed = new short[UNITS]; // length in units of the consumed entry or padding at each unit
 
     @GuardedBy("this")
     private long head;
@@ -51,9 +51,9 @@ final class RpcRing {
     private boolean dead;
 
     /**
-     * @param offset of {@link #PREFIX_BYTES} + {@link RpcWire#RING_BYTES} bytes in the arena
-     * @param callerHeadOffset where the head is written in the caller's arena
-     * @param later runs what may have to wait
+     * @param offset arena offset of {@link #PREFIX_BYTES} + {@link RpcWire#RING_BYTES} bytes
+     * @param callerHeadOffset offset of the head word in the caller's arena
+     * @param later runs tasks that may block
      */
     RpcRing(
             Peer peer,
@@ -76,7 +76,7 @@ final class RpcRing {
         this.generation = (long) generation << RpcWire.GENERATION_SHIFT;
     }
 
-    /** The entry at a place that the caller named. The thread that has the poll role. */
+    /** The entry at a place that the caller named. Runs on the thread that holds the poll role. */
     RpcEntry entryAt(int place) {
         int unit = place / RpcWire.UNIT_BYTES;
         RpcEntry entry = entries[unit];
@@ -87,27 +87,27 @@ final class RpcRing {
         return entry;
     }
 
-    /** The address of a place; to be read under this ring's lock, and only while it {@link #isAlive}. */
+    /** The address of a place. Read it only under this ring's lock and while the ring {@link #isAlive}. */
     long address(int place) {
         return prefix + PREFIX_BYTES + place;
     }
 
-    /** Whether the connection that it belongs to is up. Under the lock. */
+    /** Whether the ring's connection is up. Called under the lock. */
     @GuardedBy("this")
     boolean isAlive() {
         return !dead;
     }
 
-    /** Its connection is gone: its memory may be reused from now on. */
+    /** Marks the ring dead after its connection was lost. Its memory may be reused from now on. */
     synchronized void die() {
         dead = true;
     }
 
     /**
-     * The entry was copied out; its room is the caller's again. Under the lock.
+     * Returns the room of a copied entry to the caller. Called under the lock.
      *
-     * @param padding units before it
-     * @param bytes of the entry, a multiple of a unit
+     * @param padding units before the entry
+     * @param bytes size of the entry, a multiple of a unit
      */
     @GuardedBy("this")
     void consume(int place, int padding, int bytes) {
@@ -125,12 +125,12 @@ final class RpcRing {
         report();
     }
 
-    /** Whether an entry of this form can be at this place. */
+    /** Whether an entry with this padding and size can be at this place. */
     static boolean isPossible(int place, int padding, int bytes) {
         return bytes <= RpcWire.RING_BYTES - place && padding < UNITS && (padding == 0 || place == 0);
     }
 
-    /** At most one write at a time, since it is sent from one word. */
+    /** Posts at most one write at a time, because all are sent from the same word. */
     @GuardedBy("this")
     private void report() {
         if (reporting || head - reported < REPORT_BYTES) {
@@ -138,7 +138,7 @@ final class RpcRing {
         }
         Post post = postHead();
         if (post == Post.BUSY) {
-            // Nobody else may come to do it: a caller that waits for room sends nothing.
+            // No later call may trigger the retry: a caller that waits for room sends nothing.
             reporting = true;
             later.execute(this::reportUntilAccepted);
         }
@@ -157,7 +157,7 @@ final class RpcRing {
         return post;
     }
 
-    /** Until the head is taken or the connection ends. A virtual thread. */
+    /** Retries until the write is accepted or the connection ends. Runs on a virtual thread. */
     private void reportUntilAccepted() {
         while (isBusyReporting()) {
             Polling.sleepNs(PAUSE_NS);
@@ -172,7 +172,7 @@ final class RpcRing {
         return true;
     }
 
-    /** The write of the head ended. */
+    /** Handles the completion of the head's write. */
     synchronized void headWritten() {
         reporting = false;
         if (!dead) {

@@ -14,18 +14,18 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rings that other nodes write their calls into, by node and number. Any thread.
+ * The rings into which other nodes write their calls, by node and number. Any thread.
  *
- * <p>A ring lives as long as the connection: until then its caller may write into it at any time. Its memory stays in
- * stock for the same node's next rings, and is never an LMR's, whatever a dying connection still writes.
+ * <p>A ring lives as long as its connection: until then its caller may write into it at any time. Its memory is kept
+ * for the same node's next rings and never becomes part of an LMR, because a dying connection may still write to it.
  *
- * <p>Bound: for each peer {@value RpcWire#RINGS_MAX} rings of {@value RpcWire#RING_BYTES} bytes.
+ * <p>Limit: {@value RpcWire#RINGS_MAX} rings of {@value RpcWire#RING_BYTES} bytes per peer.
  */
 final class RpcRings {
     private final NodeArena arena;
     private final ArenaAllocator allocator;
     private final Executor later;
-    /** By node, then by number; arrays are replaced when they grow. */
+    /** Rings by node, then by number. A growing array is replaced. */
     private final AtomicReferenceArray<@Nullable RpcRing @Nullable []> rings;
 
     @GuardedBy("this")
@@ -37,7 +37,7 @@ final class RpcRings {
     @GuardedBy("this")
     private long bytes;
 
-    /** @param later runs what may have to wait */
+    /** @param later runs tasks that may block */
     RpcRings(NodeArena arena, ArenaAllocator allocator, Executor later) {
         this.later = later;
         this.arena = arena;
@@ -45,7 +45,7 @@ final class RpcRings {
         this.rings = new AtomicReferenceArray<>(arena.peersMax());
     }
 
-    /** The ring of that number which this connection writes to, or null. The thread that has the poll role. */
+    /** The connection's ring with this number, or null. Runs on the thread that holds the poll role. */
     @Nullable
     RpcRing get(Peer peer, int id) {
         @Nullable RpcRing @Nullable [] ofNode = rings.get(peer.id());
@@ -56,7 +56,7 @@ final class RpcRings {
     /**
      * Makes a ring.
      *
-     * @throws LimitExceededException when the node has as many as it may, or the arena has no room
+     * @throws LimitExceededException if the node has reached its limit of rings, or the arena has no room
      */
     synchronized RpcRing make(Peer peer, RpcFunction function, String principal, long callerHead, int generation) {
         int id = counts.getOrDefault(peer.id(), 0);
@@ -87,7 +87,7 @@ final class RpcRings {
         return ring;
     }
 
-    /** The connection is gone; answers what it had. */
+    /** Removes and returns the rings of a lost connection. */
     synchronized @Nullable RpcRing[] remove(Peer peer) {
         @Nullable RpcRing @Nullable [] known = rings.get(peer.id());
         if (known == null || known[0] == null || known[0].peer != peer) {
@@ -104,7 +104,7 @@ final class RpcRings {
         return known;
     }
 
-    /** Bytes of the arena that they take. */
+    /** Arena bytes that the rings use. */
     synchronized long bytes() {
         return bytes;
     }

@@ -7,23 +7,23 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A piece of the arena for one call at the caller's node: where its reply arrives, and where its request is put together. A
- * reply that goes out is put together in one, too. The thread that took it from {@link RpcSlots} owns it until it gives it back, or
- * until it is somebody else's by its state.
+ * Arena memory for one call on the caller's node: the call's request is assembled here, and its reply arrives here. A
+ * server also assembles an outgoing reply in a slot. The thread that took a slot from {@link RpcSlots} owns it until it
+ * returns it, or until the slot's state passes the ownership on.
  */
 final class RpcSlot extends PollWaiter {
     static final int FREE = 0;
-    /** By the thread that took it. */
+    /** Owned by the thread that took it. */
     static final int OWNED = 1;
-    /** A call is under way; the thread waits. */
+    /** A call is in flight; the owner waits. */
     static final int WAITING = 2;
-    /** The reply is there; the owner's. */
+    /** The reply arrived; the owner reads it. */
     static final int REPLIED = 3;
-    /** The connection was lost; the owner's. */
+    /** The connection was lost; the owner returns the slot. */
     static final int LOST = 4;
-    /** The owner gave up: quarantined until the late reply, or the end of the connection. */
+    /** The owner timed out: quarantined until the late reply or the end of the connection. */
     static final int ABANDONED = 5;
-    /** A reply that the driver is sending, or a request that nobody waits for: free when the post ends. */
+    /** The driver sends a reply, or a request that no thread waits for. Becomes free when the post completes. */
     static final int SENDING = 6;
 
     private static final VarHandle STATE;
@@ -40,24 +40,24 @@ final class RpcSlot extends PollWaiter {
     final int sizeClass;
     /** Longest request and reply in bytes. */
     final int capacity;
-    /** Where the reply arrives: its address here, and its offset in the arena. */
+    /** Address at which the reply arrives; {@code replyOffset} is its arena offset. */
     final long replyAddress;
 
     final long replyOffset;
-    /** Where a message is put together: {@link RpcSlots#OUT_HEADER_BYTES} and then the capacity. */
+    /** Address at which a message is assembled: {@link RpcSlots#OUT_HEADER_BYTES}, then the capacity. */
     final long outAddress;
 
     final long outOffset;
-    /** What a call of the own node puts into the function's queue. */
+    /** The queue entry of a call that this node makes to itself. */
     final RpcEntry entry;
 
-    int nextFree; // RpcSlots' own
-    long callId; // the owner's; it changes only when no reply can be under way
-    String principal = ""; // of a call of the own node
-    int replyCapacity; // likewise
-    int requestLength; // likewise
-    String function = ""; // likewise
-    volatile @Nullable Peer peer; // null: the own node
+    int nextFree; // used only by RpcSlots
+    long callId; // set by the owner, only while no reply can be in flight
+    String principal = ""; // of a call to this node itself
+    int replyCapacity; // of the current call, bytes
+    int requestLength; // of the current call, bytes
+    String function = ""; // of a call to this node itself
+    volatile @Nullable Peer peer; // null: this node itself
     private volatile int state = FREE;
 
     RpcSlot(int index, int sizeClass, int capacity, long address, long offset) {

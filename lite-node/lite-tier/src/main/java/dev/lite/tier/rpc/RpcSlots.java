@@ -17,11 +17,12 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The node's {@link RpcSlot}s, in three sizes, made when they are first needed. Taking and giving back is one atomic step
- * each. Any thread.
+ * The node's {@link RpcSlot}s, in three sizes, allocated on first use. Taking a slot and returning it is one atomic
+ * step each. Any thread.
  *
- * <p>Bound: {@value #SMALL_MAX} of 1 KiB, {@value #MIDDLE_MAX} of 8 KiB and {@value #LARGE_MAX} of 64 KiB, each twice (out and
- * in) and 128 bytes: 4.3 + 8.1 + 32.0 MiB of the arena at most. A call that finds none waits, up to its deadline.
+ * <p>Limit: {@value #SMALL_MAX} slots of 1 KiB, {@value #MIDDLE_MAX} of 8 KiB and {@value #LARGE_MAX} of 64 KiB. Each
+ * slot takes its size twice (out and in) plus 128 bytes: 4.3 + 8.1 + 32.0 MiB of the arena at most. A call that finds
+ * no free slot waits up to its deadline.
  */
 final class RpcSlots {
     static final int OUT_HEADER_BYTES = 64;
@@ -31,7 +32,7 @@ final class RpcSlots {
 
     private static final int[] CAPACITY = {1 << 10, 8 << 10, LtRpc.MESSAGE_BYTES_MAX};
     private static final int[] MAX = {SMALL_MAX, MIDDLE_MAX, LARGE_MAX};
-    /** How many are made at once: about 128 KiB. */
+    /** Slots allocated at once: about 128 KiB. */
     private static final int[] BATCH = {64, 8, 1};
 
     private static final long INDEX_MASK = 0xffff_ffffL;
@@ -41,10 +42,10 @@ final class RpcSlots {
     private final ArenaAllocator allocator;
     private final AtomicReferenceArray<@Nullable RpcSlot> slots =
             new AtomicReferenceArray<>(SMALL_MAX + MIDDLE_MAX + LARGE_MAX);
-    /** Of each size the index + 1 of the first free slot; above it a count, so that a head never comes again. */
+    /** Per size: index + 1 of the first free slot. The upper half is a counter, so that no head value recurs (ABA). */
     private final AtomicLong[] free = {new AtomicLong(), new AtomicLong(), new AtomicLong()};
 
-    /** Held by the one thread that polls for a free slot, of those that found none. */
+    /** Per size: held by the one waiting thread that polls for a free slot. */
     private final ReentrantLock[] turns = {new ReentrantLock(true), new ReentrantLock(true), new ReentrantLock(true)};
 
     private final int[] made = new int[CAPACITY.length]; // guarded by this
@@ -56,7 +57,7 @@ final class RpcSlots {
         this.allocator = allocator;
     }
 
-    /** Where the outgoing half begins in a slot. */
+    /** Offset of the outgoing half in a slot. */
     static int outPlace(int capacity) {
         return (RpcWire.REPLY_HEADER_BYTES + capacity + RpcWire.UNIT_BYTES - 1) & -RpcWire.UNIT_BYTES;
     }
@@ -71,18 +72,18 @@ final class RpcSlots {
     }
 
     /**
-     * Takes a slot for messages of so many bytes.
+     * Takes a slot for messages of up to {@code bytes} bytes.
      *
-     * @param deadlineNs of {@link System#nanoTime}
-     * @throws LiteTimeoutException when there was none until the deadline
-     * @throws LimitExceededException when the arena has no room for the first ones
+     * @param deadlineNs a time of {@link System#nanoTime}
+     * @throws LiteTimeoutException if no slot is free before the deadline
+     * @throws LimitExceededException if the arena has no room for the first slots
      */
     RpcSlot take(int bytes, long deadlineNs) {
         RpcSlot slot = tryTake(bytes);
         return slot != null ? slot : own(takeSlowly(sizeClass(bytes), deadlineNs));
     }
 
-    /** {@link #take} when one is free now, else null. */
+    /** Like {@link #take}, but returns null if no slot is free now. */
     @Nullable
     RpcSlot tryTake(int bytes) {
         RpcSlot slot = pop(sizeClass(bytes));
@@ -99,15 +100,15 @@ final class RpcSlots {
 
     private RpcSlot own(RpcSlot slot) {
         slot.state(RpcSlot.OWNED);
-        // After the state: either this sees that it is closed, or awaitUnused sees the slot.
+        // After the state is set: either this thread sees closed, or awaitUnused sees the slot.
         if (closed) {
             giveBack(slot);
-            throw new SessionLostException("the node stops");
+            throw new SessionLostException("the node is stopping");
         }
         return slot;
     }
 
-    /** Of the threads that wait for a slot of a size, one polls; the others wait for that one, the oldest first. */
+    /** One waiting thread per size polls for a free slot. The others queue for that thread's lock in FIFO order. */
     private RpcSlot takeSlowly(int sizeClass, long deadlineNs) {
         ReentrantLock turn = turns[sizeClass];
         boolean mine = false;
@@ -123,11 +124,11 @@ final class RpcSlots {
                 }
                 if (!mine || deadlineNs - System.nanoTime() <= 0) {
                     throw new LiteTimeoutException(
-                            "all %d slots for messages of up to %d bytes are taken by calls under way, or that got no answer"
+                            "all %d slots for messages of up to %d bytes are taken by calls in flight or unanswered"
                                     .formatted(MAX[sizeClass], CAPACITY[sizeClass]));
                 }
                 if (closed) {
-                    throw new SessionLostException("the node stops while a call waits for a slot");
+                    throw new SessionLostException("the node is stopping while a call waits for a slot");
                 }
                 if (Thread.interrupted()) {
                     throw new InterruptedException();
@@ -136,7 +137,7 @@ final class RpcSlots {
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new SessionLostException("interrupted while waiting for a slot of a call", e);
+            throw new SessionLostException("interrupted while a call waits for a slot", e);
         } finally {
             if (mine) {
                 turn.unlock();
@@ -156,7 +157,7 @@ final class RpcSlots {
                     .getFirst();
         } catch (LimitExceededException e) {
             if (made[sizeClass] > 0) {
-                return; // one of those comes back
+                return; // one of the existing slots becomes free
             }
             throw e;
         }
@@ -185,7 +186,7 @@ final class RpcSlots {
         }
     }
 
-    /** Gives a slot back that nobody writes to any more; its state is the caller's to have claimed. */
+    /** Returns a slot. Nobody may write to it any more, and the caller must have claimed its state. */
     void giveBack(RpcSlot slot) {
         slot.peer = null;
         slot.state(RpcSlot.FREE);
@@ -203,7 +204,7 @@ final class RpcSlots {
         }
     }
 
-    /** Does something with every slot that has to do with a peer. */
+    /** Runs an action for every slot of a peer. */
     void forEachOf(Peer peer, Consumer<RpcSlot> action) {
         for (int index = 0; index < count; index++) {
             RpcSlot slot = slots.get(index);
@@ -213,7 +214,7 @@ final class RpcSlots {
         }
     }
 
-    /** Bytes of the arena that they take. */
+    /** Arena bytes that the slots use. */
     synchronized long bytes() {
         long bytes = 0;
         for (int sizeClass = 0; sizeClass < CAPACITY.length; sizeClass++) {
@@ -222,12 +223,12 @@ final class RpcSlots {
         return bytes;
     }
 
-    /** Lets nobody take one any more. */
+    /** Rejects further takes. */
     void close() {
         closed = true;
     }
 
-    /** After {@link #close}: waits until no thread touches one; false when some did at the deadline. */
+    /** After {@link #close}: waits until no thread uses a slot; false if one is still in use at the deadline. */
     boolean awaitUnused(long deadlineNs) {
         for (int index = 0; index < count; index++) {
             RpcSlot slot = slots.get(index);

@@ -4,18 +4,18 @@ import dev.lite.api.LtRpc;
 import dev.lite.tier.peer.ImmediateKind;
 
 /**
- * What two nodes agree on. The payloads of their immediates:
+ * The wire format between two nodes. Payloads of immediates:
  *
  * <pre>
  *   call      ring (12 bits) | place in the ring / {@value #UNIT_BYTES} (16 bits)
  *     +0   length     int   of the request, bytes
  *     +4   padding    short units that were left empty before the entry, at the end of the ring
  *     +6   flags      short {@link #FLAG_REMOTE}, {@link #FLAG_CANCELLED}
- *     +8   call       long  drawn by the caller
+ *     +8   call       long  chosen by the caller
  *     +16  slot       int   the caller's
  *     +20  capacity   int   the longest reply that the caller takes, bytes
- *     +24  reply to   long  where the reply goes in the caller's arena
- *     +32  the request, or, with FLAG_REMOTE, a long: where it lies in the caller's arena
+ *     +24  reply to   long  offset of the reply in the caller's arena
+ *     +32  the request, or, with FLAG_REMOTE, a long: its offset in the caller's arena
  *   reply     slot (28 bits)
  *     +0   call       long
  *     +8   status     int   0, or the number of a {@link dev.lite.api.LiteException.Code}
@@ -24,21 +24,21 @@ import dev.lite.tier.peer.ImmediateKind;
  * </pre>
  */
 final class RpcWire {
-    /** Entries of a ring begin at multiples of it: a cache line. */
+    /** Ring entries begin at multiples of this: a cache line. */
     static final int UNIT_BYTES = 64;
 
-    /** Bytes of a ring. Small, since there may be a thousand of them: what is long does not travel in it. */
+    /** Bytes of a ring. Small, because a node may have a thousand rings; long requests do not travel in them. */
     static final int RING_BYTES = 16 << 10;
 
-    /** A longer request stays with the caller: so at least {@code 7} calls always fit into a ring. */
+    /** A longer request stays in the caller's slot, so that at least {@code 7} calls always fit into a ring. */
     static final int INLINE_BYTES_MAX = 2 << 10;
 
-    /** How many rings a calling node may have at a node: the ring's number has 12 bits. */
+    /** Maximum number of rings that a calling node has on a node: the ring's number has 12 bits. */
     static final int RINGS_MAX = 1 << 12;
 
     static final int RING_SHIFT = 16;
     static final int PLACE_MASK = (1 << RING_SHIFT) - 1;
-    /** Of a slot's number in an immediate. */
+    /** Mask of a slot's number in an immediate. */
     static final int SLOT_MASK = ImmediateKind.PAYLOAD_MAX;
 
     static final int LENGTH = 0;
@@ -60,14 +60,14 @@ final class RpcWire {
     static final int REPLY_LENGTH = 12;
     static final int REPLY_HEADER_BYTES = 16;
 
-    /** The count of bytes consumed so far, as a server writes it back: the binding's number above it. */
+    /** In a head word: the binding's generation lies above this bit, the count of consumed bytes below. */
     static final int GENERATION_SHIFT = 48;
 
     static final long POSITION_MASK = (1L << GENERATION_SHIFT) - 1;
 
     private RpcWire() {}
 
-    /** Bytes that an entry takes in the ring. */
+    /** Bytes that an entry uses in the ring. */
     static int entryBytes(int length, boolean remote) {
         int bytes = remote ? REMOTE_BYTES : CALL_HEADER_BYTES + length;
         return (bytes + UNIT_BYTES - 1) & -UNIT_BYTES;

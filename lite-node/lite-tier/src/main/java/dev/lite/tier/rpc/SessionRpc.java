@@ -15,7 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** The calls and messages of one session. Its end closes its servers and ports. Any thread. */
 public final class SessionRpc implements TierRpc {
-    /** Functions and ports have names of their own: no function's name begins like this. */
+    /** Separates the names of ports from those of functions: no function's name begins like this. */
     private static final String PORT_PREFIX = "\0port:";
 
     private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
@@ -57,7 +57,7 @@ public final class SessionRpc implements TierRpc {
         return server;
     }
 
-    /** A virtual thread, until the server is closed. */
+    /** Handles calls until the server is closed. Runs on a virtual thread. */
     private static void handle(FunctionServer server, RpcHandler handler) {
         try {
             while (true) {
@@ -71,7 +71,7 @@ public final class SessionRpc implements TierRpc {
                 }
             }
         } catch (SessionLostException e) {
-            // closed; that is how it ends
+            // the server was closed: the normal end
         }
     }
 

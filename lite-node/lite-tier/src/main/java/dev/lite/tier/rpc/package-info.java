@@ -1,11 +1,11 @@
 /**
  * Calls and messages between nodes and on one node (paper §5.1).
  *
- * <p>A call is one write-with-immediate into a ring at the server's node, the reply one into a slot at the caller's. There is
- * a ring for each calling node, function and principal; it is made at the first call and lives as long as the connection. A
- * request that is too long for the ring stays in the caller's slot, and the server reads it from there, one-sided. No send
- * completion is awaited. {@link dev.lite.tier.rpc.RpcEngine} is the node's side, {@link dev.lite.tier.rpc.SessionRpc} one
- * session's.
+ * <p>A call is one write-with-immediate into a ring on the server's node. The reply is one write-with-immediate into a
+ * slot on the caller's node. Each calling node, function and principal has its own ring, which is made at the first
+ * call and lives as long as the connection. A request that is too long for the ring stays in the caller's slot, and the
+ * server reads it from there, one-sided. No thread waits for a send completion. {@link dev.lite.tier.rpc.RpcEngine} is
+ * the node's side, {@link dev.lite.tier.rpc.SessionRpc} one session's side.
  */
 @NullMarked
 package dev.lite.tier.rpc;

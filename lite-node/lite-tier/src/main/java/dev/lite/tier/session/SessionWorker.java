@@ -25,27 +25,28 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The node's side of a session's {@link SessionArea}: a platform thread that fetches commands, executes them between the LMR and the
- * slot's window, and completes them. When a command is slow, for example because a peer does not answer, the {@link SessionWatch}
- * starts another thread for the commands after it; the first thread completes its command and ends. Each thread is busy with another
- * slot, so there are at most as many threads as slots. The last one to end unmaps the memory, which this object owns.
+ * The node's side of a session's {@link SessionArea}: a platform thread that fetches commands, executes them between
+ * the LMR and the slot's window, and completes them. If a command is slow, for example because a peer does not answer,
+ * the {@link SessionWatch} starts another thread for the next commands; the first thread completes its command and
+ * ends. Each thread serves a different slot, so there are at most as many threads as slots. This object owns the
+ * memory; the last thread to end unmaps it.
  *
- * <p>The application may write anything into the area at any time. So each word of a command is read once, into a local variable, and
- * checked there; a window only ever holds data. A command that LITE's client never sends ends the session. One that is refused (bounds,
- * permission, stale handle) is completed with its error.
+ * <p>The application may write anything into the area at any time. So each word of a command is read once, into a local
+ * variable, and checked there; a window only ever holds data. A command that LITE's client never sends ends the
+ * session. A refused command (bounds, permission, stale handle) completes with its error.
  *
  * <p>Allocates nothing per command, except when it fails or is one of {@link RpcCommands}.
  */
 final class SessionWorker implements RpcCommands.Slots {
-    /** Longer time-outs of commands are cut to an hour, as those of control requests are by default. */
+    /** Command timeouts are capped at one hour, like the default for control requests. */
     private static final long TIMEOUT_NS_MAX = TimeUnit.HOURS.toNanos(1);
 
     private static final Logger LOG = LoggerFactory.getLogger(SessionWorker.class);
 
-    /** The end of the session wakes the thread; this bounds the wait when an application has overwritten the doorbell. */
+    /** The end of the session wakes the thread. This bounds the wait if the application overwrote the doorbell. */
     private static final long BLOCK_NS_MAX = TimeUnit.SECONDS.toNanos(1);
 
-    /** How long the end of the session waits for calls under way, which are interrupted. */
+    /** How long the end of the session waits for calls in flight after interrupting them. */
     private static final long CALLS_END_NS = TimeUnit.SECONDS.toNanos(8);
 
     private static final VarHandle FETCHED;
@@ -71,11 +72,11 @@ final class SessionWorker implements RpcCommands.Slots {
     private final long base;
     private final Doorbell doorbell;
 
-    /** The threads that serve, and perhaps some that have ended. */
+    /** The serving threads; may include ended ones. */
     @GuardedBy("this")
     private final List<Thread> threads = new ArrayList<>();
 
-    /** Slots that were fetched together and are not served yet. A thread that serves one clears its bit. */
+    /** Bits of fetched slots that are not served yet. A thread clears a slot's bit before it serves the slot. */
     @SuppressWarnings("unused") // through FETCHED
     private volatile long fetched;
 
@@ -92,7 +93,7 @@ final class SessionWorker implements RpcCommands.Slots {
     @GuardedBy("this")
     private int serving;
 
-    // What the watch saw at its last check; used by its thread only.
+    // State at the watch's last check; used only by the watch's thread.
     private @Nullable Server seen;
     private long seenProgress;
 
@@ -103,7 +104,7 @@ final class SessionWorker implements RpcCommands.Slots {
      *
      * @param session the session's name in messages
      * @param threadName the name of its data threads
-     * @param violation called on a data thread with the reason why the session must end
+     * @param violation receives the reason why the session must end, on a data thread
      */
     SessionWorker(
             String session,
@@ -150,7 +151,7 @@ final class SessionWorker implements RpcCommands.Slots {
         /** Odd while it executes a command. Written by its own thread, read by the watch. */
         private volatile long progress;
 
-        /** Whether it was blocked and has had no command since. Written by its own thread. */
+        /** True from blocking until the next command. Written by its own thread. */
         private volatile boolean idle;
 
         private static final VarHandle PROGRESS;
@@ -212,7 +213,8 @@ final class SessionWorker implements RpcCommands.Slots {
     }
 
     /**
-     * Replaces the thread that fetches commands if it is still at the same command as at the last check. The watch's thread.
+     * Replaces the fetching thread if it still executes the same command as at the last check. Runs on the watch's
+     * thread.
      *
      * @return whether the session is busy, so the watch must check again
      */
@@ -236,7 +238,7 @@ final class SessionWorker implements RpcCommands.Slots {
         }
     }
 
-    /** Whether the thread that fetches commands has had one since it was blocked. */
+    /** Whether the fetching thread has had a command since it last blocked. */
     boolean isBusy() {
         return !stopping && !leader.idle;
     }
@@ -296,7 +298,7 @@ final class SessionWorker implements RpcCommands.Slots {
 
     private void block(Server server) {
         server.idle = true;
-        // Armed first: a thread that sets taken or stopping rings afterwards, so one of the two sees the other.
+        // Arm first: a thread that sets fetched or stopping rings afterwards, so one of the two sees the other.
         if (doorbell.arm() && fetched == 0 && !stopping) {
             doorbell.await(BLOCK_NS_MAX);
         }
@@ -304,8 +306,8 @@ final class SessionWorker implements RpcCommands.Slots {
     }
 
     /**
-     * Executes all commands that are submitted now; each slot once, so no slot waits for another one's next command. The commands
-     * behind a slow one are executed by this thread's substitute.
+     * Executes all commands that are submitted now, each slot once, so no slot waits for another slot's next command.
+     * If a command is slow, this thread's substitute executes the remaining ones.
      */
     private int doWork(Server server) {
         int done = serveFetched(server);
@@ -323,7 +325,7 @@ final class SessionWorker implements RpcCommands.Slots {
         long unused = (long) FETCHED.getAndBitwiseOr(this, bits);
         done += serveFetched(server);
         if (leader != server) {
-            doorbell.ring(); // replaced just before it stored them; its substitute may be blocked
+            doorbell.ring(); // replaced just before it stored the bits; its substitute may be blocked
         }
         return done;
     }
@@ -343,7 +345,7 @@ final class SessionWorker implements RpcCommands.Slots {
 
     private void serveOne(Server server, int slot) {
         if (server.idle) {
-            server.idle = false; // first: the watch checks this after it has set its own flag
+            server.idle = false; // before wake(): the watch sets its own flag, then checks idle
             watch.wake();
         }
         server.step();
@@ -353,14 +355,14 @@ final class SessionWorker implements RpcCommands.Slots {
 
     private void serve(int slot) {
         long at = base + SessionArea.slotOffset(slot);
-        // Acquire, so that each is read exactly once, here.
+        // Acquire reads, so that each word is read exactly once, here.
         int op = RawMemory.getIntAcquire(at + SessionArea.OP);
         long lh = RawMemory.getLongAcquire(at + SessionArea.LH);
         long offset = RawMemory.getLongAcquire(at + SessionArea.OFFSET);
         long length = RawMemory.getLongAcquire(at + SessionArea.LENGTH);
         long operand0 = RawMemory.getLongAcquire(at + SessionArea.OPERAND0);
         long operand1 = RawMemory.getLongAcquire(at + SessionArea.OPERAND1);
-        // The application can write any number: 0 would mean the node's own deadline.
+        // The application can write any number; 0 would select the node's own deadline.
         long timeoutNs = Math.clamp(RawMemory.getLongAcquire(at + SessionArea.TIMEOUT_NS), 1, TIMEOUT_NS_MAX);
         if (length < 0 || length > area.windowBytes()) {
             throw new SessionViolation("%s of %d bytes in slot %d; a window has %d"
@@ -449,13 +451,14 @@ final class SessionWorker implements RpcCommands.Slots {
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putInt(at + SessionArea.STATUS, status);
         RawMemory.putLong(at + SessionArea.RESULT, result);
-        // Atomic: either this sees that the waiter is about to block, or the waiter sees that the command is done.
+        // Atomic: either this thread sees that the waiter is about to block, or the waiter sees that the command is
+        // done.
         if (RawMemory.getAndSetInt(at + SessionArea.STATE, SessionArea.STATE_DONE) == SessionArea.STATE_SLEEPING) {
             Futex.wake(at + SessionArea.STATE, 1);
         }
     }
 
-    /** The application wrote what LITE's client never writes. */
+    /** The application wrote something that LITE's client never writes. */
     private static final class SessionViolation extends RuntimeException {
         private static final long serialVersionUID = 1L;
 

@@ -3,22 +3,22 @@ package dev.lite.tier.sync;
 import dev.lite.os.waiting.Deadline;
 import java.util.Set;
 
-/** The nodes that may still hold or wait for something. Any thread. */
+/** The nodes that may still hold locks or wait. Any thread. */
 public interface ClusterView {
-    /** Whether there is a connection to the node just now; true for the own one. */
+    /** Whether this node is connected to the node now; always true for this node itself. */
     boolean isConnected(int node);
 
     /**
-     * Whether what a node says holds for all of its processes: those before its present one are fenced. A process that came
-     * back knows nothing of what the one before it held, which may be paused and go on.
+     * Whether a node's answers hold for all of its processes: all processes before the current one are fenced. A
+     * restarted process does not know what its predecessor held, and that one may only be paused and resume.
      */
     boolean isSettled(int node);
 
     /**
-     * Every node that the directory lists now, that is connected, or that left and is not fenced yet; the own one, too.
-     * Another node is gone: nobody there can act on anything here.
+     * Every node that the directory lists now, that is connected, or that left and is not fenced yet, including this
+     * node. All other nodes are gone: they can no longer act on this node.
      *
-     * @throws dev.lite.api.ClusterUnavailableException when the directory does not answer
+     * @throws dev.lite.api.ClusterUnavailableException if the directory does not answer
      */
     Set<Integer> nodes(Deadline deadline);
 }

@@ -4,11 +4,11 @@ import dev.lite.api.HeldLock;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
-/** One ticket, from its draw to its release. Small (32 bytes): the uncontended path makes one of them. */
+/** One ticket, from its draw to its release. Small (32 bytes), because the fast path allocates one. */
 sealed class Hold implements HeldLock {
     static final int WAITING = 0;
     static final int HELD = 1;
-    /** Released, given up, or taken away with its session. */
+    /** Released, abandoned, or lost with its session. */
     static final int OVER = 2;
 
     private static final VarHandle STATE;
@@ -21,13 +21,13 @@ sealed class Hold implements HeldLock {
         }
     }
 
-    /** Whose it is, and of which lock. */
+    /** The ticket's session and lock. */
     private final NodeLock.User user;
 
-    /** The word while this ticket holds the lock and nobody has drawn after it: in the form in which a release needs it. */
+    /** The value of the word while this ticket holds the lock and no later ticket was drawn; the release expects it. */
     private final long alone;
 
-    @SuppressWarnings("unused") // through STATE: a volatile store would cost the uncontended path a fence
+    @SuppressWarnings("unused") // accessed through STATE: a volatile store would add a fence to the fast path
     private int state;
 
     /** {@link NodeLock#generation} before the ticket was drawn; changed under the lock's monitor while it waits. */
@@ -56,7 +56,7 @@ sealed class Hold implements HeldLock {
         return alone;
     }
 
-    /** It waits, so it outlives the end of what is held. */
+    /** Moves a waiting ticket to the current generation: it survives the loss of held locks. */
     void renew(int present) {
         generation = present;
     }
@@ -91,7 +91,7 @@ sealed class Hold implements HeldLock {
         }
     }
 
-    /** {@link #close} if nobody waits; false, and it stays held, when somebody does. */
+    /** Does {@link #close} if nobody waits. Otherwise returns false, and the lock stays held. */
     boolean closeAlone() {
         return state() != HELD || lock().releaseIfAlone(this);
     }
@@ -101,9 +101,9 @@ sealed class Hold implements HeldLock {
         return "HeldLock[%s, token %d, %s]".formatted(name(), fencingToken(), isHeld() ? "held" : "over");
     }
 
-    /** A ticket that was drawn or taken over beside the short way. */
+    /** A ticket that was drawn or taken over on the slow path. */
     static final class Queued extends Hold {
-        /** The thread that drew it, and may wait. */
+        /** The thread that drew the ticket and may wait. */
         final Thread waiter = Thread.currentThread();
 
         Queued(NodeLock.User user, long ticket, int state, int generation) {

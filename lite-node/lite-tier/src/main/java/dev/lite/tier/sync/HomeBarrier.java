@@ -20,17 +20,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The open round of a barrier whose word lies at this node. The word is the round's number, so a restarted home continues with
- * it, and the parties that wait come again by themselves. An arrival names the round that it is meant for, so one that is
- * carried out late is never counted for another.
+ * The open round of a barrier whose word lies on this node. The word is the round's number, so a restarted home
+ * continues with it, and the waiting parties report again. An arrival names its round, so a late one is never counted
+ * for another round.
  *
- * <p>Bound: {@value #FINISHED_MAX} + 1 rounds of at most {@link dev.lite.api.LtSync#PARTIES_MAX} parties.
+ * <p>Limit: {@value #FINISHED_MAX} + 1 rounds of at most {@link dev.lite.api.LtSync#PARTIES_MAX} parties.
  */
 final class HomeBarrier {
     private static final Logger log = LoggerFactory.getLogger(HomeBarrier.class);
     private static final Duration CALL = Duration.ofSeconds(2);
 
-    /** Rounds whose outcome is still known to a party that missed the message. */
+    /** Number of finished rounds whose outcome is kept for parties that missed the message. */
     private static final int FINISHED_MAX = 4;
 
     private static final int AUDIT_TICKS = 5;
@@ -55,7 +55,7 @@ final class HomeBarrier {
     @GuardedBy("this")
     private CompletableFuture<Void> notifying = CompletableFuture.completedFuture(null);
 
-    /** One round: its parties, each with its node, and, when it is over, how it ended. */
+    /** One round: its parties, each with its node, and its outcome once it is over. */
     private static final class Round {
         final long number;
         final Map<Long, Integer> members = new HashMap<>();
@@ -112,7 +112,7 @@ final class HomeBarrier {
         return new BarrierStatus(Stage.OTHER_ROUND, open.number, "");
     }
 
-    /** Under the monitor: the next round is open when the nodes learn the outcome. */
+    /** Called under the monitor, so that the next round is open before the nodes learn the outcome. */
     @GuardedBy("this")
     private BarrierStatus finish(Stage stage, String reason) {
         Round past = open;
@@ -150,8 +150,8 @@ final class HomeBarrier {
     }
 
     /**
-     * Returns when every node was notified of the rounds that are over, or cannot be reached: the word is about to move, and its next
-     * home will not know of them.
+     * Waits until every reachable node was notified of the finished rounds. The word is about to move, and its next
+     * home does not know these rounds.
      */
     void awaitNotified() {
         CompletableFuture<Void> last;
@@ -161,12 +161,12 @@ final class HomeBarrier {
         last.join(); // every call has a deadline
     }
 
-    /** Whether anybody waits here, so that audits are needed. */
+    /** Whether any party waits, so that audits are needed. */
     synchronized boolean isWaitedFor() {
         return !open.members.isEmpty();
     }
 
-    /** One tick of the clock; audits the parties from time to time. */
+    /** Handles one clock tick: audits the parties at intervals. */
     void tick() {
         synchronized (this) {
             if (open.members.isEmpty() || auditing || ++ticks < AUDIT_TICKS) {
@@ -198,7 +198,7 @@ final class HomeBarrier {
                 }
             }
         } catch (LiteException e) {
-            log.debug("barrier {}: the audit is tried again: {}", word.ref(), e.getMessage());
+            log.debug("barrier {}: the audit failed and will be retried: {}", word.ref(), e.getMessage());
         } finally {
             synchronized (this) {
                 auditing = false;
@@ -206,7 +206,7 @@ final class HomeBarrier {
         }
     }
 
-    /** Why a node has not all of its parties any more, or null. */
+    /** The reason why a node no longer has all of its parties, or null. */
     private @Nullable String missing(int node, long round, int expected) {
         Deadline deadline = Deadline.in(CALL);
         if (!cluster.isConnected(node)) {

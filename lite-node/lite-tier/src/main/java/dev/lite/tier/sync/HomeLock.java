@@ -14,20 +14,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The queue of a lock whose word lies at this node: tickets in order, each with the node that waits. Whose turn it is says
- * the word alone, so nothing here needs to outlive this process: after a restart the waiters come again by themselves.
+ * The queue of a lock whose word lies on this node: tickets in order, each with the node that waits. Only the word
+ * decides which ticket has its turn. So this queue need not survive the process: after a restart the waiters report
+ * again.
  *
- * <p>A release moves the turn on and is followed by one message to the node of the next ticket, which wakes one waiter.
- * When a turn does not end while others wait, {@link #audit} asks whether its ticket is claimed; if no node that is left
- * claims it, it is passed over.
+ * <p>A release advances the turn, then sends one message to the node of the next ticket, which wakes one waiter. If a
+ * turn does not end while others wait, {@link #audit} asks which node claims the ticket. If no remaining node claims
+ * it, the home passes it over.
  *
- * <p>Bound: as many tickets as the word counts, at most 2²⁰.
+ * <p>Limit: the tickets that the word counts, at most 2²⁰.
  */
 final class HomeLock {
     private static final Logger log = LoggerFactory.getLogger(HomeLock.class);
     private static final Duration CALL = Duration.ofSeconds(2);
 
-    /** Audits of one turn come after 1, 2, 4 … ticks, at most this many apart. */
+    /** Audits of one turn run after 1, 2, 4 … ticks; this is the longest interval. */
     private static final int AUDIT_TICKS_MAX = 10;
 
     private static final int NOBODY = -1;
@@ -42,7 +43,7 @@ final class HomeLock {
     private final TreeMap<Long, Integer> waiters = new TreeMap<>();
 
     @GuardedBy("this")
-    private long notified = -1; // the ticket that was notified last of its turn, and its node
+    private long notified = -1; // the last ticket that was notified of its turn; notifiedNode is its node
 
     @GuardedBy("this")
     private int notifiedNode = NOBODY;
@@ -75,7 +76,7 @@ final class HomeLock {
         return word.fetchAdd(0, word.deadline(CALL));
     }
 
-    /** A node waits with a ticket. */
+    /** A node reports that it waits with a ticket. */
     synchronized Place queue(int node, long ticket) {
         long turn = LockWord.turn(now());
         if (ticket < turn) {
@@ -91,7 +92,7 @@ final class HomeLock {
         return Place.HELD;
     }
 
-    /** Ends a ticket's turn, if it has not ended yet, and notifies the next. */
+    /** Ends a ticket's turn, if it has not ended yet, and notifies the next ticket. */
     void release(long ticket) {
         if (pass(ticket)) {
             tellNext();
@@ -104,7 +105,7 @@ final class HomeLock {
             if (before == seen) {
                 return true;
             }
-            seen = before; // somebody drew
+            seen = before; // another thread drew a ticket
         }
         return false;
     }
@@ -118,7 +119,7 @@ final class HomeLock {
             waiters.headMap(turn).clear();
             node = LockWord.count(seen) == 0 ? null : waiters.remove(turn);
             if (node == null) {
-                return; // free, or it comes and asks, or the audit finds it
+                return; // the lock is free, or the node will report, or the audit finds the ticket
             }
             notified = turn;
             notifiedNode = node;
@@ -136,7 +137,7 @@ final class HomeLock {
                         passOver(turn);
                     }
                 } catch (LiteException e) {
-                    log.debug("lock {}: telling node {} waits for the audit: {}", word.ref(), node, e.getMessage());
+                    log.debug("lock {}: the audit will notify node {}: {}", word.ref(), node, e.getMessage());
                 }
             });
         } catch (RejectedExecutionException e) {
@@ -151,12 +152,12 @@ final class HomeLock {
         }
     }
 
-    /** Whether anybody waits here, so that audits are needed. */
+    /** Whether any ticket waits, so that audits are needed. */
     synchronized boolean isWaitedFor() {
         return !waiters.isEmpty();
     }
 
-    /** One tick of the clock; starts an audit when it is due. */
+    /** Handles one clock tick: starts an audit when it is due. */
     void tick() {
         synchronized (this) {
             if (waiters.isEmpty() || auditing) {
@@ -187,11 +188,11 @@ final class HomeLock {
             long seen = now();
             long turn = LockWord.turn(seen);
             if (LockWord.count(seen) > 0 && isUnclaimed(turn)) {
-                log.info("lock {}: nobody claims ticket {}; it is passed over", word.ref(), turn);
+                log.info("lock {}: no node claims ticket {}; passing it over", word.ref(), turn);
                 passOver(turn);
             }
         } catch (LiteException e) {
-            log.debug("lock {}: the audit is tried again: {}", word.ref(), e.getMessage());
+            log.debug("lock {}: the audit failed and will be retried: {}", word.ref(), e.getMessage());
         } finally {
             synchronized (this) {
                 auditing = false;
@@ -199,7 +200,7 @@ final class HomeLock {
         }
     }
 
-    /** Asks which node has the ticket: the one that was notified of its turn or was noted to wait, else every node. */
+    /** Asks the node that was notified of the turn or waits with the ticket; if none is known, asks every node. */
     private boolean isUnclaimed(long turn) {
         int node = nodeOf(turn);
         if (node != NOBODY && cluster.isConnected(node)) {

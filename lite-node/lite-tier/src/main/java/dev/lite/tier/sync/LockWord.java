@@ -1,13 +1,13 @@
 package dev.lite.tier.sync;
 
 /**
- * The arithmetic of a lock's word. Its low {@value #COUNT_BITS} bits count the tickets that were drawn and have not passed;
- * the high bits are the next ticket. So whose turn it is stands in the word, too: the next ticket less the count. A draw
- * raises both and leaves the turn; a pass lowers the count and so moves the turn on by one. The turn only ever grows, which
- * makes a pass safe to repeat: it is a compare-and-set that can never succeed twice for one ticket.
+ * The arithmetic of a lock's word. Its low {@value #COUNT_BITS} bits count the tickets that were drawn and have not
+ * passed; the high bits are the next ticket. So the word also gives the current turn: next ticket minus count. A draw
+ * increments both and keeps the turn. A pass decrements the count and so advances the turn by one. The turn only grows,
+ * so a pass is safe to repeat: its compare-and-set can never succeed twice for one ticket.
  *
- * <p>Tickets are never used again: 2⁴⁴ of them last half a year at a million a second. The count cannot overflow: 1,024
- * nodes with {@link NodeLock#TICKETS_MAX} tickets each.
+ * <p>Tickets are never reused: 2⁴⁴ tickets last half a year at a million per second. The count cannot overflow: 1,024
+ * nodes have at most {@link NodeLock#TICKETS_MAX} tickets each.
  */
 final class LockWord {
     private static final int COUNT_BITS = 20;
@@ -21,7 +21,7 @@ final class LockWord {
 
     private LockWord() {}
 
-    /** How many tickets were drawn and have not passed; the first of them holds the lock. */
+    /** Number of tickets that were drawn and have not passed; the first of them holds the lock. */
     static int count(long word) {
         return (int) word & COUNT_MASK;
     }
@@ -31,12 +31,12 @@ final class LockWord {
         return word >>> COUNT_BITS;
     }
 
-    /** Whose turn it is; the next ticket when the lock is free. */
+    /** The ticket whose turn it is; if the lock is free, the next ticket. */
     static long turn(long word) {
         return next(word) - count(word);
     }
 
-    /** The word while a ticket holds the lock and nobody has drawn after it. */
+    /** The value of the word while a ticket holds the lock and no later ticket was drawn. */
     static long heldAlone(long ticket) {
         return ((ticket + 1) << COUNT_BITS) | 1;
     }

@@ -19,21 +19,21 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A barrier as one node sees it: the parties that wait here. Each arrives at the home by itself; the home notifies the node once
- * when a round is over, which wakes all of them.
+ * One node's view of a barrier: the parties that wait on this node. Each party reports its arrival to the home. When a
+ * round is over, the home notifies the node once, and the node wakes all parties.
  *
- * <p>Bound: {@link dev.lite.api.LtSync#PARTIES_MAX} parties at once.
+ * <p>Limit: {@link dev.lite.api.LtSync#PARTIES_MAX} parties at once.
  */
 final class NodeBarrier {
-    /** A party reports to the home again that it waits, in case the home was restarted. */
+    /** Interval at which a party reports to the home again, in case the home restarted. */
     private static final Duration ARRIVE_AGAIN = Duration.ofSeconds(2);
 
     private static final long ARRIVE_RETRY_NS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    /** What a party keeps of its time to report to the home that it gives up: a tenth, at most so much. */
+    /** A party reserves a tenth of its timeout, at most this, to report to the home that it leaves. */
     private static final long LEAVE_NS_MAX = TimeUnit.MILLISECONDS.toNanos(50);
 
-    /** Rounds whose end is remembered for parties whose arrival is being answered just then. */
+    /** Number of finished rounds whose outcome is kept for parties that still wait for the answer to their arrival. */
     private static final int OVER_MAX = 8;
 
     private final String name;
@@ -47,7 +47,7 @@ final class NodeBarrier {
     @GuardedBy("this")
     private long round;
 
-    /** How often the word has got another home; changed under the monitor, read without. */
+    /** How often the word moved to another home; changed under the monitor, read without it. */
     private volatile int homeMoves;
 
     private final Map<Long, BarrierStatus> over = new LinkedHashMap<>() {
@@ -59,14 +59,14 @@ final class NodeBarrier {
         }
     };
 
-    /** Somebody who waits. */
+    /** One waiting thread. */
     private static final class Party {
         final long id;
         final SessionSync session;
         final Thread thread = Thread.currentThread();
         // Guarded by the barrier.
         long round;
-        boolean counted; // the home has said so
+        boolean counted; // the home confirmed the arrival
         // Written under the barrier's monitor.
         volatile @Nullable BarrierStatus outcome;
         volatile boolean ended; // its session has ended
@@ -78,7 +78,7 @@ final class NodeBarrier {
         }
     }
 
-    /** @param partyIds gives numbers that no party in the cluster has had */
+    /** @param partyIds generates numbers that no party in the cluster has had */
     NodeBarrier(String name, SyncWord word, SyncCalls calls, AtomicLong partyIds) {
         this.name = name;
         this.word = word;
@@ -133,7 +133,7 @@ final class NodeBarrier {
         return party;
     }
 
-    /** How the round ended; null when it is time to give up. */
+    /** The outcome of the round; null if the party must give up. */
     private @Nullable BarrierStatus await(Party party, int parties, Deadline deadline) {
         long reserveNs = Math.min(LEAVE_NS_MAX, deadline.remainingNs() / 10);
         long arriveAtNs = System.nanoTime();
@@ -167,7 +167,7 @@ final class NodeBarrier {
         }
     }
 
-    /** Reports to the home; returns after how many nanoseconds to report again. */
+    /** Reports to the home; returns the nanoseconds until the next report. */
     private long arrive(Party party, int parties, Deadline left) {
         Deadline ofCall = left.remaining().compareTo(ARRIVE_AGAIN) > 0 ? Deadline.in(ARRIVE_AGAIN) : left;
         try {
@@ -181,12 +181,12 @@ final class NodeBarrier {
         }
     }
 
-    /** Notes the home's answer; whether the party has to arrive again at once. */
+    /** Records the home's answer; returns whether the party must arrive again at once. */
     private synchronized boolean arrived(Party party, BarrierStatus answer) {
         switch (answer.stage()) {
             case WAITS -> {
                 party.counted = true;
-                BarrierStatus missed = over.get(party.round); // the end overtook this answer
+                BarrierStatus missed = over.get(party.round); // the outcome overtook this answer
                 if (missed != null && party.outcome == null) {
                     party.outcome = missed;
                 }
@@ -214,7 +214,7 @@ final class NodeBarrier {
             BarrierStatus answer = calls.leave(word.ref(), party.round, party.id, reason, deadline);
             return answer.stage() == Stage.OTHER_ROUND ? null : answer;
         } catch (LiteException e) {
-            return party.outcome; // the home finds out by itself that this party is gone
+            return party.outcome; // the home's audit detects that this party is gone
         }
     }
 
@@ -222,7 +222,7 @@ final class NodeBarrier {
         leave(party, reason, Deadline.in(Duration.ofNanos(LEAVE_NS_MAX)));
     }
 
-    /** The home says that a round is over. */
+    /** Handles the home's message that a round is over. */
     synchronized void over(BarrierStatus outcome) {
         round = Math.max(round, outcome.round() + 1);
         over.put(outcome.round(), outcome);
@@ -234,19 +234,19 @@ final class NodeBarrier {
         }
     }
 
-    /** How many parties there are here that may be counted for a round. */
+    /** Number of parties on this node that may be counted for a round. */
     synchronized int parties(long ofRound) {
         return (int)
                 here.values().stream().filter(party -> party.round == ofRound).count();
     }
 
-    /** The word has another home, which does not know the waiters: they report to it. */
+    /** The word moved to another home, which does not know the waiters yet: wakes them to report to it. */
     synchronized void homeMoved() {
         homeMoves++;
         here.values().forEach(party -> LockSupport.unpark(party.thread));
     }
 
-    /** Ends the waits of a session that has ended. */
+    /** Ends all waits of a session that has ended. */
     synchronized void endWaits(SessionSync session) {
         for (Party party : here.values()) {
             if (party.session == session) {

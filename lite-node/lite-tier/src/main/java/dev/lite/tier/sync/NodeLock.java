@@ -28,28 +28,29 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A lock as one node sees it: the tickets that were drawn here. The word decides who holds the lock; this object knows for
- * which tickets are still wanted here, and says so when the home asks ({@link #turn}). A ticket that nobody claims is
- * passed over by the home: so nothing has to be undone, whatever goes wrong with a draw, a wait or a release.
+ * One node's view of a lock: the tickets that its threads drew. The lock word decides which ticket holds the lock. This
+ * object knows which tickets this node still claims, and answers the home's question ({@link #turn}). The home passes
+ * over a ticket that no node claims. So nothing has to be undone when a draw, a wait or a release fails.
  *
- * <p><b>Uncontended</b> and mapped: one atomic addition to the word, later one compare-and-set of the word to release it; no
- * lock, no other atomic operation, no map, one small object. That the ticket holds the lock is noted in {@link #held}, where
- * one place is enough, since a lock has one holder. The note is made within the operation on the mapping, so the home's
- * question, which waits for the operations under way, never falls between the draw and the note. Everybody else goes the way
- * beside it, under this object's monitor; they have to wait anyway, or go through a fabric.
+ * <p><b>Fast path</b> (uncontended, and the word is mapped): one atomic addition to acquire, one compare-and-set to
+ * release. It takes no monitor, uses no map and allocates one small object. {@link #held} records the holding ticket;
+ * one field is enough, because a lock has one holder. The field is written within the operation on the mapping, and the
+ * home's question waits for operations in flight, so the question never falls between the draw and the write. All other
+ * cases take the slow path under this object's monitor; they block or go through a fabric anyway.
  *
- * <p>Bound: {@value #TICKETS_MAX} tickets, given-up ones that are still in the queue included.
+ * <p>Limit: {@value #TICKETS_MAX} tickets, including abandoned ones that are still in the queue.
  */
 final class NodeLock {
     /**
-     * How many tickets a node may have in a lock's queue. The word counts up to 2²⁰, which is 1,024 for each of 1,024 nodes: the
-     * rest is for threads that find the queue empty at the same moment and draw without looking further.
+     * Maximum number of tickets of one node in a lock's queue. The word counts up to 2²⁰ tickets: 1,024 for each of
+     * 1,024 nodes. The difference is reserved for threads that find the queue empty at the same moment and draw without
+     * a check.
      */
     static final int TICKETS_MAX = 1000;
 
     private static final Logger log = LoggerFactory.getLogger(NodeLock.class);
 
-    /** A waiter reports to the home again, in case the home was restarted. */
+    /** Interval at which a waiter reports to the home again, in case the home restarted. */
     private static final Duration QUEUE_AGAIN = Duration.ofSeconds(2);
 
     private static final long QUEUE_RETRY_NS = TimeUnit.MILLISECONDS.toNanos(20);
@@ -71,34 +72,34 @@ final class NodeLock {
     private final SyncCounters counters;
 
     /**
-     * {@link LockWord#heldAlone} of the last ticket that was drawn on the short way and held the lock; 0: none. It stays noted
-     * after a release that the word has: nobody asks for a ticket whose turn is over.
+     * {@link LockWord#heldAlone} of the last ticket that took the lock on the fast path; 0: none. A release changes the
+     * word and leaves this field as it is: nobody asks about a ticket whose turn is over.
      */
-    @SuppressWarnings("unused") // through HELD: a volatile store would cost the uncontended path a fence
+    @SuppressWarnings("unused") // accessed through HELD: a volatile store would add a fence to the fast path
     private long held;
 
-    /** Whose it is; written before {@link #held}. */
+    /** The session that owns the ticket in {@link #held}; written before it. */
     private @Nullable SessionSync heldBy;
 
-    /** The word as {@link #tryAcquire} saw it last, its next guess; racy. */
+    /** The value of the word that {@link #tryAcquire} expects next; racy. */
     private long guessedWord;
 
     @GuardedBy("this")
-    private final Map<Long, Hold.Queued> claims = new HashMap<>(); // beside the short way: waiting, or holding
+    private final Map<Long, Hold.Queued> claims = new HashMap<>(); // slow-path tickets: waiting or holding
 
     @GuardedBy("this")
-    private final TreeSet<Long> givenUp = new TreeSet<>(); // in the queue, and nobody wants them
+    private final TreeSet<Long> givenUp = new TreeSet<>(); // abandoned, but still in the queue
 
-    /** Draws whose ticket is not claimed yet, other than those within an operation on the mapping. */
+    /** Draws whose ticket is not claimed yet, except those within an operation on the mapping. */
     private final AtomicInteger drawing = new AtomicInteger();
 
-    /** Grows when what was held is held no more, although nobody released it; changed under the monitor. */
+    /** Incremented when holds are lost without a release; changed under the monitor. */
     private volatile int generation;
 
-    /** How often the word has got another home; changed under the monitor, read without. */
+    /** How often the word moved to another home; changed under the monitor, read without it. */
     private volatile int homeMoves;
 
-    /** The tickets beside the short way; changed under the monitor, read without. */
+    /** Number of slow-path tickets; changed under the monitor, read without it. */
     private volatile int tickets;
 
     NodeLock(String name, SyncWord word, SyncCalls calls, SyncCounters counters) {
@@ -117,17 +118,17 @@ final class NodeLock {
         return word;
     }
 
-    /** Which holds are good: those that were begun since this number is what it is. */
+    /** Holds are valid if they began in this generation. */
     int generation() {
         return generation;
     }
 
-    /** Nothing that was held before the call is held any more, which its sessions learn; waiting tickets keep waiting. */
+    /** Invalidates all holds and notifies their sessions. Waiting tickets keep waiting. */
     synchronized void lose() {
         generation++;
         SessionSync last = held() == 0 ? null : heldBy;
         if (last != null) {
-            last.lockLost(); // unless it has released it already, which is not worth knowing
+            last.lockLost(); // harmless if the session has already released the lock
         }
         HELD.setVolatile(this, 0L);
         for (Iterator<Hold.Queued> all = claims.values().iterator(); all.hasNext(); ) {
@@ -143,12 +144,12 @@ final class NodeLock {
         countTickets();
     }
 
-    /** How one session uses the lock. */
+    /** A session's access to the lock. */
     User user(SessionSync session) {
         return new User(session);
     }
 
-    /** A session at this lock. Any thread. */
+    /** One session's access to this lock. Any thread. */
     final class User implements Mapping.Drawer {
         private final SessionSync session;
 
@@ -173,7 +174,7 @@ final class NodeLock {
             try {
                 before = mapping.fetchAdd(0, LockWord.DRAW, this);
             } catch (Mapping.NotMappedException e) {
-                return acquireBeside(this, Deadline.in(timeout)); // it moves, which is waited for there
+                return acquireBeside(this, Deadline.in(timeout)); // the word moves; the slow path waits for that
             }
             if (LockWord.count(before) == 0) {
                 return new Hold(this, before + LockWord.DRAW, Hold.HELD, since);
@@ -187,7 +188,10 @@ final class NodeLock {
             return NodeLock.this.tryAcquire(this);
         }
 
-        /** Within the operation, so the session's end either is seen here or waits until the draw is noted. */
+        /**
+         * Runs within the operation: either this sees that the session ended, or the end waits until the draw is
+         * recorded.
+         */
         @Override
         public void beforeDraw() {
             session.requireOpen();
@@ -228,7 +232,7 @@ final class NodeLock {
             drawn = true;
         } finally {
             if (!drawn) {
-                drawing.decrementAndGet(); // if a ticket was drawn all the same, nobody claims it
+                drawing.decrementAndGet(); // if a ticket was drawn after all, nobody claims it
             }
         }
         boolean free = LockWord.count(before) == 0;
@@ -249,13 +253,13 @@ final class NodeLock {
         session.requireOpen();
         if (tickets + drawing.get() >= TICKETS_MAX) {
             throw new LimitExceededException(
-                    "lock \"%s\": %d tickets of this node are in its queue, %d of them given up; the limit is %d"
+                    "lock \"%s\": %d tickets of this node are in its queue, %d of them abandoned; the limit is %d"
                             .formatted(name, tickets, givenUp.size(), TICKETS_MAX));
         }
         drawing.incrementAndGet();
     }
 
-    /** Claims a ticket. The session's end comes before, and is seen here, or after, and sees the claim. */
+    /** Claims a ticket. If the session ends first, this sees it; if it ends later, the end sees the claim. */
     private synchronized void enter(Hold.Queued hold) {
         if (!hold.session().isOpen()) {
             hold.setState(Hold.OVER);
@@ -273,8 +277,8 @@ final class NodeLock {
     }
 
     /**
-     * Reuses a ticket that somebody here gave up, if it is the last in the queue: so a thread that asks again and again with a
-     * short deadline keeps its place, and does not fill the queue.
+     * Reuses an abandoned ticket of this node if it is the last in the queue. So a thread that retries with a short
+     * deadline keeps its place and does not fill the queue.
      */
     private Hold.@Nullable Queued takeOver(User user, Deadline deadline) {
         synchronized (this) {
@@ -304,7 +308,7 @@ final class NodeLock {
             return held;
         } finally {
             if (held == null && !giveUp(hold)) {
-                hold.close(); // its turn came while the wait failed
+                hold.close(); // its turn came when the wait failed
             }
         }
     }
@@ -325,7 +329,7 @@ final class NodeLock {
             if (leftNs == 0) {
                 if (giveUp(hold)) {
                     if (trouble instanceof NodeUnreachableException) {
-                        long unused = word.fetchAdd(0, deadline); // throws, and says whether its home is lost
+                        long unused = word.fetchAdd(0, deadline); // throws if the home is lost
                     }
                     throw new LiteTimeoutException(deadline.expired("waiting for lock \"%s\"%s"
                             .formatted(name, trouble == null ? "" : " (" + trouble.getMessage() + ")")));
@@ -347,7 +351,7 @@ final class NodeLock {
         return hold;
     }
 
-    /** Reports a waiting ticket to the home; returns what went wrong, if it is worth another try. */
+    /** Reports a waiting ticket to the home. Returns null, or an error that is worth a retry. */
     private @Nullable LiteException queue(Hold.Queued hold, Deadline deadline) {
         Deadline ofCall = deadline.remaining().compareTo(QUEUE_AGAIN) > 0 ? Deadline.in(QUEUE_AGAIN) : deadline;
         try {
@@ -356,18 +360,18 @@ final class NodeLock {
                 case HELD -> turn(hold.ticket());
                 case PASSED ->
                     throw new LmrUnavailableException(
-                            "lock \"%s\": its home took this node for dead and passed ticket %d over"
+                            "lock \"%s\": its home assumed that this node is dead and passed ticket %d over"
                                     .formatted(name, hold.ticket()));
             }
             return null;
         } catch (LmrUnavailableException e) {
-            throw e; // the home's memory is lost, or this node was passed over
+            throw e; // the home's memory is lost, or the home passed this ticket over
         } catch (LiteException e) {
             return e;
         }
     }
 
-    /** Leaves the queue; false when it is not waiting any more. The home passes the ticket over when its turn comes. */
+    /** Abandons a waiting ticket; false if it no longer waits. The home passes the ticket over when its turn comes. */
     private synchronized boolean giveUp(Hold.Queued hold) {
         if (hold.state() != Hold.WAITING) {
             return false;
@@ -382,7 +386,7 @@ final class NodeLock {
     private Optional<HeldLock> tryAcquire(User user) {
         user.session.requireOpen();
         if (tickets != 0) {
-            return Optional.empty(); // waited for, or held by who waited, at this very node
+            return Optional.empty(); // a thread of this node waits, or waited and now holds the lock
         }
         drawing.incrementAndGet();
         int since = generation;
@@ -392,7 +396,7 @@ final class NodeLock {
             for (int tries = 0; tries < TRIES; tries++) {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
                 if (before == guess) {
-                    guessedWord = guess + LockWord.DRAW + LockWord.PASS; // once it is released
+                    guessedWord = guess + LockWord.DRAW + LockWord.PASS; // the value after the release
                     return Optional.of(holdNow(guess + LockWord.DRAW, user, since));
                 }
                 if (LockWord.count(before) != 0) {
@@ -408,7 +412,7 @@ final class NodeLock {
 
     private Hold holdNow(long alone, User user, int since) {
         hold(alone, user.session);
-        VarHandle.fullFence(); // the session's end sees the note, or is seen here
+        VarHandle.fullFence(); // either the session's end sees held, or isOpen() below sees the end
         Hold hold = new Hold(user, alone, Hold.HELD, since);
         if (!user.session.isOpen()) {
             release(hold);
@@ -417,7 +421,10 @@ final class NodeLock {
         return hold;
     }
 
-    /** Releases; twice at the same time is harmless. When the home cannot be reached, its audit finds out. */
+    /**
+     * Releases the lock. Two releases at the same time are harmless. If the home is unreachable, its audit ends the
+     * turn.
+     */
     void release(Hold hold) {
         hold.setState(Hold.OVER);
         boolean released = false;
@@ -429,7 +436,7 @@ final class NodeLock {
             }
         } catch (LiteException e) {
             log.info(
-                    "lock {}: its home will find out that ticket {} is released: {}",
+                    "lock {}: the home's audit will release ticket {}: {}",
                     name,
                     hold.ticket(),
                     e.getMessage());
@@ -440,7 +447,7 @@ final class NodeLock {
         }
     }
 
-    /** {@link #release}, if nobody waits; otherwise it stays held. */
+    /** Does {@link #release} if nobody waits. Otherwise the lock stays held. */
     boolean releaseIfAlone(Hold hold) {
         if (!releaseAlone(hold)) {
             return false;
@@ -452,13 +459,13 @@ final class NodeLock {
         return true;
     }
 
-    /** Releases a lock that nobody waits for; false when somebody does. */
+    /** Releases the lock if nobody waits for it; else false. */
     private boolean releaseAlone(Hold hold) {
         long alone = hold.alone();
         long free = alone + LockWord.PASS;
         if (mapping.isOneMappedExtent()) {
             return mapping.testSet(0, alone, free, null)
-                    == alone; // even if it moves meanwhile, with the owner's deadline
+                    == alone; // works while the word moves; the owner's deadline applies
         }
         return word.testSet(alone, free, word.deadline(hold.session().timeout())) == alone;
     }
@@ -469,13 +476,13 @@ final class NodeLock {
         countTickets();
     }
 
-    /** The home says that it is this ticket's turn; or asks for it. */
+    /** The home notifies this node of a ticket's turn, or asks whether this node claims the ticket. */
     Claim turn(long ticket) {
         Claim claim = claim(ticket);
         if (claim != Claim.UNKNOWN) {
             return claim;
         }
-        mapping.awaitOperations(); // it may have been drawn, and not be noted yet
+        mapping.awaitOperations(); // the ticket may be drawn but not yet recorded
         return claim(ticket);
     }
 
@@ -496,10 +503,10 @@ final class NodeLock {
             counters.wokenUp();
             LockSupport.unpark(hold.waiter);
         }
-        return Claim.TAKEN; // also while its release is under way
+        return Claim.TAKEN; // also while the release is in flight
     }
 
-    /** The word has another home, which does not know the waiters: they report to it. */
+    /** The word moved to another home, which does not know the waiters yet: wakes them to report to it. */
     synchronized void homeMoved() {
         homeMoves++;
         for (Hold.Queued hold : claims.values()) {
@@ -507,7 +514,7 @@ final class NodeLock {
         }
     }
 
-    /** Ends the waits of a session that has ended. */
+    /** Ends all waits of a session that has ended. */
     synchronized void endWaits(SessionSync session) {
         for (Iterator<Hold.Queued> all = claims.values().iterator(); all.hasNext(); ) {
             Hold.Queued hold = all.next();
@@ -521,7 +528,7 @@ final class NodeLock {
         countTickets();
     }
 
-    /** Releases what a session holds that has ended. */
+    /** Releases all holds of a session that has ended. */
     void releaseAll(SessionSync session) {
         endWaits(session);
         mapping.awaitOperations();
@@ -542,7 +549,7 @@ final class NodeLock {
         try {
             return LockWord.turn(word.fetchAdd(0, word.deadline(QUEUE_AGAIN))) == ticket;
         } catch (LiteException e) {
-            log.debug("lock {}: whether ticket {} holds it is not known: {}", name, ticket, e.getMessage());
+            log.debug("lock {}: cannot tell whether ticket {} holds it: {}", name, ticket, e.getMessage());
             return true; // releasing it twice is harmless
         }
     }

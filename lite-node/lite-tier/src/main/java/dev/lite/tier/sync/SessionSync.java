@@ -16,12 +16,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The locks and barriers of one session, which owns what it holds. Any thread.
+ * The locks and barriers of one session. The session owns the locks that it holds. Any thread.
  *
- * <p>Bound: {@value #NAMES_MAX} names.
+ * <p>Limit: {@value #NAMES_MAX} names.
  */
 public final class SessionSync implements TierSync {
-    /** How many locks, and how many barriers, a session may use. */
+    /** Maximum number of locks, and of barriers, that a session uses. */
     static final int NAMES_MAX = 16_384;
 
     private final SyncService service;
@@ -53,17 +53,17 @@ public final class SessionSync implements TierSync {
         return new SessionLostException("the session of %s has ended; its locks have passed on".formatted(owner));
     }
 
-    /** How often it lost locks because its node was fenced. */
+    /** How often this session lost locks because its node was fenced. */
     public int locksLost() {
         return locksLost.get();
     }
 
-    /** It lost a lock, or may have. */
+    /** Records that this session lost a lock, or may have lost one. */
     void lockLost() {
         locksLost.incrementAndGet();
     }
 
-    /** How long an operation waits that has no deadline of its own; the releases of the session's end share one. */
+    /** Timeout of an operation without its own deadline. The releases at the session's end share one. */
     Duration timeout() {
         Deadline ofEnd = end;
         return ofEnd == null ? timeout : ofEnd.remaining();
@@ -137,7 +137,7 @@ public final class SessionSync implements TierSync {
         return deadline;
     }
 
-    /** A lock for the use of this session. */
+    /** A lock as this session uses it. */
     private final class SessionLock implements LtLock {
         private final NodeLock lock;
         private final NodeLock.User user;
@@ -168,7 +168,7 @@ public final class SessionSync implements TierSync {
         }
     }
 
-    /** A barrier for the use of this session. */
+    /** A barrier as this session uses it. */
     private final class SessionBarrier implements LtBarrier {
         private final NodeBarrier barrier;
         private final int parties;

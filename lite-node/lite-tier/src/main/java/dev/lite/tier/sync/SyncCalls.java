@@ -9,27 +9,27 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * The calls between nodes for locks and barriers. Each request begins with the word: LMR id, arena offset, extent table entry;
- * the called node knows its own arena and checks that the word is there.
+ * The calls between nodes for locks and barriers. Each request begins with the word: LMR id, arena offset, extent table
+ * entry; the called node knows its own arena and checks that the word is there.
  *
- * <p>Every call may be repeated, and may be carried out late or twice: a ticket, or a party and a round, say exactly what is
- * meant. Any thread. Each throws a {@link dev.lite.api.LiteException} when it was not answered.
+ * <p>Every call may be repeated, and may execute late or twice: a ticket, or a party and a round, identify it uniquely.
+ * Any thread. Each call throws a {@link dev.lite.api.LiteException} if it gets no answer.
  */
 final class SyncCalls {
 
     /** An answer that travels as a number. */
     interface Numbered {
-        /** The number on the wire; never given to another answer. */
+        /** The number on the wire; never reused for another answer. */
         int number();
     }
 
-    /** What a home answers to a node that waits with a ticket. */
+    /** A home's answer to a node that waits with a ticket. */
     enum Place implements Numbered {
-        /** It is noted; {@link #turn} comes when it is the ticket's turn. */
+        /** The ticket is queued; {@link #turn} follows when it is the ticket's turn. */
         QUEUED(1),
         /** It is the ticket's turn. */
         HELD(2),
-        /** The ticket has passed: this node was taken for dead. */
+        /** The ticket was passed over: the home assumed that this node is dead. */
         PASSED(3);
 
         private final int number;
@@ -44,13 +44,13 @@ final class SyncCalls {
         }
     }
 
-    /** What a node answers to the notice that it is a ticket's turn. */
+    /** A node's answer to the notification of a ticket's turn. */
     enum Claim implements Numbered {
-        /** The ticket is this node's, and is or was woken. */
+        /** The ticket belongs to this node, which wakes or woke its waiter. */
         TAKEN(1),
-        /** It is not this node's, or nobody here wants it any more. */
+        /** The ticket does not belong to this node, or was abandoned. */
         UNKNOWN(2),
-        /** A draw is under way here: ask again. */
+        /** A draw is in flight on this node: ask again. */
         UNDECIDED(3);
 
         private final int number;
@@ -65,15 +65,15 @@ final class SyncCalls {
         }
     }
 
-    /** What became of a party. */
+    /** The state of a party. */
     enum Stage implements Numbered {
-        /** It is counted, and waits. */
+        /** The party is counted and waits. */
         WAITS(1),
-        /** Its round was passed. */
+        /** Its round passed. */
         PASSED(2),
         /** Its round is broken. */
         BROKEN(3),
-        /** It is not counted: another round is open, whose number the answer has. */
+        /** The party is not counted: another round is open. The answer contains that round's number. */
         OTHER_ROUND(4);
 
         private final int number;
@@ -91,8 +91,8 @@ final class SyncCalls {
     /**
      * A home's answer about a party.
      *
-     * @param round the party's round, or the one that is open
-     * @param reason why it is broken, else empty
+     * @param round the party's round, or the open round
+     * @param reason why the round broke, else empty
      */
     record BarrierStatus(Stage stage, long round, String reason) {}
 
@@ -110,13 +110,13 @@ final class SyncCalls {
         this.channel = channel;
     }
 
-    /** Node → home: somebody here waits with this ticket. */
+    /** Node → home: this node waits with this ticket. */
     Place queue(WordRef lock, long ticket, Deadline deadline) {
         ControlMessage request = request(lock).putLong(ticket);
         return read(Place.values(), channel.call(lock.home(), ControlKind.LOCK_QUEUE, request, deadline));
     }
 
-    /** Node → home: this ticket's holder has released the lock. Does nothing when its turn is over already. */
+    /** Node → home: this ticket's holder released the lock. Does nothing if the ticket's turn is already over. */
     void release(WordRef lock, long ticket, Deadline deadline) {
         channel.call(lock.home(), ControlKind.LOCK_RELEASE, request(lock).putLong(ticket), deadline);
     }
@@ -133,7 +133,7 @@ final class SyncCalls {
         return readStatus(channel.call(barrier.home(), ControlKind.BARRIER_ARRIVE, request, deadline));
     }
 
-    /** Node → home: a party does not wait any more, so its round breaks unless it was passed. */
+    /** Node → home: a party no longer waits, so its round breaks unless it has passed. */
     BarrierStatus leave(WordRef barrier, long round, long party, String reason, Deadline deadline) {
         ControlMessage request = request(barrier).putLong(round).putLong(party).putShortened(reason);
         return readStatus(channel.call(barrier.home(), ControlKind.BARRIER_LEAVE, request, deadline));
@@ -146,14 +146,14 @@ final class SyncCalls {
         channel.call(node, ControlKind.BARRIER_OVER, request, deadline);
     }
 
-    /** Home → node: how many parties of this round there are here. */
+    /** Home → node: asks for the number of the node's parties of this round. */
     int parties(int node, WordRef barrier, long round, Deadline deadline) {
         ControlMessage request = request(barrier).putLong(round);
         return channel.call(node, ControlKind.BARRIER_PARTIES, request, deadline)
                 .getInt();
     }
 
-    /** Registers what carries out these calls at this node; none of it blocks. */
+    /** Registers this node's handlers of these calls. They do not block. */
     void serve(SyncService service) {
         channel.serve(ControlKind.LOCK_QUEUE, (node, request, reply) -> {
             Place place = service.queue(node, word(request), request.getLong());

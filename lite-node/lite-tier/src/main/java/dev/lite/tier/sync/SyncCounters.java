@@ -2,29 +2,29 @@ package dev.lite.tier.sync;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** How often what happened to contended locks of one node; an uncontended one counts nothing. Any thread. */
+/** Counters for contended locks of one node. Uncontended locks count nothing. Any thread. */
 final class SyncCounters {
     private final AtomicLong waits = new AtomicLong();
     private final AtomicLong wakeUps = new AtomicLong();
     private final AtomicLong turnsSent = new AtomicLong();
     private final AtomicLong passedOver = new AtomicLong();
 
-    /** A ticket that was drawn here has to wait. */
+    /** A ticket of this node has to wait. */
     void waited() {
         waits.incrementAndGet();
     }
 
-    /** A waiter of this node was given the lock. */
+    /** A waiter of this node got the lock. */
     void wokenUp() {
         wakeUps.incrementAndGet();
     }
 
-    /** This node, a home, notified a waiter's node of its turn. */
+    /** This node, as a home, notified a waiter's node of its turn. */
     void turnSent() {
         turnsSent.incrementAndGet();
     }
 
-    /** This node, a home, passed over a ticket that nobody claimed. */
+    /** This node, as a home, passed over an unclaimed ticket. */
     void passedOver() {
         passedOver.incrementAndGet();
     }

@@ -20,13 +20,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Locks and barriers of one node (paper §7.2): those that its sessions use, and the queues of those whose word lies here. One
- * background thread ("lite-sync") audits the waits whose home this node is; it sleeps while there are none.
+ * Locks and barriers of one node (paper §7.2): those that its sessions use, and the queues of those whose word lies on
+ * this node. One background thread ("lite-sync") audits the waits for which this node is the home; it blocks while
+ * there are none.
  *
- * <p>Bounds: {@value #NAMES_MAX} locks and as many barriers in use here; as many queues as words were made here.
+ * <p>Limits: {@value #NAMES_MAX} locks and {@value #NAMES_MAX} barriers in use on this node; one queue per word that
+ * was made on this node.
  */
 public final class SyncService implements AutoCloseable {
-    /** How many locks, and how many barriers, a node's sessions may use; names are not forgotten while the node runs. */
+    /** Maximum number of locks, and of barriers, that a node's sessions use. The node keeps names until it stops. */
     static final int NAMES_MAX = 65_536;
 
     private static final Logger log = LoggerFactory.getLogger(SyncService.class);
@@ -49,17 +51,19 @@ public final class SyncService implements AutoCloseable {
     private final Map<Long, HomeBarrier> barrierHomes = new ConcurrentHashMap<>();
 
     private final Thread thread;
-    /** A permit for everybody who began to wait at a home here since the last tick, and one if somebody waited then. */
+    /**
+     * A permit for each wait that began at this home since the last tick, and one if any wait was left at that tick.
+     */
     private final Semaphore waits = new Semaphore(0);
 
     private final CountDownLatch closed = new CountDownLatch(1);
 
     /**
-     * Registers what it serves with the channel.
+     * Registers this service's calls with the channel.
      *
      * @param self this node's id
      * @param arena this node's arena
-     * @param executor for calls to other nodes; virtual threads
+     * @param executor runs calls to other nodes on virtual threads
      */
     public SyncService(
             int self,
@@ -74,7 +78,7 @@ public final class SyncService implements AutoCloseable {
         this.calls = new SyncCalls(self, arena, channel);
         this.cluster = cluster;
         this.executor = executor;
-        // A restarted node begins elsewhere, so that no party has the number of an earlier one.
+        // A restarted node starts from another number, so that no party gets the number of an earlier one.
         this.partyIds = new AtomicLong(
                 (long) self << PARTY_NODE_SHIFT | new SecureRandom().nextLong(1L << (PARTY_NODE_SHIFT - 1)));
         this.thread = Thread.ofPlatform().name("lite-sync").daemon().unstarted(this::run);
@@ -89,8 +93,8 @@ public final class SyncService implements AutoCloseable {
     /**
      * The locks and barriers of a new session.
      *
-     * @param owner for messages
-     * @param timeout how long an operation waits that has no deadline of its own
+     * @param owner the owner's name in messages
+     * @param timeout timeout of an operation without its own deadline
      */
     public SessionSync session(String owner, Duration timeout) {
         return new SessionSync(this, owner, timeout);
@@ -142,13 +146,13 @@ public final class SyncService implements AutoCloseable {
     }
 
     /**
-     * Nothing that this node's sessions hold is held any more: it was passed on while the node did not belong to the cluster.
+     * Invalidates all locks that this node's sessions hold. They were passed on while this node was not in the cluster.
      */
     public void loseLocks() {
         locks.values().forEach(NodeLock::lose);
     }
 
-    /** What happened to contended locks so far. */
+    /** The counters of contended locks. */
     public SyncStats stats() {
         return counters.snapshot();
     }
@@ -204,7 +208,7 @@ public final class SyncService implements AutoCloseable {
 
     private <T> T home(Map<Long, T> homes, WordRef ref, Function<SyncWord, T> make) {
         T known = homes.get(ref.lmrId());
-        // Rare, and without waiting: the word is in this node's own memory.
+        // Rare, and never blocks: the word is in this node's own memory.
         return known != null
                 ? known
                 : homes.computeIfAbsent(ref.lmrId(), id -> {
@@ -217,11 +221,11 @@ public final class SyncService implements AutoCloseable {
     }
 
     /**
-     * Ends this node's part as the home of a word that is about to move: from the return on nothing here touches the word as
-     * its home, and a caller is asked to try again. Blocks until what is under way has ended.
+     * Ends this node's role as the home of a word that is about to move. After the return, this node no longer accesses
+     * the word as its home, and callers must retry. Blocks until operations in flight have ended.
      */
     public void leaveHome(WordRef ref) {
-        moves.leave(ref); // first: a home that is made later sees it
+        moves.leave(ref); // first: a home that is created later sees it
         lockHomes.computeIfPresent(ref.lmrId(), (id, home) -> {
             words.giveBack(home.word());
             return null;
@@ -233,7 +237,7 @@ public final class SyncService implements AutoCloseable {
         }
     }
 
-    /** Takes {@link #leaveHome} back: the word stays. */
+    /** Undoes {@link #leaveHome}: the word stays. */
     public void stayHome(WordRef ref) {
         moves.stay(ref);
     }
@@ -260,7 +264,7 @@ public final class SyncService implements AutoCloseable {
             }
             tick.run();
         } catch (LiteException e) {
-            log.debug("a lock or barrier is not audited any more: {}", e.getMessage()); // its word moves
+            log.debug("cannot audit a lock or barrier any more: {}", e.getMessage()); // its word moves
         } catch (RuntimeException e) {
             if (closed.getCount() > 0) {
                 log.error("auditing a lock or barrier failed; continuing", e);
@@ -269,19 +273,19 @@ public final class SyncService implements AutoCloseable {
         return true;
     }
 
-    /** Waits until somebody waits, and then for one tick; false when the service is closed. */
+    /** Blocks until a wait begins, then for one tick; false if the service is closed. */
     private boolean awaitTick() {
         try {
             waits.acquire();
-            waits.drainPermits(); // one tick is for all of them
+            waits.drainPermits(); // one tick handles all of them
             return !closed.await(TICK_NS, TimeUnit.NANOSECONDS);
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // nobody interrupts this thread but a dying process
+            Thread.currentThread().interrupt(); // only a dying process interrupts this thread
             return false;
         }
     }
 
-    /** Ends the background thread. The sessions were closed before; a call that comes now finds its word unmapped. */
+    /** Ends the background thread. Close the sessions first; a later call finds its word unmapped. */
     @Override
     public void close() {
         closed.countDown();

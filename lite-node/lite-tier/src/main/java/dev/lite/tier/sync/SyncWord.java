@@ -8,57 +8,59 @@ import dev.lite.tier.memory.Mapping;
 import java.time.Duration;
 
 /**
- * The 64-bit word that a lock or a barrier stands on, as one node reaches it: where it is mapped, by the processor's atomic
- * operations, otherwise by its home's, through the fabric; to the word these are the same. It may move to another home: an
- * operation that comes meanwhile waits for that. Any thread.
+ * One node's access to the 64-bit word of a lock or a barrier. If the word is mapped, the processor's atomic operations
+ * execute on it directly. Otherwise its home executes them, through the fabric, with the same effect. The word may move
+ * to another home; an operation waits until the move is over. Any thread.
  */
 public final class SyncWord {
     /** Length of a word's LMR. */
     public static final long BYTES = Long.BYTES;
 
-    /** For mapped words, which are never waited for: so that they need not read the clock. */
+    /** For mapped words: their operations never wait, so they need not read the clock. */
     private static final Deadline NO_WAIT = Deadline.in(Duration.ofDays(36_500));
 
     private final Mapping mapping;
 
-    /** Of a mapping of the word's LMR. */
+    /** Creates the access from a mapping of the word's LMR. */
     public SyncWord(Mapping mapping) {
         this.mapping = mapping;
     }
 
-    /** Where it lies now. */
+    /** The word's current location. */
     WordRef ref() {
         return ref(mapping.lmr());
     }
 
-    /** Where a word lies, by its record. */
+    /** A word's location according to its record. */
     public static WordRef ref(LmrRecord lmr) {
         Share share = lmr.shares().getFirst();
         Run run = share.runs().getFirst();
         return new WordRef(share.node(), share.arena(), lmr.id(), run.offset(), run.entry());
     }
 
-    /** The handle by which it is reached. */
+    /** The mapping of the word. */
     public Mapping mapping() {
         return mapping;
     }
 
-    /** Whether it is reached without a fabric just now. */
+    /** Whether the word is currently accessible without a fabric. */
     boolean isMapped() {
         return mapping.isOneMappedExtent();
     }
 
-    /** The deadline of an operation on this word that begins now. */
+    /** The deadline for an operation on this word that begins now. */
     Deadline deadline(Duration timeout) {
         return isMapped() ? NO_WAIT : Deadline.in(timeout);
     }
 
-    /** See {@link dev.lite.api.LmrHandle#fetchAdd}; the deadline counts for the way through a fabric. */
+    /**
+     * See {@link dev.lite.api.LmrHandle#fetchAdd}. The deadline applies only if the operation goes through a fabric.
+     */
     long fetchAdd(long delta, Deadline deadline) {
         return mapping.fetchAdd(0, delta, deadline == NO_WAIT ? null : deadline);
     }
 
-    /** See {@link dev.lite.api.LmrHandle#testSet}; likewise. */
+    /** See {@link dev.lite.api.LmrHandle#testSet}. The deadline applies only if the operation goes through a fabric. */
     long testSet(long expected, long value, Deadline deadline) {
         return mapping.testSet(0, expected, value, deadline == NO_WAIT ? null : deadline);
     }

@@ -3,12 +3,12 @@ package dev.lite.tier.sync;
 import java.util.UUID;
 
 /**
- * Where the word of a lock or a barrier lies; the same on every node.
+ * The location of the word of a lock or a barrier; the same on every node.
  *
- * @param home the node that holds it, and keeps the queue
- * @param arena which arena of that node
- * @param lmrId the internal LMR; names the lock or barrier in messages
+ * @param home the node that holds the word and keeps the queue
+ * @param arena the id of that node's arena
+ * @param lmrId the internal LMR; identifies the lock or barrier in messages
  * @param offset bytes from the start of the arena
- * @param entry where the arena's extent table has it
+ * @param entry the word's entry in the arena's extent table
  */
 public record WordRef(int home, UUID arena, long lmrId, long offset, int entry) {}

@@ -2,9 +2,9 @@ package dev.lite.tier.sync;
 
 import dev.lite.os.waiting.Deadline;
 
-/** Where words come from: the directory and the arenas. Any thread. */
+/** Finds and creates words, in the directory and the arenas. Any thread. */
 public interface WordStore {
-    /** What kind of thing a word belongs to; each kind has names of its own. */
+    /** The kind of object that a word belongs to. Each kind has its own names. */
     enum Kind {
         /** A {@link dev.lite.api.LtLock}. */
         LOCK,
@@ -13,21 +13,21 @@ public interface WordStore {
     }
 
     /**
-     * The word of this name; it is made in this node's arena, with value 0, when the directory has none.
+     * Opens the word with this name. If the directory has none, creates it in this node's arena with value 0.
      *
-     * @throws dev.lite.api.ClusterUnavailableException when the directory does not answer
-     * @throws dev.lite.api.LmrUnavailableException when its home restarted without the arena that it was in
-     * @throws dev.lite.api.LimitExceededException when it is to be made and this node's arena is full
+     * @throws dev.lite.api.ClusterUnavailableException if the directory does not answer
+     * @throws dev.lite.api.LmrUnavailableException if the word's home restarted without the word's arena
+     * @throws dev.lite.api.LimitExceededException if the word does not exist and this node's arena is full
      */
     SyncWord open(Kind kind, String name, Deadline deadline);
 
     /**
-     * A word of this node's own arena that another node speaks of.
+     * Opens a word in this node's own arena that another node names.
      *
-     * @throws dev.lite.api.LmrUnavailableException when this arena has no such word
+     * @throws dev.lite.api.LmrUnavailableException if this arena has no such word
      */
     SyncWord own(WordRef ref);
 
-    /** Gives back what {@link #open} or {@link #own} mapped. The word itself stays. */
+    /** Unmaps a word that {@link #open} or {@link #own} mapped. The word itself stays. */
     void giveBack(SyncWord word);
 }
