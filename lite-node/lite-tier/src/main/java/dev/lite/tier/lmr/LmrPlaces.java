@@ -48,7 +48,7 @@ public final class LmrPlaces {
                     ? arena.id()
                     : links.awaitOwner(share.node(), deadline).hello().arenaId();
             if (!there.equals(share.arena())) {
-                throw new LmrUnavailableException("%s: node %s restarted with a new arena; its former data is lost"
+                throw new LmrUnavailableException("%s: node %s restarted with a new arena; its old data is lost"
                         .formatted(
                                 name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmr.id(),
                                 nodeName(share.node())));

@@ -226,7 +226,7 @@ public final class MappingChanges implements PeerListener {
             former = arenaIds.put(peer.id(), peer.hello().arenaId());
         }
         if (former != null && !former.equals(peer.hello().arenaId())) {
-            LiteException why = new LmrUnavailableException("node %s restarted with a new arena; its former data is lost"
+            LiteException why = new LmrUnavailableException("node %s restarted with a new arena; its old data is lost"
                     .formatted(peer.hello().node()));
             for (Mapping mapping : mappings.find(
                     found -> found.lmr().shares().stream().anyMatch(share -> share.node() == peer.id()))) {
