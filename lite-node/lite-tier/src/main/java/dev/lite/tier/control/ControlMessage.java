@@ -188,8 +188,7 @@ public final class ControlMessage {
     private String getString(String what, int max) {
         int length = getInt();
         if (length < 0 || length > max) {
-            throw malformed(
-                    "a control message has %s of %d bytes; the limit is %d".formatted(what, length, max));
+            throw malformed("a control message has %s of %d bytes; the limit is %d".formatted(what, length, max));
         }
         byte[] bytes = new byte[length];
         getBytes(bytes, 0, length);
@@ -246,8 +245,7 @@ public final class ControlMessage {
     public Deadline getDeadline() {
         long leftNs = getLong();
         if (leftNs < 0) {
-            throw malformed(
-                    "a control message has a remaining deadline of %d ns; the minimum is 0".formatted(leftNs));
+            throw malformed("a control message has a remaining deadline of %d ns; the minimum is 0".formatted(leftNs));
         }
         return Deadline.in(Duration.ofNanos(leftNs));
     }
