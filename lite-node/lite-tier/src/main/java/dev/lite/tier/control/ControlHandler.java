@@ -1,6 +1,6 @@
 package dev.lite.tier.control;
 
-/** Carries out the control requests of one {@link ControlKind}. Runs on a virtual thread; may block. */
+/** Handles the control requests of one {@link ControlKind}. Runs on a virtual thread; may block. */
 @FunctionalInterface
 public interface ControlHandler {
 
@@ -8,10 +8,10 @@ public interface ControlHandler {
      * Answers one request.
      *
      * @param node the requesting node's id
-     * @param request the request; the handler's own
-     * @param reply empty; what the handler puts into it is the answer
-     * @throws dev.lite.api.LiteException to answer with that error; any other throwable is answered as an {@link
-     *     dev.lite.api.RpcFailedException} and logged
+     * @param request the request; the handler owns it
+     * @param reply an empty message; the handler writes the answer into it
+     * @throws dev.lite.api.LiteException to answer with that error; the channel logs any other throwable and answers
+     *     with an {@link dev.lite.api.RpcFailedException}
      */
     void handle(int node, ControlMessage request, ControlMessage reply);
 }

@@ -13,12 +13,12 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * The bytes of a control request or reply, and the one encoding of what is in them. It is either written from its start, or
- * read from its start. One thread at a time.
+ * The bytes of a control request or reply, and the one encoding of their content. A message is either written or read,
+ * from its start. One thread at a time.
  *
- * <p>Every length that is read is checked before anything is taken by it. A message that is too short or has a length outside
- * its limit is refused with an {@link RpcFailedException} that names the value and the limit; nothing is cut to fit, except
- * by {@link #putShortened}.
+ * <p>The reader checks every length before it uses it. It refuses a message that is too short, or has a length outside
+ * its limit, with an {@link RpcFailedException} that names the value and the limit. Only {@link #putShortened} cuts
+ * text.
  */
 public final class ControlMessage {
     /** Upper limit of a message, in bytes; the channel adds one for its kind. */
@@ -27,10 +27,10 @@ public final class ControlMessage {
     /** Upper limit of a name in a message, in bytes of UTF-8. */
     public static final int NAME_BYTES_MAX = 512;
 
-    /** Upper limit of a reason for people, in bytes of UTF-8; a longer one is cut. */
+    /** Upper limit of a reason for people, in bytes of UTF-8; a longer reason is cut. */
     public static final int REASON_BYTES_MAX = 1024;
 
-    /** How many runs fit into a message, beside what else it has. */
+    /** How many runs fit into a message besides its other content. */
     public static final int RUNS_MAX = 80;
 
     private static final int RUN_BYTES = 20;
@@ -38,17 +38,17 @@ public final class ControlMessage {
 
     private ByteBuffer buffer;
 
-    /** An empty message, to be written. */
+    /** An empty message for writing. */
     public ControlMessage() {
         buffer = ByteBuffer.allocate(SIZE_FIRST);
     }
 
-    /** A message that arrived, to be read; it uses the array. */
+    /** A received message for reading; it uses the array without a copy. */
     ControlMessage(byte[] bytes) {
         buffer = ByteBuffer.wrap(bytes);
     }
 
-    /** What was written so far, as a message to be read. */
+    /** The bytes written so far, as a message for reading. */
     ControlMessage written() {
         return new ControlMessage(toBytes());
     }
@@ -57,7 +57,7 @@ public final class ControlMessage {
         return Arrays.copyOf(buffer.array(), buffer.position());
     }
 
-    /** How many bytes are not read yet. */
+    /** The number of bytes not read yet. */
     public int remaining() {
         return buffer.remaining();
     }
@@ -77,7 +77,7 @@ public final class ControlMessage {
 
     private ByteBuffer next(int bytes) {
         if (buffer.remaining() < bytes) {
-            throw malformed("a control message ends early: it has %d bytes, and %d more are read at byte %d"
+            throw malformed("a control message is too short: it has %d bytes; the reader needs %d more at byte %d"
                     .formatted(buffer.limit(), bytes, buffer.position()));
         }
         return buffer;
@@ -120,21 +120,21 @@ public final class ControlMessage {
         return next(Long.BYTES).getLong();
     }
 
-    /** Writes bytes, without their number. */
+    /** Writes bytes without their length. */
     public ControlMessage putBytes(byte[] bytes, int from, int count) {
         room(count).put(bytes, from, count);
         return this;
     }
 
-    /** Reads bytes whose number the reader knows. */
+    /** Reads bytes; the reader knows their length. */
     public void getBytes(byte[] bytes, int to, int count) {
         next(count).get(bytes, to, count);
     }
 
     /**
-     * Writes how many things follow.
+     * Writes a count.
      *
-     * @throws IllegalArgumentException when they are more than the limit
+     * @throws IllegalArgumentException if the count exceeds the limit
      */
     public ControlMessage putCount(String what, int count, int max) {
         if (count > max) {
@@ -144,11 +144,11 @@ public final class ControlMessage {
         return putInt(count);
     }
 
-    /** Reads how many things follow: 0 to the limit. */
+    /** Reads a count: 0 to the limit. */
     public int getCount(String what, int max) {
         int count = getInt();
         if (count < 0 || count > max) {
-            throw malformed("a control message says that it has %d %s; the limit is %d".formatted(count, what, max));
+            throw malformed("a control message has a count of %d %s; the limit is %d".formatted(count, what, max));
         }
         return count;
     }
@@ -156,8 +156,8 @@ public final class ControlMessage {
     /**
      * Writes a name.
      *
-     * @param what what it is the name of, for messages
-     * @throws IllegalArgumentException when it has more than {@link #NAME_BYTES_MAX} bytes
+     * @param what the meaning of the name, for messages
+     * @throws IllegalArgumentException if it has more than {@link #NAME_BYTES_MAX} bytes
      */
     public ControlMessage putName(String what, String name) {
         byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
@@ -173,7 +173,7 @@ public final class ControlMessage {
         return getString(what, NAME_BYTES_MAX);
     }
 
-    /** Writes a reason for people; one longer than {@link #REASON_BYTES_MAX} is cut. */
+    /** Writes a reason for people; cuts it at {@link #REASON_BYTES_MAX}. */
     public ControlMessage putShortened(String reason) {
         byte[] bytes = reason.getBytes(StandardCharsets.UTF_8);
         int length = Math.min(bytes.length, REASON_BYTES_MAX);
@@ -188,8 +188,7 @@ public final class ControlMessage {
     private String getString(String what, int max) {
         int length = getInt();
         if (length < 0 || length > max) {
-            throw malformed(
-                    "a control message says that %s has %d bytes; the limit is %d".formatted(what, length, max));
+            throw malformed("a control message has %s of %d bytes; the limit is %d".formatted(what, length, max));
         }
         byte[] bytes = new byte[length];
         getBytes(bytes, 0, length);
@@ -199,7 +198,7 @@ public final class ControlMessage {
     /**
      * Writes runs.
      *
-     * @throws IllegalArgumentException when they are more than {@link #RUNS_MAX}
+     * @throws IllegalArgumentException if there are more than {@link #RUNS_MAX}
      */
     public ControlMessage putRuns(List<Run> runs) {
         putCount("runs", runs.size(), RUNS_MAX);
@@ -219,7 +218,7 @@ public final class ControlMessage {
         return runs;
     }
 
-    /** Writes where a range of an LMR begins. */
+    /** Writes the start of a range of an LMR. */
     public ControlMessage putPart(Part part) {
         return putLong(part.lmrId())
                 .putInt(part.node())
@@ -229,7 +228,7 @@ public final class ControlMessage {
                 .putInt(part.entry());
     }
 
-    /** Reads where a range of an LMR begins. */
+    /** Reads the start of a range of an LMR. */
     public Part getPart() {
         long lmrId = getLong();
         int node = getInt();
@@ -237,7 +236,7 @@ public final class ControlMessage {
         return new Part(node, arena, lmrId, getLong(), getInt());
     }
 
-    /** Writes what is left of a deadline, so that nobody works on when its caller has given up. */
+    /** Writes the remaining time of a deadline, so that a handler stops when its caller has given up. */
     public ControlMessage putDeadline(Deadline deadline) {
         return putLong(deadline.remainingNs());
     }
@@ -246,8 +245,7 @@ public final class ControlMessage {
     public Deadline getDeadline() {
         long leftNs = getLong();
         if (leftNs < 0) {
-            throw malformed(
-                    "a control message says that %d ns of its deadline are left; at least 0 must be".formatted(leftNs));
+            throw malformed("a control message has a remaining deadline of %d ns; the minimum is 0".formatted(leftNs));
         }
         return Deadline.in(Duration.ofNanos(leftNs));
     }

@@ -1,4 +1,4 @@
-/** The nodes' own calls to each other: allocate, free, revoke. Never on a data path. */
+/** Internal calls between nodes: allocate, free, revoke. Never on a data path. */
 @NullMarked
 package dev.lite.tier.control;
 

@@ -3,34 +3,34 @@ package dev.lite.tier.lmr;
 import java.util.Set;
 
 /**
- * Which nodes are being drained, so that nothing new is placed there. What the directory says of them may arrive late; a node
- * that moves its memory away also refuses by itself. Any thread.
+ * The nodes that are being drained; they get no new memory. Reports from the directory may arrive late, so a node that
+ * moves its memory away also refuses new memory itself. Any thread.
  */
 public final class DrainMarks {
     private volatile Set<String> draining = Set.of();
     private volatile boolean closed;
 
-    /** What the directory says now. */
+    /** Sets the draining nodes that the directory reports now. */
     public void update(Set<String> names) {
         draining = Set.copyOf(names);
     }
 
-    /** Whether a node is to be left alone, as last reported. */
+    /** Whether a node is being drained, by the last report. */
     public boolean isDraining(String node) {
         return draining.contains(node);
     }
 
-    /** From now on this node's arena takes nothing new. */
+    /** Closes this node's arena to new memory. */
     public void close() {
         closed = true;
     }
 
-    /** The end of {@link #close}. */
+    /** Reverts {@link #close}. */
     public void reopen() {
         closed = false;
     }
 
-    /** Whether this node's arena takes nothing new. */
+    /** Whether this node's arena takes no new memory. */
     public boolean isClosed() {
         return closed;
     }

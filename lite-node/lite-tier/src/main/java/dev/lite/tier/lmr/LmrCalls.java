@@ -9,14 +9,15 @@ import dev.lite.tier.control.ControlKind;
 import dev.lite.tier.control.ControlMessage;
 
 /**
- * The calls between nodes about LMRs that exist. Each {@code serve…} method registers what carries out some of them at this
- * node. Deadlines travel as what is left of them, so that nobody works on when its caller has given up. Any thread; blocks.
+ * The calls between nodes about existing LMRs. Each {@code serve…} method registers handlers for some of them at this
+ * node. A request carries the remaining time of its deadline, so a handler stops when its caller has given up. Any
+ * thread; blocks.
  */
 public final class LmrCalls {
-    /** Bytes of a record in one reply; a record of one extent has about 120. */
+    /** The maximum bytes of a record in one reply; a record of one extent has about 120. */
     private static final int PAGE_BYTES = ControlMessage.BYTES_MAX - 8;
 
-    /** How often a record may change while its pages are fetched. */
+    /** How often a record may change while this node fetches its pages. */
     private static final int TRIES = 16;
 
     private final ControlChannel channel;
@@ -25,7 +26,7 @@ public final class LmrCalls {
         this.channel = channel;
     }
 
-    /** Registers the reading of records of LMRs without a name that were made at this node. */
+    /** Registers the reading of records of anonymous LMRs that this node created. */
     void serveRecords(LmrRecords records) {
         channel.serve(ControlKind.RECORD, (node, request, reply) -> {
             long lmrId = request.getLong();
@@ -40,7 +41,7 @@ public final class LmrCalls {
         });
     }
 
-    /** Registers what changes do to the mappings of this node. */
+    /** Registers the changes of this node's mappings. */
     void serveMappings(MappingChanges changes) {
         channel.serve(ControlKind.REFRESH, (node, request, reply) -> {
             long lmrId = request.getLong();
@@ -49,17 +50,17 @@ public final class LmrCalls {
         channel.serve(ControlKind.REVOKE, (node, request, reply) -> changes.revoke(request.getLong()));
     }
 
-    /** What a master does with an LMR without a name at the node that made it. */
+    /** A master's change of an anonymous LMR at the node that created it. */
     interface Change {
         /**
-         * Carries it out.
+         * Makes the change.
          *
-         * @param object whom it is granted to, or where it goes
+         * @param object the grantee, or the target node of a move
          */
         void carryOut(long lmrId, String principal, String object, int permissions, Deadline deadline);
     }
 
-    /** Registers a change of LMRs without a name that were made at this node. */
+    /** Registers a change of anonymous LMRs that this node created. */
     void serveChange(ControlKind kind, Change change) {
         channel.serve(kind, (node, request, reply) -> {
             long lmrId = request.getLong();
@@ -70,7 +71,7 @@ public final class LmrCalls {
         });
     }
 
-    /** Moves what an LMR without a name, which was made at this node, has on a node away from there. */
+    /** Moves the part of an anonymous LMR, which this node created, away from a node. */
     public interface Evacuation {
         void evacuate(long lmrId, int node, Deadline deadline);
     }
@@ -84,7 +85,7 @@ public final class LmrCalls {
         });
     }
 
-    /** The record of an LMR without a name, from the node that made it; {@code wanted} is checked there. */
+    /** Fetches the record of an anonymous LMR from the node that created it, which checks {@code wanted}. */
     LmrRecord record(long lmrId, String principal, int wanted, Deadline deadline) {
         for (int tries = 0; tries < TRIES; tries++) {
             ControlMessage first = page(lmrId, principal, wanted, 0, deadline);
@@ -111,7 +112,7 @@ public final class LmrCalls {
         return channel.call(LmrRecords.creator(lmrId), ControlKind.RECORD, request, deadline);
     }
 
-    /** Returns where the next page begins. */
+    /** Returns the start of the next page. */
     private static int take(ControlMessage page, byte[] bytes, int at) {
         int count = Math.min(PAGE_BYTES, bytes.length - at);
         if (page.remaining() != count) {
@@ -123,13 +124,13 @@ public final class LmrCalls {
         return at + count;
     }
 
-    /** Makes every mapping of an LMR at a node follow its record; returns when nobody there uses it otherwise. */
+    /** Makes every mapping of an LMR at a node follow its record; returns when no operation there uses a former one. */
     void refresh(int node, long lmrId, Deadline deadline) {
         ControlMessage request = new ControlMessage().putLong(lmrId).putDeadline(deadline);
         channel.call(node, ControlKind.REFRESH, request, deadline);
     }
 
-    /** Ends every mapping of an LMR at a node; returns when nobody there can touch its memory any more. */
+    /** Ends every mapping of an LMR at a node; returns when nobody there can touch its memory. */
     void revoke(int node, long lmrId, Deadline deadline) {
         channel.call(node, ControlKind.REVOKE, new ControlMessage().putLong(lmrId), deadline);
     }
@@ -146,7 +147,7 @@ public final class LmrCalls {
         change(ControlKind.MOVE, lmrId, principal, node, 0, deadline);
     }
 
-    /** Moves what an LMR without a name has on a node away from there, by the node that made it. */
+    /** Asks the creator of an anonymous LMR to move its part on a node away from there. */
     public void evacuateAtCreator(long lmrId, int node, Deadline deadline) {
         ControlMessage request =
                 new ControlMessage().putLong(lmrId).putInt(node).putDeadline(deadline);

@@ -12,7 +12,7 @@ import dev.lite.tier.peer.PeerLinks;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
-/** Where the chunks of LMRs are, seen from this node. Any thread; waits for connections up to the deadline. */
+/** The places of LMR chunks, as this node reaches them. Any thread; waits for connections up to the deadline. */
 public final class LmrPlaces {
     private final int self;
     private final NodeArena arena;
@@ -38,9 +38,9 @@ public final class LmrPlaces {
     }
 
     /**
-     * Checks that every node which holds a part of an LMR still has the arena that it is in.
+     * Checks that every node with a part of an LMR still has the arena of that part.
      *
-     * @throws LmrUnavailableException when one has another arena now
+     * @throws LmrUnavailableException if a node has another arena now
      */
     void requireArenas(LmrRecord lmr, @Nullable String name, Deadline deadline) {
         for (Share share : lmr.shares()) {
@@ -48,7 +48,7 @@ public final class LmrPlaces {
                     ? arena.id()
                     : links.awaitOwner(share.node(), deadline).hello().arenaId();
             if (!there.equals(share.arena())) {
-                throw new LmrUnavailableException("%s: node %s restarted with a new arena; what lay there is lost"
+                throw new LmrUnavailableException("%s: node %s restarted with a new arena; its old data is lost"
                         .formatted(
                                 name != null ? "LMR \"%s\"".formatted(name) : "anonymous LMR " + lmr.id(),
                                 nodeName(share.node())));
@@ -56,7 +56,7 @@ public final class LmrPlaces {
         }
     }
 
-    /** The name of a node, or its id in words when the directory does not list it. */
+    /** The name of a node, or its id in words if the directory does not list it. */
     public String nodeName(int node) {
         return directory.nodes().stream()
                 .filter(record -> record.id() == node)

@@ -18,15 +18,16 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where the record of an LMR is: of one with a name in the cluster directory, of one without at the node that made it, which
- * its id names. So a million anonymous LMRs cost the directory nothing. Any thread.
+ * The records of LMRs. The cluster directory keeps the record of a named LMR. The node that created an anonymous LMR
+ * keeps its record, and the LMR's id contains that node. So a million anonymous LMRs cost the directory nothing. Any
+ * thread.
  *
- * <p>Memory: for every anonymous LMR that this node made, until it is freed, about 260 bytes of heap (its record of one
- * extent 180, the entry here 80), of which a mapping of this node shares the record. Their number is bounded by the
- * arena's extents. They end with the process: nobody finds them afterwards.
+ * <p>Memory: about 260 bytes of heap for every anonymous LMR that this node created, until it is freed: 180 for a
+ * record of one extent, which mappings of this node share, and 80 for the entry here. The arena's extents bound their
+ * number. The records end with the process; nobody can find these LMRs afterwards.
  */
 public final class LmrRecords {
-    // An id: node, its incarnation (which grows also when its arena is a new one), a count.
+    // An id: node, the node's incarnation (which also grows when its arena is new), a count.
     private static final int ID_NODE_SHIFT = 53;
     private static final int ID_INCARNATION_SHIFT = 31;
     private static final long ID_INCARNATION_MASK = (1L << (ID_NODE_SHIFT - ID_INCARNATION_SHIFT)) - 1;
@@ -36,14 +37,14 @@ public final class LmrRecords {
     private final AtomicLong count = new AtomicLong();
     private final Map<Long, Anonymous> anonymous = new ConcurrentHashMap<>();
 
-    /** LMRs that are being made here, or were made and are not published. As many as callers of malloc. */
+    /** LMRs that this node is creating or has not published yet. At most one for each caller of malloc. */
     private final Set<Long> unpublished = ConcurrentHashMap.newKeySet();
 
-    /** An LMR without a name. Guarded by itself. */
+    /** An anonymous LMR. Guarded by itself. */
     private static final class Anonymous {
         private LmrRecord lmr;
         private int version;
-        /** The other nodes that mapped it once; null when none did. */
+        /** The other nodes that have ever mapped it; null if none did. */
         private @Nullable BitSet mappers;
 
         Anonymous(LmrRecord lmr) {
@@ -51,7 +52,7 @@ public final class LmrRecords {
         }
     }
 
-    /** A record and the version that {@link #replace} asks for. */
+    /** A record and its version, for {@link #replace}. */
     public record Found(LmrRecord lmr, int version) {}
 
     LmrRecords(NodeRecord self, ClusterDirectory directory) {
@@ -59,56 +60,56 @@ public final class LmrRecords {
         this.directory = directory;
     }
 
-    /** A new LMR's id. */
+    /** Draws the id of a new LMR. */
     long newId() {
         return (long) self.id() << ID_NODE_SHIFT
                 | (self.incarnation() & ID_INCARNATION_MASK) << ID_INCARNATION_SHIFT
                 | count.incrementAndGet();
     }
 
-    /** The node that made an LMR. */
+    /** The node that created an LMR. */
     public static int creator(long id) {
         return (int) (id >>> ID_NODE_SHIFT);
     }
 
-    /** Whether this node has the record of an LMR without a name. */
+    /** Whether this node keeps the record of an anonymous LMR. */
     public boolean isMine(long id) {
         return creator(id) == self.id();
     }
 
-    /** Whether an LMR without a name was made by this process, and has not been freed. */
+    /** Whether this process created an anonymous LMR that is not freed yet. */
     public boolean hasAnonymous(long id) {
         return anonymous.containsKey(id);
     }
 
-    /** Whether this process made an LMR and knows of it: one without a name, or one that is not published yet. */
+    /** Whether this process created an LMR and still knows it: an anonymous or an unpublished one. */
     public boolean knows(long id) {
         return unpublished.contains(id) || hasAnonymous(id);
     }
 
-    /** Says that an LMR is being made here, or was made and may have no record yet; {@link #endUnpublished} follows. */
+    /** Marks an LMR as unpublished: it may have no record yet. {@link #endUnpublished} must follow. */
     void beginUnpublished(long id) {
         unpublished.add(id);
     }
 
-    /** Ends {@link #beginUnpublished}: the LMR has a record, or its memory is being given back. */
+    /** Ends {@link #beginUnpublished}: the LMR has a record, or its memory is being freed. */
     void endUnpublished(long id) {
         unpublished.remove(id);
     }
 
-    /** Keeps the record of a new LMR without a name. */
+    /** Stores the record of a new anonymous LMR. */
     void add(LmrRecord lmr) {
         anonymous.put(lmr.id(), new Anonymous(lmr));
     }
 
-    /** The record of a name. */
+    /** Finds the record of a name. */
     public Optional<Found> find(String name, Deadline deadline) {
         return directory
                 .read(name, deadline.remaining())
                 .map(found -> new Found(LmrRecord.decode(found.bytes()), found.version()));
     }
 
-    /** The record of this LMR, which has this name or none and was made here. */
+    /** Finds the record of this LMR, which has this name, or is anonymous and was created here. */
     public Optional<Found> find(@Nullable String name, long id, Deadline deadline) {
         if (name != null) {
             return find(name, deadline).filter(found -> found.lmr().id() == id);
@@ -123,8 +124,8 @@ public final class LmrRecords {
     }
 
     /**
-     * The record of an LMR without a name that was made here, for a node that maps it or has it mapped: that node is notified of
-     * every change from now on.
+     * Finds the record of an anonymous LMR created here, for a node that maps it or has it mapped. From now on that
+     * node is notified of every change.
      *
      * @param wanted permission bits that the principal must have
      */
@@ -132,13 +133,13 @@ public final class LmrRecords {
         Anonymous known = anonymous.get(id);
         if (known == null) {
             throw new LmrNotFoundException(
-                    "node %s knows no LMR of the id %d: it was freed, or made before the node started"
+                    "node %s has no LMR with the id %d: it was freed, or created before the node started"
                             .formatted(self.name(), id));
         }
         synchronized (known) {
             int allowed = known.lmr.permissionsOf(principal);
             if ((wanted & ~allowed) != 0) {
-                throw refusal("the LMR of the id " + id, principal, allowed, wanted);
+                throw refusal("the LMR with the id " + id, principal, allowed, wanted);
             }
             if (node != self.id()) {
                 if (known.mappers == null) {
@@ -151,7 +152,7 @@ public final class LmrRecords {
     }
 
     static LmrPermissionException refusal(String lmr, String principal, int allowed, int wanted) {
-        return new LmrPermissionException("%s: principal \"%s\" may %s; %s is asked for"
+        return new LmrPermissionException("%s: principal \"%s\" may %s; the request needs %s"
                 .formatted(
                         lmr,
                         principal,
@@ -161,7 +162,7 @@ public final class LmrRecords {
                         Permission.fromBits(wanted)));
     }
 
-    /** Puts another record in the place of the one that was found; false when somebody else was faster. */
+    /** Replaces the record that was found; false if it has changed since. */
     boolean replace(@Nullable String name, Found found, LmrRecord lmr, Deadline deadline) {
         if (name != null) {
             return directory
@@ -182,7 +183,7 @@ public final class LmrRecords {
         }
     }
 
-    /** Forgets an LMR whose memory is free; false when its record has changed. */
+    /** Removes the record of an LMR after its memory is freed; false if the record has changed. */
     boolean remove(@Nullable String name, long id, Deadline deadline) {
         if (name == null) {
             anonymous.remove(id);
@@ -194,7 +195,7 @@ public final class LmrRecords {
         return found.isEmpty() || directory.delete(name, found.get().version(), deadline.remaining());
     }
 
-    /** The other nodes that may have an LMR without a name mapped. */
+    /** The other nodes that may have an anonymous LMR mapped. */
     Set<Integer> mappers(long id) {
         Set<Integer> nodes = new TreeSet<>();
         Anonymous known = anonymous.get(id);

@@ -15,8 +15,8 @@ import java.util.concurrent.Executor;
 import java.util.function.LongConsumer;
 
 /**
- * The parts of a node that make LMRs, map them, change them and give their memory back, wired together. All are made, and have
- * registered what they serve with the control channel, when the constructor returns. Any thread.
+ * Creates and wires the parts of a node that create, map, change and free LMRs. When the constructor returns, all parts
+ * exist and have registered their handlers with the control channel. Any thread.
  */
 public final class LmrServices {
     private final RemoteMemory remoteMemory;
@@ -40,12 +40,12 @@ public final class LmrServices {
     private final MemoryService memory;
 
     /**
-     * @param self this node as it is registered
+     * @param self this node's registration
      * @param cluster the cluster's name, for messages
      * @param lmrBytesMax the largest LMR, in bytes
-     * @param bytesPerPrincipal how much of this node's arena a principal may take, in bytes
-     * @param deadline how long an operation may wait when its call says nothing
-     * @param memoryGiven gets an LMR's id before this node takes memory for it that another node asked for; must not block
+     * @param bytesPerPrincipal the maximum bytes of this node's arena per principal
+     * @param deadline the default deadline of an operation
+     * @param memoryGiven gets an LMR's id before this node allocates memory for it for another node; must not block
      * @param executor of virtual threads
      */
     public LmrServices(
@@ -97,17 +97,17 @@ public final class LmrServices {
         links.addListener(changes);
     }
 
-    /** Begins to give back in the background. */
+    /** Starts the reclamation in the background. */
     public void start() {
         reclaimer.start();
     }
 
-    /** Memory of other nodes. */
+    /** Access to memory of other nodes. */
     public RemoteMemory remoteMemory() {
         return remoteMemory;
     }
 
-    /** Work that other nodes do on their memory. */
+    /** Work by other nodes on their memory. */
     public RemoteWork remoteWork() {
         return work;
     }
@@ -127,17 +127,17 @@ public final class LmrServices {
         return mappings;
     }
 
-    /** What changes do to the mappings of this node. */
+    /** Changes of this node's mappings. */
     public MappingChanges changes() {
         return changes;
     }
 
-    /** Where records are. */
+    /** The records of LMRs. */
     public LmrRecords records() {
         return records;
     }
 
-    /** Where chunks are. */
+    /** The places of chunks. */
     public LmrPlaces places() {
         return places;
     }
@@ -167,7 +167,7 @@ public final class LmrServices {
         return extents;
     }
 
-    /** Memory by placement. */
+    /** Allocation by placement. */
     public ShareAllocation allocation() {
         return allocation;
     }
@@ -177,7 +177,7 @@ public final class LmrServices {
         return bytes;
     }
 
-    /** Memory that is given back. */
+    /** The reclamation of memory. */
     public Reclaimer reclaimer() {
         return reclaimer;
     }
@@ -187,17 +187,17 @@ public final class LmrServices {
         return drainMarks;
     }
 
-    /** Waits for the end of all memset and copy work that a node has asked for so far. */
+    /** Waits for all memset and copy work that a node has requested so far. */
     public void quiesce(int node, Deadline deadline) {
         localWork.quiesce(node, deadline);
     }
 
-    /** Carries on what newly fenced nodes left unfinished. Does not block. */
+    /** Continues the unfinished work of newly fenced nodes. Does not block. */
     public void takeOver() {
         takeover.begin();
     }
 
-    /** Waits up to the deadline until connected nodes have their memory back, and stops giving back. */
+    /** Waits up to the deadline until connected nodes have their memory back, then stops the reclamation. */
     public void close(Deadline deadline) {
         reclaimer.drain(deadline);
         reclaimer.close();

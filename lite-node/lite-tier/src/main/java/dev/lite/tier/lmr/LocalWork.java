@@ -24,11 +24,11 @@ import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
- * Work of {@code LT_memset} and {@code LT_memcpy} on this node's own memory, for other nodes and this one. Any thread; blocks.
+ * Work of {@code LT_memset} and {@code LT_memcpy} on this node's memory, for this and other nodes. Any thread; blocks.
  *
- * <p>The caller may have given up by the time the request comes, and the memory may belong to another LMR then. So each
- * piece of work checks that its ranges lie in extents of their LMR, and while it runs those extents are not freed: work takes
- * its LMR's lock shared, {@link #exclusively freeing} takes it alone.
+ * <p>When the request arrives, its caller may have given up, and the memory may belong to another LMR. So each piece of
+ * work checks that its ranges lie in extents of their LMR. Nobody frees those extents while it runs: work takes its
+ * LMR's lock shared, {@link #exclusively freeing} takes it exclusively.
  */
 final class LocalWork {
     private static final int LOCKS = 64;
@@ -41,7 +41,7 @@ final class LocalWork {
     private final int self;
     private final ReentrantReadWriteLock[] locks = new ReentrantReadWriteLock[LOCKS];
 
-    /** Bounded by the control channel's slots, and by this node's own moves. */
+    /** The control channel's slots and this node's own moves bound its size. */
     private final Set<Running> running = ConcurrentHashMap.newKeySet();
 
     private record Running(int caller, CountDownLatch ended) {}
@@ -57,7 +57,7 @@ final class LocalWork {
         }
     }
 
-    /** Frees extents of an LMR while no work on them runs. */
+    /** Runs the freeing of an LMR's extents while no work on them runs. */
     void exclusively(long lmrId, Runnable freeing) {
         Lock lock = lock(lmrId).writeLock();
         lock.lock();
@@ -83,10 +83,10 @@ final class LocalWork {
 
     void copy(int caller, Part source, Part target, long length, Deadline deadline) {
         if (target.node() == self && !target.arena().equals(arena.id())) {
-            throw new LmrFreedException("LMR %d lay in an earlier arena of this node".formatted(target.lmrId()));
+            throw new LmrFreedException("LMR %d was in a former arena of this node".formatted(target.lmrId()));
         }
         asWorkOf(caller, () -> {
-            // In one order, so that two pieces of work and two who free do not wait for each other in a circle.
+            // Lock in one order, so that work and freeing cannot deadlock.
             int first = Math.min(index(source.lmrId()), index(target.lmrId()));
             int second = Math.max(index(source.lmrId()), index(target.lmrId()));
             locks[first].readLock().lock();
@@ -117,7 +117,8 @@ final class LocalWork {
         try {
             remoteMemory.write(target.node(), target.arena(), target.offset(), RawMemory.all(), from, length, deadline);
         } catch (LiteException e) {
-            // The caller takes this answer for the end of the work. Every post ends: with its connection at the latest.
+            // This answer means the end of the work, so wait for every post. Each ends at the latest with its
+            // connection.
             while (!remoteMemory.awaitGivenUp(Deadline.in(GIVEN_UP_STEP))) {
                 Thread.onSpinWait();
             }
@@ -127,7 +128,7 @@ final class LocalWork {
 
     private void check(long lmrId, int entry, long offset, long length) {
         if (!allocator.holds(lmrId, entry, offset, length)) {
-            throw new LmrFreedException("LMR %d has not %d bytes at offset %d of this node's arena (any more)"
+            throw new LmrFreedException("LMR %d no longer has %d bytes at offset %d of this node's arena"
                     .formatted(lmrId, length, offset));
         }
     }
@@ -136,7 +137,7 @@ final class LocalWork {
         Running entry = new Running(caller, new CountDownLatch(1));
         running.add(entry);
         try {
-            // A node that acknowledges a cut has waited for the other node's work: none may begin afterwards.
+            // Before this node acknowledges a cut, it waits for the other node's work: no work may begin afterwards.
             if (caller != self && links.peer(caller) == null) {
                 throw new NodeUnreachableException("the connection with node %d is gone".formatted(caller));
             }
@@ -147,7 +148,7 @@ final class LocalWork {
         }
     }
 
-    /** Waits for the end of all work that a node has asked for so far. */
+    /** Waits for all work that a node has requested so far. */
     void quiesce(int caller, Deadline deadline) {
         for (Running entry : running) {
             if (entry.caller() != caller) {
@@ -156,7 +157,7 @@ final class LocalWork {
             try {
                 if (!entry.ended().await(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
                     throw new LiteTimeoutException(
-                            deadline.expired("waiting for the end of work that node %d asked for".formatted(caller)));
+                            deadline.expired("waiting for the end of work for node %d".formatted(caller)));
                 }
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The nodes that may have an LMR mapped, and how they are notified. Any thread. */
+/** Finds and notifies the nodes that may have an LMR mapped. Any thread. */
 public final class Mappers {
     private static final Logger log = LoggerFactory.getLogger(Mappers.class);
 
@@ -27,7 +27,7 @@ public final class Mappers {
     private final Executor executor;
     private final Fencing fencing;
 
-    /** What is done at a node; blocks up to a deadline. */
+    /** An action at one node; blocks up to a deadline. */
     interface NodeAction {
         void at(int node);
     }
@@ -48,8 +48,9 @@ public final class Mappers {
     }
 
     /**
-     * The nodes that may have an LMR mapped: if it has a name the live nodes, the connected ones, those that left and are not
-     * fenced, and this one; if it has none, those that asked its creator, this node, for its record.
+     * The nodes that may have an LMR mapped. For a named LMR: the live nodes, the connected nodes, the nodes that left
+     * and are not fenced, and this node. For an anonymous LMR: the nodes that asked its creator, this node, for its
+     * record.
      */
     Set<Integer> of(@Nullable String name, long id) {
         Set<Integer> nodes = new TreeSet<>();
@@ -64,31 +65,31 @@ public final class Mappers {
         return nodes;
     }
 
-    /** Whether the directory lists a node, as last reported. */
+    /** Whether the last report of the directory lists a node. */
     boolean isLive(int node) {
         return links.isLive(node);
     }
 
-    /** A node counts as gone when each of its processes is fenced. */
+    /** Whether all processes of a node are fenced. */
     public boolean isGone(int node) {
         return fencing.isGone(node);
     }
 
-    /** Whether a process of a node can touch nothing any more. */
+    /** Whether a process of a node can no longer touch any memory. */
     boolean isFenced(int node, long incarnation) {
         return fencing.isFenced(node, incarnation);
     }
 
-    /** Which registration this process has. */
+    /** The incarnation of this process's registration. */
     long ownIncarnation() {
         return fencing.registration().incarnation();
     }
 
     /**
-     * Acts at all nodes at once, so that a silent one does not delay the others. A node that is not connected is
-     * passed over: the others' word would wait, too.
+     * Acts at all nodes in parallel, so that a silent node does not delay the others. Skips disconnected nodes, because
+     * waiting for them would delay the result.
      *
-     * @return where it was done; of the others the log says why not
+     * @return the nodes where the action succeeded; the log has the failures of the others
      */
     Set<Integer> atAll(Set<Integer> nodes, String what, NodeAction action) {
         List<CompletableFuture<Void>> acts = new ArrayList<>();
@@ -103,7 +104,7 @@ public final class Mappers {
                 act(self, succeeded, what, action); // without a hop to another thread
             }
         } catch (RejectedExecutionException e) {
-            log.debug("{} ends: node stops", what);
+            log.debug("{} ends: this node stops", what);
         }
         acts.forEach(CompletableFuture::join); // every act has a deadline
         synchronized (succeeded) {

@@ -27,19 +27,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What becomes of this node's mappings when something changes: the record of an LMR, this node's registration, the arena of
- * a peer, or the end of who has them. A change has reached a mapping only when none of its operations does otherwise any
- * more; every method that brings one returns then, or fails at its deadline (architecture §6, step 2).
+ * Applies changes to this node's mappings: a change of an LMR's record, of this node's registration or of a peer's
+ * arena, or the end of the owner. A change is complete when no operation of the mapping uses the former state. Every
+ * method returns then, or fails at its deadline (architecture §6, step 2).
  *
  * <p>Any thread may call any method.
  */
 public final class MappingChanges implements PeerListener {
     private static final Logger log = LoggerFactory.getLogger(MappingChanges.class);
 
-    /** How long a node waits for its own operations before it reports to the master that it could not end them. */
+    /** How long a node waits for its own operations before it reports a failure to the master. */
     private static final Duration GIVEN_UP_TIMEOUT = Duration.ofSeconds(5);
 
-    /** Refreshes of one LMR go one after the other, so that an older record never follows a newer one. */
+    /** Serializes the refreshes of one LMR, so that an older record never follows a newer one. */
     private static final int REFRESH_LOCKS = 256;
 
     private final String self;
@@ -52,11 +52,11 @@ public final class MappingChanges implements PeerListener {
     private final LmrPlaces places;
     private final Duration timeout;
     private final ReentrantLock[] refreshing = new ReentrantLock[REFRESH_LOCKS];
-    private final Map<Integer, UUID> arenaIds = new HashMap<>(); // of the polling threads; guarded by itself
+    private final Map<Integer, UUID> arenaIds = new HashMap<>(); // used by the polling threads; guarded by itself
 
     /**
      * @param self this node's name, for messages
-     * @param timeout how long a mapping that was paused with this node's registration is tried to be resumed
+     * @param timeout how long the node tries to resume a mapping that was paused with its registration
      */
     MappingChanges(
             String self,
@@ -84,7 +84,7 @@ public final class MappingChanges implements PeerListener {
 
     /** Makes the mappings of an LMR here follow its record; see {@link LmrCalls#refresh}. */
     void refresh(long lmrId, Deadline deadline) {
-        // First the list: a caller that makes a mapping from an older record finds out from now on.
+        // List the mappings first: from now on, a caller with an older record learns that it must read again.
         List<Mapping> ofLmr = mappings.change(lmrId);
         if (!ofLmr.isEmpty()) {
             ReentrantLock lock = refreshing[(int) lmrId & (REFRESH_LOCKS - 1)];
@@ -105,19 +105,19 @@ public final class MappingChanges implements PeerListener {
         awaitGivenUp(deadline);
     }
 
-    /** {@link #refresh} for an operation that waits for the end of a move, whose mover may have died. */
+    /** {@link #refresh} for an operation that waits for the end of a move; the mover may have died. */
     public void followRecord(@Nullable String name, long lmrId, Deadline deadline) {
         if (fencing.isLost()) {
-            return; // nobody resumes before this node has its next registration
+            return; // no mapping resumes before this node's next registration
         }
         masters.undoIfAbandoned(name, lmrId, deadline);
         refresh(lmrId, deadline);
     }
 
     /**
-     * Takes the rights of every mapping away because this node's registration is lost: operations wait, up to their
-     * deadlines, until {@link #resumeAll}. Words of locks and barriers stay usable: a node that draws a ticket is asked for it
-     * under the next registration.
+     * Pauses every mapping because this node lost its registration: operations wait for {@link #resumeAll}, up to their
+     * deadlines. Words of locks and barriers stay usable: if a node draws a ticket, it is asked for the ticket under
+     * its next registration.
      */
     public void pauseAll(Deadline deadline) {
         List<Mapping> all = mappings.changeAll(mapping -> mapping.owner() instanceof HandleOwner);
@@ -128,7 +128,9 @@ public final class MappingChanges implements PeerListener {
         }
     }
 
-    /** Makes every paused mapping follow its record again; one that cannot yet is refreshed by the callers that wait for it. */
+    /**
+     * Makes every paused mapping follow its record again. If that fails for a mapping, its waiting callers refresh it.
+     */
     public void resumeAll(Executor executor) {
         mappings.find(Mapping::isPaused).stream()
                 .map(Mapping::id)
@@ -137,7 +139,7 @@ public final class MappingChanges implements PeerListener {
                     try {
                         refresh(id, Deadline.in(timeout));
                     } catch (LiteException e) {
-                        log.info("lmr={} is refreshed again when somebody uses it: {}", id, e.getMessage());
+                        log.info("lmr={} cannot be refreshed now; its next use tries again: {}", id, e.getMessage());
                     }
                 }));
     }
@@ -155,7 +157,7 @@ public final class MappingChanges implements PeerListener {
         }
     }
 
-    /** Makes mappings of one LMR what its record says; returns when no operation does otherwise. */
+    /** Applies the record to the mappings of one LMR; returns when no operation uses a former record. */
     private void follow(List<Mapping> ofLmr, Optional<LmrRecord> found, Deadline deadline) {
         LmrRecord lmr = found.filter(record -> record.state() != LmrRecord.State.FREEING)
                 .orElse(null);
@@ -194,7 +196,7 @@ public final class MappingChanges implements PeerListener {
 
     private void awaitGivenUp(Deadline deadline) {
         if (!remoteMemory.awaitGivenUp(deadline)) {
-            throw new LiteTimeoutException(deadline.expired("ending operations that were given up before"));
+            throw new LiteTimeoutException(deadline.expired("ending abandoned operations"));
         }
     }
 
@@ -203,7 +205,7 @@ public final class MappingChanges implements PeerListener {
         endAll(mappings.change(lmrId), new LmrFreedException("the LMR was freed by a master"));
     }
 
-    /** Ends mappings and takes them out of the table; returns when nobody here can touch their memory any more. */
+    /** Ends mappings and removes them from the table; returns when nobody here can touch their memory. */
     public void endAll(List<Mapping> ending, LiteException why) {
         Deadline deadline = Deadline.in(GIVEN_UP_TIMEOUT);
         ending.forEach(mapping -> mapping.end(why));
@@ -212,11 +214,11 @@ public final class MappingChanges implements PeerListener {
                     deadline.expired("ending operations of %d handles".formatted(ending.size())));
         }
         ending.forEach(Mapping::release);
-        // Also when nothing is mapped any more: a handle may have been unmapped after its write was given up.
+        // Wait even without mappings: a handle may have been unmapped after its caller abandoned a write.
         awaitGivenUp(deadline);
     }
 
-    /** A node that restarted without its memory has lost what was there. */
+    /** Ends the mappings of a former arena when its node restarts with a new one: their data is lost. */
     @Override
     public void peerConnected(Peer peer) {
         UUID former;
@@ -224,7 +226,7 @@ public final class MappingChanges implements PeerListener {
             former = arenaIds.put(peer.id(), peer.hello().arenaId());
         }
         if (former != null && !former.equals(peer.hello().arenaId())) {
-            LiteException why = new LmrUnavailableException("node %s restarted with a new arena; what lay there is lost"
+            LiteException why = new LmrUnavailableException("node %s restarted with a new arena; its old data is lost"
                     .formatted(peer.hello().node()));
             for (Mapping mapping : mappings.find(
                     found -> found.lmr().shares().stream().anyMatch(share -> share.node() == peer.id()))) {

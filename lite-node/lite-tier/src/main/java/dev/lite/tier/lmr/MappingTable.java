@@ -10,10 +10,10 @@ import java.util.Map;
 import java.util.function.Predicate;
 
 /**
- * Every mapping of this node by its LMR, so that a master's word reaches all of them; also one that is just being made:
- * word of a change that arrives between the reading of the LMR's record and the entry here is remembered, so that the
- * caller that makes the mapping reads the record again. The last {@value #CHANGES_KEPT} changes are kept; a slower caller
- * reads it again, too.
+ * Every mapping of this node by its LMR, so that a master's change reaches all of them. A change may arrive while a
+ * caller creates a mapping: after it read the LMR's record, and before it adds the mapping here. The table remembers
+ * such changes, so the caller reads the record again. It keeps the last {@value #CHANGES_KEPT} changes; a slower caller
+ * must re-read.
  */
 public final class MappingTable {
     private static final int CHANGES_KEPT = 4096;
@@ -22,21 +22,21 @@ public final class MappingTable {
     private final Map<Long, List<Mapping>> byLmr = new HashMap<>();
 
     @GuardedBy("this")
-    private final long[] changed = new long[CHANGES_KEPT]; // LMR ids; number n is at n % CHANGES_KEPT
+    private final long[] changed = new long[CHANGES_KEPT]; // LMR ids; change n is at n % CHANGES_KEPT
 
     @GuardedBy("this")
     private long changes;
 
-    /** A point in time, to be asked for before the LMR's record is read. */
+    /** The current point in time; call this before reading the LMR's record. */
     synchronized long now() {
         return changes;
     }
 
     /**
-     * Enters a mapping.
+     * Adds a mapping.
      *
      * @param since from {@link #now}
-     * @return false when its LMR may have changed since; the mapping is not entered then
+     * @return false if its LMR may have changed since; the mapping is not added then
      */
     synchronized boolean add(Mapping mapping, long since) {
         if (changes - since > CHANGES_KEPT) {
@@ -52,7 +52,7 @@ public final class MappingTable {
         return true;
     }
 
-    /** Removes a mapping; one that is not in the table is ignored. */
+    /** Removes a mapping; ignores a mapping that is not in the table. */
     public synchronized void remove(Mapping mapping) {
         List<Mapping> ofLmr = byLmr.get(mapping.id());
         if (ofLmr != null && ofLmr.remove(mapping) && ofLmr.isEmpty()) {
@@ -60,16 +60,16 @@ public final class MappingTable {
         }
     }
 
-    /** All mappings of an LMR that changes; those that are being made do not get in. */
+    /** Records a change of an LMR and returns all its mappings. Rejects mappings that callers are creating now. */
     synchronized List<Mapping> change(long lmrId) {
         changed[(int) (changes++ % CHANGES_KEPT)] = lmrId;
         List<Mapping> ofLmr = byLmr.get(lmrId);
         return ofLmr == null ? List.of() : List.copyOf(ofLmr);
     }
 
-    /** All mappings that fulfil a condition, of all LMRs; those that are being made do not get in. */
+    /** Like {@link #change(long)}, for all LMRs: returns the mappings that match a condition. */
     synchronized List<Mapping> changeAll(Predicate<Mapping> condition) {
-        changes += CHANGES_KEPT + 1L; // too many for every caller that asked before
+        changes += CHANGES_KEPT + 1L; // makes every earlier caller of now() too slow
         return find(condition);
     }
 
@@ -78,14 +78,14 @@ public final class MappingTable {
         return find(mapping -> mapping.owner() == owner);
     }
 
-    /** All mappings that fulfil a condition. */
+    /** All mappings that match a condition. */
     synchronized List<Mapping> find(Predicate<Mapping> condition) {
         List<Mapping> found = new ArrayList<>();
         byLmr.values().forEach(ofLmr -> ofLmr.stream().filter(condition).forEach(found::add));
         return found;
     }
 
-    /** How many mappings there are. */
+    /** The number of mappings. */
     public synchronized int size() {
         return byLmr.values().stream().mapToInt(List::size).sum();
     }

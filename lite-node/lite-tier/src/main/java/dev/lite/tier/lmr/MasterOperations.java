@@ -9,8 +9,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Free, grant and move by a handle: where the record of the LMR is. That is at this node for an LMR with a name, which is in the
- * directory, and for one that was made here; otherwise the node that made it is called. Any thread; blocks up to the deadline.
+ * Free, grant and move by a handle. This node performs them for a named LMR, whose record is in the directory, and for
+ * an LMR that it created. For other LMRs it calls the node that created them. Any thread; blocks up to the deadline.
  */
 public final class MasterOperations {
     private final LmrRecords records;
@@ -18,7 +18,7 @@ public final class MasterOperations {
     private final LmrCalls calls;
     private final Reclaimer reclaimer;
 
-    /** Registers what it serves. */
+    /** Registers the handlers. */
     MasterOperations(LmrRecords records, Masters masters, LmrCalls calls, Reclaimer reclaimer) {
         this.records = records;
         this.masters = masters;
@@ -40,7 +40,10 @@ public final class MasterOperations {
         return mapping.name().isEmpty() && !records.isMine(mapping.id());
     }
 
-    /** {@code LT_free}; returns when the LMR is free, or at the deadline, when the reclaimer continues in the background. */
+    /**
+     * {@code LT_free}; returns when the LMR is freed, or at the deadline; then the reclaimer continues in the
+     * background.
+     */
     public void free(Mapping mapping, String principal, Deadline deadline) {
         if (isElsewhere(mapping)) {
             calls.freeAtCreator(mapping.id(), principal, deadline);
@@ -57,13 +60,13 @@ public final class MasterOperations {
         reclaimer.reclaim(name, before, deadline);
     }
 
-    /** Frees an LMR that was not published; returns like {@link #free(Mapping, String, Deadline)}. */
+    /** Frees an unpublished LMR; returns like {@link #free(Mapping, String, Deadline)}. */
     public void freePrepared(Mapping mapping, Deadline deadline) {
         reclaimer.reclaim(mapping.name().orElse(null), mapping.lmr(), deadline);
         records.endUnpublished(mapping.id());
     }
 
-    /** Frees an LMR in the background; for a session's end. */
+    /** Frees an LMR in the background, at the end of its session. */
     public void freeLater(@Nullable String name, LmrRecord lmr) {
         reclaimer.reclaimLater(name, lmr);
         records.endUnpublished(lmr.id());

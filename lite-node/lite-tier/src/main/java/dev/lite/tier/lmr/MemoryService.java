@@ -208,7 +208,7 @@ public final class MemoryService {
             LmrRecord lmr = records.find(name, deadline)
                     .map(LmrRecords.Found::lmr)
                     .filter(record -> record.state() != LmrRecord.State.FREEING)
-                    .orElseThrow(() -> new LmrNotFoundException("there is no LMR with the name \"%s\"".formatted(name)));
+                    .orElseThrow(() -> new LmrNotFoundException("no LMR has the name \"%s\"".formatted(name)));
             check.accept(lmr);
             int allowed = lmr.permissionsOf(principal);
             if ((wanted & ~allowed) != 0) {
@@ -265,7 +265,7 @@ public final class MemoryService {
             return records.findFor(self, id, principal, wanted).lmr();
         }
         if (mappers.isGone(LmrRecords.creator(id))) {
-            throw new NodeUnreachableException("the LMR with the id %d is lost: its creator, node %d, is not a live node"
+            throw new NodeUnreachableException("LMR %d is lost: its creator, node %d, is not a live node"
                     .formatted(id, LmrRecords.creator(id)));
         }
         return calls.record(id, principal, wanted, deadline);

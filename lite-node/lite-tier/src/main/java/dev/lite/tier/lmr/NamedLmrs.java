@@ -14,14 +14,14 @@ import java.util.function.Predicate;
 
 /** Scans the records of all names in the directory. Any thread; blocks. */
 public final class NamedLmrs {
-    /** Reads under way at a time: the directory answers many together about as fast as one. */
+    /** Reads in flight at a time: the directory answers many concurrent reads about as fast as one. */
     private static final int READS = 32;
 
     private final ClusterDirectory directory;
     private final LmrRecords records;
     private final Executor executor;
 
-    /** An LMR with a name, as its record was read. */
+    /** A named LMR and its record. */
     public record Named(String name, LmrRecord lmr) {}
 
     NamedLmrs(ClusterDirectory directory, LmrRecords records, Executor executor) {
@@ -31,9 +31,9 @@ public final class NamedLmrs {
     }
 
     /**
-     * The LMRs whose record fulfils a condition, by their ids; those of locks and barriers are among them.
+     * The LMRs whose records match a condition, by id. Includes the LMRs of locks and barriers.
      *
-     * @throws dev.lite.api.ClusterUnavailableException when the directory does not answer in time
+     * @throws dev.lite.api.ClusterUnavailableException if the directory does not answer in time
      */
     public Map<Long, Named> find(Predicate<LmrRecord> condition, Deadline deadline) {
         Map<Long, Named> found = new HashMap<>();
@@ -65,7 +65,7 @@ public final class NamedLmrs {
         }
     }
 
-    /** Whether a name's record is that of an LMR: of an application, or of a lock or barrier. */
+    /** Whether a name's record describes an LMR: of an application, or of a lock or barrier. */
     private static boolean isLmr(String name) {
         return !name.startsWith(ClusterDirectory.INTERNAL_PREFIX) || SyncWords.isWord(name);
     }

@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.function.LongConsumer;
 
 /**
- * Extents of LMRs in the nodes' arenas: takes them, gives them back, and asks how many there are, at this node and at others.
- * Any thread; blocks up to the deadline.
+ * Allocates and frees extents in the nodes' arenas and queries the use of the arenas, at this node and at others. Any
+ * thread; blocks up to the deadline.
  */
 public final class NodeExtents {
     private final NodeRecord self;
@@ -26,22 +26,22 @@ public final class NodeExtents {
     private final ControlChannel channel;
 
     /**
-     * How full a node is.
+     * The use of a node's arena.
      *
-     * @param dataBytes what its arena holds at most
-     * @param freeBytes what is free of that; 0 when it takes nothing in
+     * @param dataBytes the capacity of its arena
+     * @param freeBytes free bytes; 0 if the node takes no new memory
      */
     public record Room(long dataBytes, long freeBytes) {
-        /** What is in use. */
+        /** The bytes in use. */
         public long usedBytes() {
             return dataBytes - freeBytes;
         }
     }
 
     /**
-     * Registers what it serves with the channel.
+     * Registers the handlers with the channel.
      *
-     * @param givenToOther gets an LMR's id before this node takes memory for it that another node asked for; must not block
+     * @param givenToOther gets an LMR's id before this node allocates memory for it for another node; must not block
      */
     NodeExtents(
             NodeRecord self,
@@ -76,7 +76,7 @@ public final class NodeExtents {
         });
     }
 
-    /** Takes chunks for an LMR; fewer than asked for when they need too many runs for one message. */
+    /** Allocates chunks for an LMR; fewer than requested if they need too many runs for one message. */
     List<Run> allocate(
             int node, long lmrId, long chunkBytes, long count, PrincipalBytes.Charge charge, Deadline deadline) {
         if (node == self.id()) {
@@ -94,7 +94,7 @@ public final class NodeExtents {
 
     private List<Run> allocateHere(long lmrId, long chunkBytes, long count, PrincipalBytes.Charge charge) {
         if (chunkBytes <= 0 || count <= 0 || count > allocator.dataBytes() / chunkBytes) {
-            throw new LimitExceededException("node %s: %d chunks of %d bytes are asked for; its arena has %d bytes"
+            throw new LimitExceededException("node %s: the request needs %d chunks of %d bytes; its arena has %d bytes"
                     .formatted(self.name(), count, chunkBytes, allocator.dataBytes()));
         }
         if (drainMarks.isClosed()) {
@@ -106,7 +106,7 @@ public final class NodeExtents {
                 .toList();
     }
 
-    /** Gives extents of an LMR back; those that are back already are passed over. */
+    /** Frees extents of an LMR; ignores extents that are free already. */
     void free(int node, long lmrId, List<Run> runs, Deadline deadline) {
         if (node == self.id()) {
             freeHere(lmrId, runs);
@@ -131,7 +131,7 @@ public final class NodeExtents {
         });
     }
 
-    /** How full a node is. */
+    /** Queries the use of a node's arena. */
     public Room room(int node, Deadline deadline) {
         if (node == self.id()) {
             return roomHere();

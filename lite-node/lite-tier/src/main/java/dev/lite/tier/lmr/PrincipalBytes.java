@@ -12,14 +12,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * How much of this node's arena each principal has, and the limit of that. The extents of an LMR count for the principal that
- * made it, whichever node it was made at, from their allocation here until they are free again: by {@code free}, by the end
- * of the session, or by a move to another node.
+ * Counts and limits the bytes of each principal in this node's arena. The extents of an LMR are charged to the
+ * principal that created it, at whichever node. The charge lasts from the allocation here until the extents are free
+ * again: by {@code free}, by the end of the session, or by a move to another node.
  *
- * <p>Where no limit is configured nothing is counted, and nothing kept. The counts live as long as the process; after a
- * restart with an adopted arena those of LMRs with a name come back with their records ({@link #adopt}).
+ * <p>Without a configured limit this class counts and keeps nothing. The counts live as long as the process. After a
+ * restart with an adopted arena, {@link #adopt} restores the counts of named LMRs from their records.
  *
- * <p>Any thread. Memory: an entry for every LMR with extents here, so it is bounded by the arena's extents.
+ * <p>Any thread. Memory: an entry for every LMR with extents here, so the arena's extents bound it.
  */
 public final class PrincipalBytes {
     private final String node;
@@ -33,17 +33,17 @@ public final class PrincipalBytes {
     private final Map<Long, Held> byLmr = new HashMap<>();
 
     /**
-     * For whom memory is taken.
+     * The principal that memory is charged to.
      *
-     * @param principal empty for the tier's own, which is not counted
-     * @param limited whether it is refused over the limit; what an operator moves is not
+     * @param principal empty for internal memory of the tier, which is not counted
+     * @param limited whether the limit applies; false for a move by an operator
      */
     public record Charge(String principal, boolean limited) {
-        /** Of what belongs to no principal. */
+        /** The charge of memory that belongs to no principal. */
         static final Charge NOBODY = new Charge("", false);
     }
 
-    /** What an LMR has here. */
+    /** The bytes of an LMR here. */
     private record Held(String principal, long bytes) {}
 
     /**
@@ -57,16 +57,16 @@ public final class PrincipalBytes {
     }
 
     /**
-     * {@link ArenaAllocator#allocate} for somebody.
+     * {@link ArenaAllocator#allocate} with a charge.
      *
-     * @throws LimitExceededException also when the principal has too much then; nothing is taken in that case
+     * @throws LimitExceededException also if the principal would exceed its limit; nothing is taken then
      */
     List<ExtentRun> allocate(long lmrId, Charge charge, long chunkBytes, long count, int runsMax) {
         if (!isCounted(charge.principal())) {
             return allocator.allocate(lmrId, chunkBytes, count, runsMax);
         }
         long asked = ArenaAllocator.bytesOfChunk(chunkBytes) * count;
-        take(lmrId, charge, asked); // first: two at once must not both find room
+        take(lmrId, charge, asked); // before the allocation: two callers must not both find the same room
         long taken = 0;
         try {
             List<ExtentRun> runs = allocator.allocate(lmrId, chunkBytes, count, runsMax);
@@ -77,12 +77,12 @@ public final class PrincipalBytes {
         }
     }
 
-    /** {@link ArenaAllocator#free}, which ends its count, too. */
+    /** {@link ArenaAllocator#free}; also ends the charge. */
     boolean free(long lmrId, ExtentRun run) {
         if (bytesMax == Long.MAX_VALUE) {
             return allocator.free(lmrId, run);
         }
-        synchronized (this) { // both in one step, for adopt()
+        synchronized (this) { // adopt() must see both or none
             boolean freed = allocator.free(lmrId, run);
             if (freed) {
                 give(lmrId, run.length());
@@ -92,9 +92,9 @@ public final class PrincipalBytes {
     }
 
     /**
-     * Counts what an LMR has here since before this process, unless it is counted already.
+     * Counts the bytes that an LMR has here from a former process, unless they are counted already.
      *
-     * @param runs of its record; those that it does not have any more are passed over
+     * @param runs of its record; ignores runs that the LMR no longer has
      */
     public void adopt(LmrRecord lmr, Collection<Run> runs) {
         if (!isCounted(lmr.owner())) {
@@ -111,7 +111,7 @@ public final class PrincipalBytes {
         }
     }
 
-    /** The bytes that a principal has here; 0 where nothing is counted. */
+    /** The bytes of a principal here; 0 if there is no limit. */
     synchronized long of(String principal) {
         return byPrincipal.getOrDefault(principal, 0L);
     }
@@ -124,7 +124,7 @@ public final class PrincipalBytes {
         long before = of(charge.principal());
         if (charge.limited() && bytes > bytesMax - before) {
             throw new LimitExceededException(
-                    "principal \"%s\" has %d bytes at node %s; %d more are asked for, the limit is %d (lite.node.limits.bytes-per-principal)"
+                    "principal \"%s\" has %d bytes at node %s; the request needs %d more, the limit is %d (lite.node.limits.bytes-per-principal)"
                             .formatted(charge.principal(), before, node, bytes, bytesMax));
         }
         add(lmrId, charge.principal(), bytes);
@@ -145,7 +145,7 @@ public final class PrincipalBytes {
         if (held == null || bytes == 0) {
             return;
         }
-        // Less when some of it was allocated before this process and is not adopted.
+        // The count is smaller if a former process allocated some bytes and adopt() has not counted them.
         long less = Math.min(bytes, held.bytes());
         byLmr.computeIfPresent(
                 lmrId, (id, had) -> had.bytes() == less ? null : new Held(had.principal(), had.bytes() - less));

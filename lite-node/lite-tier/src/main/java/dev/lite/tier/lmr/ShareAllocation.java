@@ -23,7 +23,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Takes memory for LMRs, here and at other nodes, where their placement says. Any thread. */
+/** Allocates memory for LMRs by their placement, here and at other nodes. Any thread. */
 public final class ShareAllocation implements Masters.Allocation {
     private static final Logger log = LoggerFactory.getLogger(ShareAllocation.class);
 
@@ -57,16 +57,16 @@ public final class ShareAllocation implements Masters.Allocation {
     }
 
     /**
-     * Memory for an LMR.
+     * Allocated memory of an LMR.
      *
-     * @param chunkShift how it is cut
+     * @param chunkShift the chunk size as a power of two
      * @param shares one for every node
      */
     record Placed(int chunkShift, List<Share> shares) {}
 
     /**
-     * Takes memory for a new LMR where its placement says. A node that takes nothing in just now is passed over, unless
-     * it is named.
+     * Allocates memory for a new LMR by its placement. Skips a node that takes no new memory now, unless the placement
+     * names it.
      */
     Placed place(long lmrId, long size, PrincipalBytes.Charge charge, Placement placement, Deadline deadline) {
         Set<Integer> refusing = new HashSet<>();
@@ -83,19 +83,19 @@ public final class ShareAllocation implements Masters.Allocation {
                 if (!tryOthers || deadline.passed()) {
                     throw e;
                 }
-                log.debug("lmr={} goes elsewhere: {}", lmrId, e.getMessage());
+                log.debug("lmr={}: trying other nodes: {}", lmrId, e.getMessage());
             }
         }
     }
 
-    /** The ids of the nodes that a placement means now, without those that are drained or refuse. */
+    /** The ids of the nodes of a placement, without nodes that are draining or refuse. */
     private List<Integer> nodesFor(Placement placement, Set<Integer> refusing) {
         List<NodeRecord> live = directory.nodes();
         List<NodeRecord> open = live.stream()
                 .filter(node -> !drainMarks.isDraining(node.name()) && !refusing.contains(node.id()))
                 .toList();
         if (open.isEmpty() && refusing.isEmpty()) {
-            open = live; // where everybody is to go, nobody can
+            open = live; // if all nodes are draining, try them all
         }
         return switch (placement) {
             case Placement.Local local -> {
@@ -134,12 +134,12 @@ public final class ShareAllocation implements Masters.Allocation {
         }
         if (nodes.isEmpty()) {
             throw new NodeUnreachableException(
-                    "of the nodes %s none takes new memory: all are being drained".formatted(names));
+                    "none of the nodes %s takes new memory: all are being drained".formatted(names));
         }
         return nodes;
     }
 
-    /** Takes memory for an LMR, dealt to the nodes in turn; all of it or none. */
+    /** Allocates memory for an LMR, chunk by chunk to the nodes in turn; all of it or none. */
     @Override
     public List<Share> allocate(Masters.Demand demand, List<Integer> nodes, Deadline deadline) {
         return allocate(demand, nodes, new HashSet<>(), deadline);

@@ -36,13 +36,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Words of locks and barriers: small internal LMRs that no principal may use, with records under internal names. A node maps
- * each of them once, for all of its sessions.
+ * The words of locks and barriers: small internal LMRs with records under internal names. No principal may use them. A
+ * node maps each word once, for all of its sessions.
  */
 public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(SyncWords.class);
 
-    /** How many records may be in doubt, because the directory did not answer their creation. */
+    /** The maximum number of records in doubt: the directory did not answer their creation. */
     private static final int DOUBTFUL_MAX = 1024;
 
     private final int self;
@@ -53,13 +53,13 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     private final WordMoves moves;
     private final Duration deadline;
 
-    /** Words whose record the directory may have or not; the same one is offered again. */
+    /** Words whose record may or may not be in the directory. A retry creates the same record. */
     private final Map<String, LmrRecord> doubtful = new ConcurrentHashMap<>();
 
-    /** Of the words whose home this node is; changes of a record do not reach them. */
+    /** The mappings of words with their home at this node; changes of a record do not reach them. */
     private final Set<Mapping> own = ConcurrentHashMap.newKeySet();
 
-    /** Made once for a node, by its wiring. */
+    /** A node creates one instance. */
     public SyncWords(
             int self,
             NodeArena arena,
@@ -98,7 +98,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
         return ClusterDirectory.INTERNAL_PREFIX + kind.name().toLowerCase(Locale.ROOT) + "/";
     }
 
-    /** Whether a record's name is that of a word. */
+    /** Whether a record's name belongs to a word. */
     public static boolean isWord(String record) {
         return Arrays.stream(Kind.values()).anyMatch(kind -> record.startsWith(prefix(kind)));
     }
@@ -128,7 +128,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
         endDoubt(record);
         return read(record, until)
                 .orElseThrow(() -> new ClusterUnavailableException(
-                        "the record of a lock or barrier is gone again, which nobody removes"));
+                        "the record of a lock or barrier disappeared, but nobody removes such records"));
     }
 
     private void endDoubt(String record) {
@@ -199,7 +199,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
         moves.homeMoved(lmrId);
     }
 
-    /** Whatever the record says: no principal may use a word, and the tier always may. */
+    /** Ignores the record: no principal may use a word, and the tier always may. */
     @Override
     public int allowed(LmrRecord lmr) {
         return Permission.ATOMIC.bit();
@@ -214,7 +214,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
         }
     }
 
-    /** Ends every use of the words; for the node's end. */
+    /** Ends every use of the words when the node stops. */
     @Override
     public void close() {
         LiteException why = new LmrUnavailableException(

@@ -13,16 +13,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finishes what nodes that are fenced now left unfinished: an LMR that is being freed is freed, a move whose mover is fenced
- * is undone. The live node of the lowest id scans the records after each fence. Every act on a record is a
- * compare-and-set, and memory that was given back is not given back again: so it does no harm when two nodes do it, or when
- * the one that began is alive and continues, too. Any thread.
+ * Finishes the unfinished work of fenced nodes: completes the freeing of LMRs and undoes moves of fenced movers. The
+ * live node with the lowest id scans the records after each fence. Every change of a record is a compare-and-set, and
+ * freeing memory twice has no effect. So two nodes may do the same work, and the node that began it may continue. Any
+ * thread.
  */
 final class Takeover {
     private static final Logger log = LoggerFactory.getLogger(Takeover.class);
     private static final Duration CALL = Duration.ofSeconds(5);
 
-    /** For all records: 100,000 take some seconds. */
+    /** The time for a scan of all records: 100,000 take some seconds. */
     private static final Duration SCAN_TIMEOUT = Duration.ofMinutes(2);
 
     private final int self;
@@ -48,15 +48,15 @@ final class Takeover {
         this.executor = executor;
     }
 
-    /** Somebody was fenced: scans the records soon, once however often this is called meanwhile. Does not block. */
+    /** Schedules a scan of the records after a fence. Calls before the scan starts share it. Does not block. */
     void begin() {
         if (wanted.getAndIncrement() > 0) {
-            return; // the running scan is repeated
+            return; // the running scan repeats
         }
         try {
             executor.execute(this::run);
         } catch (RejectedExecutionException e) {
-            log.debug("nothing is taken over: the node stops");
+            log.debug("no takeover: the node stops");
         }
     }
 
@@ -69,9 +69,9 @@ final class Takeover {
                     scanRecords();
                 }
             } catch (LiteException e) {
-                log.info("what fenced nodes left is taken over at the next fence: {}", e.getMessage());
+                log.info("the takeover of fenced nodes' work waits for the next fence: {}", e.getMessage());
             } catch (RuntimeException e) {
-                log.error("taking over what fenced nodes left failed", e);
+                log.error("the takeover of fenced nodes' work failed", e);
             }
         } while (!wanted.compareAndSet(seen, 0));
     }

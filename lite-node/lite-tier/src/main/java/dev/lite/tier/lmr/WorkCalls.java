@@ -19,8 +19,9 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@link RemoteWork} by calls to the nodes. A call whose connection breaks has not ended: the node may still be at work. Then
- * it is asked over the next connection until it says that nothing runs any more, or it is gone.
+ * {@link RemoteWork} by calls to the nodes. If the connection of a call breaks, the node may still be working. Then
+ * this class asks the node over the next connection until the node reports that no work runs, or until the node is
+ * gone.
  */
 final class WorkCalls implements RemoteWork {
     private static final Duration QUIESCE_STEP = Duration.ofSeconds(2);
@@ -32,7 +33,7 @@ final class WorkCalls implements RemoteWork {
     private final LocalWork localWork;
     private final Executor executor;
 
-    /** Registers what it serves with the channel. */
+    /** Registers the handlers with the channel. */
     WorkCalls(int self, ControlChannel channel, Mappers mappers, LocalWork localWork, Executor executor) {
         this.self = self;
         this.channel = channel;
@@ -99,10 +100,10 @@ final class WorkCalls implements RemoteWork {
         CompletableFuture<?> reply;
         try {
             reply = sending.begin();
-        } catch (NodeUnreachableException e) { // it was not sent
+        } catch (NodeUnreachableException e) { // the request was not sent
             return CompletableFuture.failedFuture(mappers.isLive(node) ? e : lost(node, e));
         } catch (LiteException e) {
-            return CompletableFuture.failedFuture(e); // neither
+            return CompletableFuture.failedFuture(e); // not sent either
         }
         CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
         CompletableFuture<?> unused = reply.whenComplete((none, error) -> {
@@ -139,7 +140,7 @@ final class WorkCalls implements RemoteWork {
                 "node %d is lost, or its answer: %s".formatted(node, error.getMessage()), error);
     }
 
-    /** Waits until a node has done all that {@code caller} has asked it to do. */
+    /** Waits until a node has finished all work that {@code caller} requested. */
     void quiesce(int node, int caller, Deadline deadline) {
         ControlMessage request = new ControlMessage().putInt(caller).putDeadline(deadline);
         channel.call(node, ControlKind.QUIESCE, request, deadline);
@@ -150,7 +151,7 @@ final class WorkCalls implements RemoteWork {
             quiesce(node, self, Deadline.in(QUIESCE_STEP));
             return true;
         } catch (LiteException e) {
-            return false; // there is no connection yet
+            return false; // not connected yet
         }
     }
 }

@@ -31,11 +31,10 @@ public record ArenaConfig(
         }
         if (extentsMax < 64) {
             throw new IllegalArgumentException(
-                    "the arena has %d extents; the minimum is 64".formatted(extentsMax));
+                    "the arena has %d extents; at least 64 are needed".formatted(extentsMax));
         }
         if (peersMax < 1 || peersMax > 1024) {
-            throw new IllegalArgumentException(
-                    "the arena serves %d nodes; it can serve 1 to 1024".formatted(peersMax));
+            throw new IllegalArgumentException("the arena serves %d nodes; it can serve 1 to 1024".formatted(peersMax));
         }
     }
 

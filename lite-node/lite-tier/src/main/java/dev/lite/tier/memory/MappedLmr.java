@@ -188,7 +188,7 @@ final class MappedLmr {
                     .formatted(this, Permission.fromBits(now), Permission.fromBits(needed)));
         }
         if ((offset | length) < 0 || offset > lmr().size() - length) {
-            return new LmrBoundsException("%s: offset %d, length %d is out of bounds; the size is %d bytes"
+            return new LmrBoundsException("%s: offset %d, length %d is out of bounds; it has %d bytes"
                     .formatted(this, offset, length, lmr().size()));
         }
         return new Moving(); // the pause ended after the operation's own check: retry

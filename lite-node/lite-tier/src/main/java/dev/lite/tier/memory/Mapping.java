@@ -530,8 +530,7 @@ public final class Mapping implements TierHandle {
         if (owner() instanceof HandleOwner handleOwner) {
             return handleOwner;
         }
-        throw new LmrPermissionException(
-                "%s belongs to the node: it allows only atomic operations".formatted(this));
+        throw new LmrPermissionException("%s belongs to the node: it allows only atomic operations".formatted(this));
     }
 
     /**

@@ -76,7 +76,7 @@ final class EmbeddedLite implements Lite {
         }
     }
 
-    /** Not this object itself: a bean of each type is to be one bean. */
+    /** A separate object, so that there is exactly one bean of each type. */
     private final class Memory implements LtMemory {
         @Override
         public LmrHandle malloc(LmrSpec spec, Duration callDeadline) {
@@ -121,7 +121,7 @@ final class EmbeddedLite implements Lite {
         @Override
         public LmrHandle register(LmrSpec spec, MemorySegment segment) {
             if (spec.size() != segment.byteSize()) {
-                throw new IllegalArgumentException("the segment has %d bytes, the LMR that is to be made of it %d"
+                throw new IllegalArgumentException("the segment has %d bytes, but the new LMR has %d"
                         .formatted(segment.byteSize(), spec.size()));
             }
             TierHandle handle = session.prepare(spec, deadline);
@@ -154,7 +154,7 @@ final class EmbeddedLite implements Lite {
             if (handle instanceof TierHandle own) {
                 return own;
             }
-            throw new IllegalArgumentException("%s is a handle of another session".formatted(handle));
+            throw new IllegalArgumentException("%s belongs to another session".formatted(handle));
         }
 
         @Override

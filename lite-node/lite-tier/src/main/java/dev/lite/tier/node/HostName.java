@@ -6,8 +6,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * The name of this host. Two nodes with the same one can share memory: the name is for people, the boot id tells machines apart.
- * Read from the kernel: a name service may not know this host, or not answer.
+ * The name of this host and its boot id. Two nodes with the same value can share memory. The name is for people; the
+ * boot id tells machines apart. Both come from the kernel, because a name service may not know this host, or not
+ * answer.
  */
 final class HostName {
     private static final Path NAME = Path.of("/proc/sys/kernel/hostname");
@@ -20,7 +21,7 @@ final class HostName {
             return Files.readString(NAME).strip() + "/"
                     + Files.readString(BOOT_ID).strip();
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot tell this host's name and boot id", e);
+            throw new UncheckedIOException("cannot read this host's name and boot id", e);
         }
     }
 }

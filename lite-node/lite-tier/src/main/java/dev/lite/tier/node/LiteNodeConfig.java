@@ -8,18 +8,18 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * The configuration of a node. Made by {@link #builder}.
+ * The configuration of a node; see {@link #builder}.
  *
  * @param cluster the cluster's name: 1 to 63 of {@code a–z A–Z 0–9 . _ -}
- * @param name the node's stable name, likewise
+ * @param name the node's stable name; same characters and length
  * @param arenaRoot the directory of all arenas, on a memory file system
- * @param arenaBytes the size of the memory this node contributes
+ * @param arenaBytes the size of this node's arena, in bytes
  * @param arenaRetained whether the arena stays after a clean shutdown
- * @param runDirectory where sockets are put; created when it is missing
- * @param limits what applications may take
- * @param deadline how long an operation may wait when its call says nothing
- * @param pollSpins poll spins before a waiting thread sleeps, at most
- * @param fabricOptions by a driver's name, its own settings; a driver that is not named has none
+ * @param runDirectory the directory for sockets; created if missing
+ * @param limits the limits of applications
+ * @param deadline the default deadline of an operation
+ * @param pollSpins the maximum number of poll spins before a waiting thread blocks
+ * @param fabricOptions the settings of each driver, by its name; a driver without an entry has no settings
  */
 public record LiteNodeConfig(
         String cluster,
@@ -33,25 +33,25 @@ public record LiteNodeConfig(
         int pollSpins,
         Map<String, Map<String, String>> fabricOptions) {
 
-    /** Copies what could change. */
+    /** Copies the mutable values. */
     public LiteNodeConfig {
         fabricOptions = fabricOptions.entrySet().stream()
                 .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, entry -> Map.copyOf(entry.getValue())));
     }
 
     /**
-     * Limits, checked before anything is taken.
+     * Limits. The node checks them before it takes any memory.
      *
      * @param lmrBytesMax the largest LMR, in bytes
-     * @param handlesPerSession how many handles a session may have
-     * @param extentsMax how many extents this node's arena may hold; 0: one for every 4 KiB of it
-     * @param nodesMax how many nodes the cluster may have; ids are below it
-     * @param bytesPerPrincipal how much of this node's arena the LMRs that one principal made may take, in bytes; {@link
-     *     Long#MAX_VALUE}: as much as there is, and it is not counted
+     * @param handlesPerSession the maximum number of handles of a session
+     * @param extentsMax the maximum number of extents in this node's arena; 0: one for every 4 KiB of it
+     * @param nodesMax the maximum number of nodes in the cluster; ids are below it
+     * @param bytesPerPrincipal the maximum bytes in this node's arena of LMRs that one principal created; {@link
+     *     Long#MAX_VALUE}: no limit and no counting
      */
     public record Limits(
             long lmrBytesMax, int handlesPerSession, int extentsMax, int nodesMax, long bytesPerPrincipal) {
-        /** No limit for an LMR or a principal but the memory; 1 Mi handles; extents by the arena's size; 64 nodes. */
+        /** No limits for LMRs and principals; 1 Mi handles per session; extents by the arena's size; 64 nodes. */
         public static final Limits DEFAULT = new Limits(Long.MAX_VALUE, 1 << 20, 0, 64);
 
         /** Checks the values. */
@@ -63,32 +63,32 @@ public record LiteNodeConfig(
             }
         }
 
-        /** Without a limit per principal. */
+        /** Limits without a limit per principal. */
         public Limits(long lmrBytesMax, int handlesPerSession, int extentsMax, int nodesMax) {
             this(lmrBytesMax, handlesPerSession, extentsMax, nodesMax, Long.MAX_VALUE);
         }
 
-        /** The same with a limit per principal. */
+        /** A copy with a limit per principal. */
         public Limits withBytesPerPrincipal(long bytes) {
             return new Limits(lmrBytesMax, handlesPerSession, extentsMax, nodesMax, bytes);
         }
     }
 
     /**
-     * The default of {@link #pollSpins}: 50 to 100 µs, about as long as it takes to wake an idle processor. Each miss makes it
-     * shorter, so a node with little to do spends little on it.
+     * The default of {@link #pollSpins}: 50 to 100 µs, about the time to wake an idle processor. Each miss shortens the
+     * spinning, so an idle node spends little on it.
      */
     public static int pollSpinsDefault() {
         int processors = Runtime.getRuntime().availableProcessors();
         return processors == 1 ? 0 : 2000;
     }
 
-    /** A node with default limits, a deadline of ten seconds and a retained arena in {@code /dev/shm/lite}. */
+    /** A builder with default limits, a deadline of ten seconds and a retained arena in {@code /dev/shm/lite}. */
     public static Builder builder(String cluster, String name, long arenaBytes, Path runDirectory) {
         return new Builder(cluster, name, arenaBytes, runDirectory);
     }
 
-    /** A builder that begins with these values. */
+    /** A builder with the values of this configuration. */
     public Builder toBuilder() {
         Builder builder = new Builder(cluster, name, arenaBytes, runDirectory)
                 .arena(arenaRoot, arenaRetained)
@@ -99,7 +99,7 @@ public record LiteNodeConfig(
         return builder;
     }
 
-    /** Builds the configuration of a node. One thread. */
+    /** Builds the configuration of a node. Not thread-safe. */
     public static final class Builder {
         private final String cluster;
         private final String name;
@@ -126,31 +126,31 @@ public record LiteNodeConfig(
             return this;
         }
 
-        /** What applications may take. */
+        /** The limits of applications. */
         public Builder limits(Limits newLimits) {
             limits = newLimits;
             return this;
         }
 
-        /** How long an operation may wait when its call says nothing. */
+        /** The default deadline of an operation. */
         public Builder deadline(Duration newDeadline) {
             deadline = newDeadline;
             return this;
         }
 
-        /** Poll spins before a waiting thread sleeps, at most. */
+        /** The maximum number of poll spins before a waiting thread blocks. */
         public Builder pollSpins(int spins) {
             pollSpins = spins;
             return this;
         }
 
-        /** Settings of one driver. */
+        /** The settings of one driver. */
         public Builder fabricOptions(String driver, Map<String, String> options) {
             fabricOptions.put(driver, options);
             return this;
         }
 
-        /** The configuration. */
+        /** Builds the configuration. */
         public LiteNodeConfig build() {
             return new LiteNodeConfig(
                     cluster,
@@ -166,7 +166,7 @@ public record LiteNodeConfig(
         }
     }
 
-    /** Without the values of the fabrics' options: one may be a secret. */
+    /** Omits the values of the fabrics' options, because one may be a secret. */
     @Override
     public String toString() {
         return "LiteNodeConfig[cluster=%s, name=%s, arenaRoot=%s, arenaBytes=%d, runDirectory=%s, fabricOptions of %s]"

@@ -10,7 +10,7 @@ import dev.lite.tier.sync.ClusterView;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** The nodes that may hold or wait for something: registered, connected, or not fenced yet. Any thread. */
+/** The nodes that may hold or wait for locks: registered, connected, or not fenced yet. Any thread. */
 final class NodeClusterView implements ClusterView {
     private final int self;
     private final ClusterDirectory directory;

@@ -238,8 +238,7 @@ final class PrincipalSession implements TierSession, HandleOwner {
 
     private static void requireSome(Set<Permission> permissions, String lmr) {
         if (permissions.isEmpty()) {
-            throw new IllegalArgumentException(
-                    "map of %s without a permission; at least one is needed".formatted(lmr));
+            throw new IllegalArgumentException("map of %s without a permission; at least one is needed".formatted(lmr));
         }
     }
 

@@ -1,4 +1,4 @@
-/** A node put together, its configuration, and the sessions of its applications. */
+/** The wiring of a node, its configuration, and the sessions of its applications. */
 @NullMarked
 package dev.lite.tier.node;
 

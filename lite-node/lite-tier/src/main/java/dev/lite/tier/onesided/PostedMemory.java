@@ -304,7 +304,7 @@ public final class PostedMemory implements RemoteMemory {
     private Peer awaitPeer(int node, UUID arena, Deadline deadline) {
         Peer peer = links.awaitOwner(node, deadline);
         if (!peer.hello().arenaId().equals(arena)) {
-            throw new LmrUnavailableException("node %s restarted with a new arena; its former data is lost"
+            throw new LmrUnavailableException("node %s restarted with a new arena; its old data is lost"
                     .formatted(peer.hello().node()));
         }
         return peer;

@@ -69,7 +69,7 @@ class ControlMessageTest {
         assertThatExceptionOfType(RpcFailedException.class)
                 .isThrownBy(
                         () -> new ControlMessage().putInt(8).putInt(0).written().getName("the principal"))
-                .withMessageContaining("it has 8 bytes, and 8 more are read at byte 4");
+                .withMessageContaining("it has 8 bytes; the reader needs 8 more at byte 4");
         assertThatExceptionOfType(RpcFailedException.class)
                 .isThrownBy(() -> new ControlMessage().putInt(1).written().getLong());
     }

@@ -220,7 +220,7 @@ class MappingTest {
                     new long[] {9_999, 10_000, 10_001, -1, Long.MAX_VALUE, Long.MIN_VALUE, Long.MAX_VALUE - 1}) {
                 assertThatExceptionOfType(LmrBoundsException.class)
                         .isThrownBy(() -> mapping.read(offset, two))
-                        .withMessage("%s: offset %d, length 2 is out of bounds; the size is 10000 bytes", mapping, offset);
+                        .withMessage("%s: offset %d, length 2 is out of bounds; it has 10000 bytes", mapping, offset);
                 assertThatThrownBy(() -> mapping.write(offset, two)).isInstanceOf(LmrBoundsException.class);
             }
             for (long offset : new long[] {9_993, 9_996, 10_000, -8, Long.MAX_VALUE - 7, Long.MIN_VALUE}) {

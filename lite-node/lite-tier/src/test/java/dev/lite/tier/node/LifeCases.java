@@ -149,7 +149,7 @@ interface LifeCases extends NodeCases {
                 .withMessage("the name \"a\" belongs to another LMR");
         assertThatExceptionOfType(LmrNotFoundException.class)
                 .isThrownBy(() -> memory.map("b", Permission.READ))
-                .withMessage("there is no LMR with the name \"b\"");
+                .withMessage("no LMR has the name \"b\"");
         assertThatExceptionOfType(NodeUnreachableException.class)
                 .isThrownBy(() -> memory.malloc(LmrSpec.of(1).withPlacement(Placement.on("n9"))))
                 .withMessage("node \"n9\" is not a live node of cluster \"c\"; live are [n0, n1, n2]");

@@ -123,7 +123,7 @@ interface LimitCases extends NodeCases {
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> alice.malloc(LmrSpec.of(500 << 10)))
                 .withMessage(
-                        "principal \"alice\" has 614400 bytes at node n0; 512000 more are asked for, the limit is 1048576 (lite.node.limits.bytes-per-principal)");
+                        "principal \"alice\" has 614400 bytes at node n0; the request needs 512000 more, the limit is 1048576 (lite.node.limits.bytes-per-principal)");
         assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(before);
         // Of another node, and for somebody else, there is as much again.
         LmrHandle there = alice.malloc(shared(500 << 10, "there").withPlacement(Placement.on("n1")));
