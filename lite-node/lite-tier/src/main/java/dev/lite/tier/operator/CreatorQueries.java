@@ -14,9 +14,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** Asks the nodes that made LMRs for those that are in no directory. Any thread; blocks. */
+/** Asks LMRs' creators about LMRs that are not in the directory. Any thread; blocks. */
 public final class CreatorQueries {
-    /** How many LMRs one message asks for. */
+    /** Maximum number of LMRs per message. */
     private static final int KNOWN_MAX = 200;
 
     private final int self;
@@ -25,7 +25,7 @@ public final class CreatorQueries {
     private final ControlChannel channel;
     private final LmrRecords records;
 
-    /** Registers what it serves with the channel. */
+    /** Registers this node's handler with the channel. */
     public CreatorQueries(int self, PeerLinks links, Mappers mappers, LmrRecords records, ControlChannel channel) {
         this.self = self;
         this.links = links;
@@ -41,9 +41,9 @@ public final class CreatorQueries {
     }
 
     /**
-     * Those of some LMRs that the node that made them knows, or cannot be asked for just now.
+     * Returns those LMRs that their creator knows, or whose creator cannot be asked now.
      *
-     * @throws dev.lite.api.LiteException when a node does not answer
+     * @throws dev.lite.api.LiteException if a node does not answer
      */
     Set<Long> known(Collection<Long> ids, Deadline deadline) {
         Map<Integer, List<Long>> byMaker = ids.stream().collect(Collectors.groupingBy(LmrRecords::creator));
@@ -54,7 +54,7 @@ public final class CreatorQueries {
             } else if (links.peer(maker) != null) {
                 known.addAll(ask(maker, made, deadline));
             } else if (!mappers.isGone(maker)) {
-                known.addAll(made); // it cannot be asked just now
+                known.addAll(made); // the creator cannot be asked now
             }
         });
         return known;

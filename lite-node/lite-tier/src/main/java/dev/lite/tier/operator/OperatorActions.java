@@ -18,9 +18,9 @@ import java.time.Duration;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
-/** What this node does for an operator, of its own authority: no principal is asked. Any thread; blocks. */
+/** Actions that this node executes for an operator, without a permission check. Any thread; blocks. */
 public final class OperatorActions implements OrderExecutor.Actions {
-    /** A move may take its deadline, and longer by its bytes at this rate, which every fabric is faster than. */
+    /** A move may take its deadline plus its bytes divided by this rate. Every fabric is faster. */
     private static final long BYTES_PER_SECOND_MIN = 50L << 20;
 
     private static final long ORPHANS_PAUSE_NS = 100_000_000;
@@ -34,7 +34,7 @@ public final class OperatorActions implements OrderExecutor.Actions {
     private final Executor executor;
     private final Duration timeout;
 
-    /** Registers what it serves with the control channel. */
+    /** Registers this node's handlers with the control channel. */
     public OperatorActions(
             NodeRecord self,
             ArenaAllocator allocator,
@@ -68,7 +68,7 @@ public final class OperatorActions implements OrderExecutor.Actions {
                 .run(progress, deadline);
     }
 
-    /** Moves what is here away. */
+    /** Moves memory away from this node. */
     private final class FromHere implements Drain.Mover {
         @Override
         public boolean hasOthers() {
@@ -93,7 +93,7 @@ public final class OperatorActions implements OrderExecutor.Actions {
         }
     }
 
-    /** Moves the word of a lock or barrier, whose home this node is. */
+    /** Moves the word of a lock or barrier away from this node, its home. */
     private void evacuateWord(String name, long id, Deadline deadline) {
         LmrRecord lmr = lmrs.records()
                 .find(name, id, deadline)
@@ -115,7 +115,7 @@ public final class OperatorActions implements OrderExecutor.Actions {
         }
     }
 
-    /** Moves what an LMR has on a node away from there. Its record is in the directory or here. */
+    /** Moves an LMR's memory away from a node. The LMR's record is in the directory or on this node. */
     void evacuate(@Nullable String name, long id, int node, Deadline deadline) {
         lmrs.masters().move(name, id, null, (lmr, until) -> relocation.awayFrom(lmr, node, until), deadline);
     }
@@ -134,11 +134,11 @@ public final class OperatorActions implements OrderExecutor.Actions {
         return null;
     }
 
-    /** An operator need not wait for the grace time, but what is only just being made or moved has its time all the same. */
+    /** Frees orphans without the grace time, but leaves enough time for allocations and moves in flight. */
     @Override
     public @Nullable String freeOrphans(Drain.Progress progress) {
-        orphans.scan(Duration.ofDays(1)); // notes them
-        Deadline made = Deadline.in(timeout.multipliedBy(2)); // from now on: the scan itself may take long
+        orphans.scan(Duration.ofDays(1)); // only records them
+        Deadline made = Deadline.in(timeout.multipliedBy(2)); // starts after the scan, which may take long
         while (!made.passed()) {
             if (!progress.report(0, 0, "waiting for what is just being made")) {
                 return "it was taken back";

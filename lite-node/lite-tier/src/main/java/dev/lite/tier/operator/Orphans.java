@@ -26,25 +26,28 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Frees extents of this arena that belong to no LMR any more: their node died before it could give them back, or the process
- * that made an LMR without a name has ended.
+ * Frees extents of this arena that no longer belong to an LMR: their node died before it could free them, or the
+ * process that created an anonymous LMR has ended.
  *
- * <p>An extent is an orphan when a scan finds no record that has it, and the node that made its LMR, if it is not gone, does
- * not know it either, and all of that holds at every scan for a grace time. That time is longer than any allocation or
- * move takes, which have extents before a record says so. A scan that cannot ask the directory, or a node, judges nothing.
+ * <p>An extent is an orphan if no record contains it and its LMR's creator, unless that node is gone, does not know it
+ * either. Both must hold at every scan during a grace time. Allocations and moves own extents before a record does; the
+ * grace time is longer than they take. If a scan cannot ask the directory or a node, it frees nothing.
  *
- * <p>Since a scan meets every record whose LMR has extents here, it also has those counted that were there before this process
- * ({@link PrincipalBytes#adopt}).
+ * <p>A scan visits every record whose LMR has extents on this node. So it also counts those that are older than this
+ * process ({@link PrincipalBytes#adopt}).
  *
- * <p>One thread ("lite-orphans") scans at the start, then after the grace time while anything is suspected, else after {@value
- * #RARELY} of them; any thread may scan besides.
+ * <p>One thread ("lite-orphans") scans at the start, then after one grace time while any extent is suspected, else
+ * after {@value #RARELY} grace times. Any thread may also scan.
  */
 public final class Orphans implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(Orphans.class);
     private static final Duration TIMEOUT = Duration.ofMinutes(2);
     private static final Duration END_TIMEOUT = Duration.ofSeconds(5);
 
-    /** While nothing is suspected, a scan comes after so many grace times: each reads every record of the directory. */
+    /**
+     * Grace times between scans while no extent is suspected. Large, because a scan reads every record of the
+     * directory.
+     */
     private static final int RARELY = 6;
 
     private final int self;
@@ -69,7 +72,7 @@ public final class Orphans implements AutoCloseable {
 
     private record Extent(long lmrId, ExtentRun run) {}
 
-    /** Not started yet. */
+    /** Does not start yet; see {@link #start}. */
     public Orphans(
             int self,
             ArenaAllocator allocator,
@@ -90,7 +93,7 @@ public final class Orphans implements AutoCloseable {
         this.thread = Thread.ofPlatform().name("lite-orphans").daemon().unstarted(this::run);
     }
 
-    /** Begins to scan. */
+    /** Starts to scan. */
     public void start() {
         thread.start();
     }
@@ -111,10 +114,10 @@ public final class Orphans implements AutoCloseable {
             try {
                 long freed = scan(grace());
                 if (freed > 0) {
-                    log.info("{} bytes that belonged to no LMR are free again", freed);
+                    log.info("freed {} bytes that belonged to no LMR", freed);
                 }
             } catch (LiteException e) {
-                log.debug("orphans are not judged now: {}", e.getMessage());
+                log.debug("cannot scan for orphans now: {}", e.getMessage());
             } catch (RuntimeException e) {
                 if (isClosed()) {
                     log.debug("scanning for orphans ends with the node: {}", e.toString());
@@ -134,7 +137,7 @@ public final class Orphans implements AutoCloseable {
                     left = changed.awaitNanos(left);
                 }
             } catch (InterruptedException e) {
-                Thread.currentThread().interrupt(); // close() does that
+                Thread.currentThread().interrupt(); // by close()
                 return;
             } finally {
                 lock.unlock();
@@ -151,7 +154,9 @@ public final class Orphans implements AutoCloseable {
         }
     }
 
-    /** After {@link #close}, and once the work it may wait for has been ended: until it scans no more. */
+    /**
+     * Waits until the scan has ended. Call after {@link #close} and after ending the work for which a scan may wait.
+     */
     public void awaitEnd() {
         boolean interrupted = false;
         for (Deadline deadline = Deadline.in(END_TIMEOUT); thread.isAlive() && !deadline.passed(); ) {
@@ -176,17 +181,17 @@ public final class Orphans implements AutoCloseable {
     }
 
     /**
-     * Scans once, and frees what has been an orphan for long enough.
+     * Scans once, and frees extents that have been orphans for long enough.
      *
-     * @return bytes that it freed
-     * @throws LiteException when the directory or a node did not answer; nothing is judged then
+     * @return the freed bytes
+     * @throws LiteException if the directory or a node did not answer; then the scan frees nothing
      */
     long scan(Duration longEnough) {
         Deadline deadline = Deadline.in(TIMEOUT);
-        // First the extents, then the records: what is published in between is found in its record.
+        // First the extents, then the records: an LMR that is published in between is found in its record.
         Set<Extent> unknown = new HashSet<>();
         allocator.forEachExtent((id, run) -> {
-            if (!records.knows(id)) { // most of very many
+            if (!records.knows(id)) { // filters most of very many
                 unknown.add(new Extent(id, run));
             }
         });
@@ -240,7 +245,7 @@ public final class Orphans implements AutoCloseable {
         for (Extent orphan : orphans) {
             ExtentRun run = orphan.run();
             log.info(
-                    "extent of lmr={} is freed offset={} bytes={}: no record has it",
+                    "freed extent of lmr={} offset={} bytes={}: no record has it",
                     orphan.lmrId(),
                     run.offset(),
                     run.length());

@@ -19,11 +19,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Moves named LMRs, or their shares, from the fullest node to the emptiest, until what is used of both differs by less than
- * {@value #SPREAD_PERCENT_MAX} percent of an arena, or no share is small enough to bring them nearer. What has no name stays
- * where it is, and so do locks and barriers.
+ * Moves named LMRs, or their shares, from the fullest node to the emptiest. Stops when the used memory of both differs
+ * by less than {@value #SPREAD_PERCENT_MAX} percent of an arena, or when no share is small enough to reduce the
+ * difference. Anonymous LMRs, locks and barriers stay.
  *
- * <p>Used by one thread. Bound: {@value #MOVES_MAX} moves; another order continues from there.
+ * <p>Used by one thread. Limit: {@value #MOVES_MAX} moves; another order continues from there.
  */
 final class Rebalance {
     static final int SPREAD_PERCENT_MAX = 10;
@@ -35,7 +35,7 @@ final class Rebalance {
     private final ShareMover mover;
     private final Duration timeout;
 
-    /** Moves what an LMR has on one node to another; blocks up to a deadline of its own. */
+    /** Moves an LMR's memory from one node to another. Blocks up to its own deadline. */
     interface ShareMover {
         void move(NamedLmrs.Named lmr, int from, int to);
     }
@@ -53,7 +53,7 @@ final class Rebalance {
             return (double) room.usedBytes() / room.dataBytes();
         }
 
-        /** How many bytes to the other make both equally full. */
+        /** Bytes to move to the other node so that both are equally full. */
         double surplusOver(Node other) {
             return (used() - other.used())
                     / (1.0 / room.dataBytes() + 1.0 / other.room().dataBytes());
@@ -64,7 +64,7 @@ final class Rebalance {
         }
     }
 
-    /** Returns null when it is done, else why it was not begun or not ended. */
+    /** Returns null on success, else the reason why it did not begin or end. */
     @Nullable
     String run(Drain.Progress progress) {
         Map<Integer, Node> nodes = new HashMap<>();
@@ -91,23 +91,23 @@ final class Rebalance {
             }
             Optional<NamedLmrs.Named> next = best(lmrs, stay, fullest, emptiest);
             if (next.isEmpty()) {
-                return null; // nothing that could be moved brings them nearer
+                return null; // no move reduces the difference
             }
             NamedLmrs.Named lmr = next.get();
-            stay.add(lmr.lmr().id()); // each is moved once
+            stay.add(lmr.lmr().id()); // each LMR is moved at most once
             long bytes = bytesAt(lmr.lmr(), fullest.id());
             try {
                 mover.move(lmr, fullest.id(), emptiest.id());
                 nodes.put(fullest.id(), fullest.with(-bytes));
                 nodes.put(emptiest.id(), emptiest.with(bytes));
             } catch (LiteException e) {
-                log.info("lmr={} is not moved: {}", lmr.lmr().id(), e.getMessage());
+                log.info("cannot move lmr={}: {}", lmr.lmr().id(), e.getMessage());
             }
         }
         return null;
     }
 
-    /** The largest that does not make the emptiest node the fuller of the two. */
+    /** The largest LMR that does not make the emptiest node fuller than the fullest. */
     private static Optional<NamedLmrs.Named> best(
             Map<Long, NamedLmrs.Named> lmrs, Set<Long> stay, Node fullest, Node emptiest) {
         long surplus =

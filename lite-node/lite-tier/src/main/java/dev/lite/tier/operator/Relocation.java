@@ -29,11 +29,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds new places for what has to leave a node, among the connected nodes that take memory. Any thread; blocks for calls to
- * those nodes.
+ * Finds new places for memory that must leave a node, on the connected nodes that take memory. Any thread; blocks for
+ * calls to those nodes.
  */
 public final class Relocation {
-    /** No node's id: everybody is asked. */
+    /** No node's id: all nodes are candidates. */
     static final int FROM_NOWHERE = -1;
 
     private static final Logger log = LoggerFactory.getLogger(Relocation.class);
@@ -46,7 +46,7 @@ public final class Relocation {
     private final Reclaimer reclaimer;
     private final DrainMarks drainMarks;
 
-    /** Made once for a node, by its wiring. */
+    /** Created once per node. */
     public Relocation(
             NodeRecord self,
             ClusterDirectory directory,
@@ -64,12 +64,12 @@ public final class Relocation {
         this.drainMarks = drainMarks;
     }
 
-    /** Whether there is a connected node, besides one, that takes memory. */
+    /** Whether a connected node other than the given one takes memory. */
     boolean hasOthers(int node) {
         return !candidates(node).isEmpty();
     }
 
-    /** The nodes that may take something from a node, by their ids. */
+    /** The nodes that may take memory from a node, by id. */
     private List<NodeRecord> candidates(int from) {
         return directory.nodes().stream()
                 .filter(node -> node.id() != from && !drainMarks.isDraining(node.name()))
@@ -77,26 +77,26 @@ public final class Relocation {
                 .toList();
     }
 
-    /** How full each of the nodes is that may take something from a node; a node that does not answer is left out. */
+    /** The fill levels of the nodes that may take memory from a node, without nodes that do not answer. */
     Map<Integer, NodeExtents.Room> rooms(int from, Deadline deadline) {
         Map<Integer, NodeExtents.Room> rooms = new TreeMap<>();
         for (NodeRecord node : candidates(from)) {
             try {
                 rooms.put(node.id(), extents.room(node.id(), deadline));
             } catch (LiteException e) {
-                log.debug("node {} does not say how full it is: {}", node.name(), e.getMessage());
+                log.debug("node {} does not report its fill level: {}", node.name(), e.getMessage());
             }
         }
         return rooms;
     }
 
     /**
-     * New places for what an LMR has on a node: each of those shares as a whole at another node, or, where no node has room for
-     * one, the whole LMR dealt anew to the others.
+     * New places for an LMR's shares on a node: each share as a whole on another node. If no node has room for a share,
+     * the whole LMR is distributed again over the others.
      *
-     * @return empty when it has nothing there
-     * @throws NodeUnreachableException when no other node takes memory
-     * @throws LimitExceededException when the others have not the room; the message says how much
+     * @return empty if the LMR has nothing on the node
+     * @throws NodeUnreachableException if no other node takes memory
+     * @throws LimitExceededException if the others lack room; the message says how much they have
      */
     Optional<Masters.Target> awayFrom(LmrRecord lmr, int node, Deadline deadline) {
         if (lmr.shares().stream().noneMatch(share -> share.node() == node)) {
@@ -115,10 +115,10 @@ public final class Relocation {
     }
 
     /**
-     * New places at one node for what an LMR has on another.
+     * New places on one node for an LMR's shares on another.
      *
-     * @return empty when it has nothing there
-     * @throws LimitExceededException when the node has not the room
+     * @return empty if the LMR has nothing on the other node
+     * @throws LimitExceededException if the node lacks room
      */
     Optional<Masters.Target> fromTo(LmrRecord lmr, int from, int to, Deadline deadline) {
         if (lmr.shares().stream().noneMatch(share -> share.node() == from)) {
@@ -131,7 +131,7 @@ public final class Relocation {
         return Optional.of(new Masters.Target(lmr.chunkShift(), shares));
     }
 
-    /** The LMR's shares with others in the place of those on the node; empty when one does not fit anywhere. */
+    /** The LMR's shares with replacements for those on the node; empty if a share fits nowhere. */
     private Optional<List<Share>> replaceShares(
             LmrRecord lmr, int node, Map<Integer, NodeExtents.Room> rooms, Deadline deadline) {
         Map<Integer, Long> free = new TreeMap<>();
@@ -159,7 +159,7 @@ public final class Relocation {
         }
     }
 
-    /** Memory for one share at the emptiest node that can have it, rather one where the LMR has nothing yet. */
+    /** Memory for one share on the emptiest node with room; prefers nodes where the LMR has nothing yet. */
     private Optional<Share> elsewhere(
             LmrRecord lmr, List<Share> shares, int index, Map<Integer, Long> free, Deadline deadline) {
         long bytes = bytes(shares.get(index));
@@ -179,13 +179,13 @@ public final class Relocation {
                 free.merge(node, -bytes, Long::sum);
                 return Optional.of(share);
             } catch (LimitExceededException | NodeUnreachableException e) {
-                log.debug("a share of lmr={} does not go to node {}: {}", lmr.id(), node, e.getMessage());
+                log.debug("cannot place a share of lmr={} on node {}: {}", lmr.id(), node, e.getMessage());
             }
         }
         return Optional.empty();
     }
 
-    /** The whole LMR over as few of the nodes as have the room. */
+    /** Distributes the whole LMR over as few nodes as have the room. */
     private Masters.Target dealAnew(LmrRecord lmr, int from, Map<Integer, NodeExtents.Room> rooms, Deadline deadline) {
         List<Map.Entry<Integer, NodeExtents.Room>> emptiest = rooms.entrySet().stream()
                 .sorted(Comparator.comparingLong((Map.Entry<Integer, NodeExtents.Room> node) ->
@@ -210,11 +210,11 @@ public final class Relocation {
                 .filter(share -> share.node() == from)
                 .mapToLong(Relocation::bytes)
                 .sum();
-        throw new LimitExceededException("LMR %d has %d bytes on node %s that have to leave; free are, by node, %s%s"
+        throw new LimitExceededException("LMR %d has %d bytes on node %s that must leave; free bytes by node: %s%s"
                 .formatted(lmr.id(), needed, nameOf(from), freeByName(rooms), why));
     }
 
-    /** Its owner's limit does not keep an LMR where it cannot stay, but it counts at the new place. */
+    /** The owner's limit does not block a forced move, but the LMR counts toward the limit at its new place. */
     private static Masters.Demand demand(LmrRecord lmr, int chunkShift) {
         return new Masters.Demand(lmr.id(), lmr.size(), chunkShift, new PrincipalBytes.Charge(lmr.owner(), false));
     }

@@ -10,14 +10,14 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which fabrics this node offers, the preferred one first. With each other node it uses the first that both offer; shm only on the
- * same host.
+ * The fabrics that this node offers, the preferred one first. Two nodes use the first fabric that both offer; shm only
+ * on the same host.
  *
- * @param names of the drivers
- * @param leftOut name → why it is not offered, in words
+ * @param names names of the drivers
+ * @param leftOut driver name → reason why it is not offered
  */
 public record FabricSelection(List<String> names, Map<String, String> leftOut) {
-    /** Asks for every fabric that works here. */
+    /** Selects every fabric that works on this host. */
     public static final String AUTO = "auto";
 
     /** The fastest first. */
@@ -27,11 +27,11 @@ public record FabricSelection(List<String> names, Map<String, String> leftOut) {
      * Chooses.
      *
      * @param wanted {@value #AUTO}, the name of a fabric, or null for the listed ones
-     * @param required the fabric without which the node does not start, and in whose place it uses none that is less preferred; or null
+     * @param required a fabric without which the node does not start, and which excludes less preferred ones; or null
      * @param listed names of fabrics
-     * @param unusable why a fabric cannot be used here, in words; empty when it can
-     * @throws FabricException when the required one cannot be used, with the reason
-     * @throws IllegalArgumentException when there is no fabric of such a name
+     * @param unusable returns the reason why a fabric cannot be used on this host; empty if it can
+     * @throws FabricException if the required fabric cannot be used; the message has the reason
+     * @throws IllegalArgumentException if there is no fabric of such a name
      */
     public static FabricSelection of(
             @Nullable String wanted,
@@ -46,7 +46,7 @@ public record FabricSelection(List<String> names, Map<String, String> leftOut) {
         List<String> chosen = new ArrayList<>();
         Map<String, String> leftOut = new LinkedHashMap<>();
         for (String name : candidates) {
-            // What is named must work, and says by itself why not.
+            // A named fabric must work; otherwise opening it fails with the reason.
             Optional<String> reason =
                     AUTO.equals(wanted) || name.equals(required) ? unusable.apply(name) : Optional.empty();
             if (required != null && chosen.contains(required)) {
@@ -82,7 +82,7 @@ public record FabricSelection(List<String> names, Map<String, String> leftOut) {
         return List.of(wanted);
     }
 
-    /** For people: what is offered, and what is not and why. */
+    /** A readable text: the offered fabrics, and the others with reasons. */
     public String describe() {
         StringBuilder words = new StringBuilder(String.join(", ", names));
         leftOut.forEach((name, reason) -> words.append("; not %s: %s".formatted(name, reason)));

@@ -4,8 +4,8 @@ import dev.lite.fabric.FabricError;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The handlers of immediates by their kind, and of the ends of posts by their poster: one array look-up for each. Written before
- * the links are started; then any thread that polls.
+ * The handlers of immediates by kind, and of completions by poster: one array lookup each. Written before the links
+ * start, then read by any polling thread.
  */
 final class HandlerTable {
     private final @Nullable ImmediateHandler[] byKind = new @Nullable ImmediateHandler[ImmediateKind.COUNT_MAX];
@@ -13,14 +13,14 @@ final class HandlerTable {
 
     void register(ImmediateKind kind, ImmediateHandler handler) {
         if (byKind[kind.number()] != null) {
-            throw new IllegalStateException("immediates of the kind %s have a handler already".formatted(kind));
+            throw new IllegalStateException("immediates of kind %s already have a handler".formatted(kind));
         }
         byKind[kind.number()] = handler;
     }
 
     void register(Poster poster, PostHandler handler) {
         if (byPoster[poster.number()] != null) {
-            throw new IllegalStateException("posts of %s have a handler already".formatted(poster));
+            throw new IllegalStateException("posts of %s already have a handler".formatted(poster));
         }
         byPoster[poster.number()] = handler;
     }

@@ -10,21 +10,21 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What two nodes tell each other when they connect.
+ * The data that two nodes exchange when they connect.
  *
  * @param cluster the cluster's name
  * @param nodeId the node's number
  * @param node the node's name, for messages
- * @param instance drawn when the process's node started: a restarted node has another one
- * @param arenaId drawn when the arena was made: a re-adopted arena has the same one
- * @param controlOffset where the node's control areas begin in its arena
- * @param peersMax how many control areas it has
+ * @param instance random number of the node's process; a restarted node has another one
+ * @param arenaId random id of the arena; a re-adopted arena keeps its id
+ * @param controlOffset offset of the node's control areas in its arena
+ * @param peersMax number of its control areas
  */
 public record Hello(
         String cluster, int nodeId, String node, long instance, UUID arenaId, long controlOffset, int peersMax) {
     private static final int PROTOCOL_VERSION = 3;
 
-    /** Why this node takes no connection with another one, in words; null when it does. */
+    /** The reason why this node refuses a connection to another node; null if it accepts. */
     @Nullable
     String objectionTo(Hello other) {
         if (!other.cluster.equals(cluster)) {
@@ -63,7 +63,7 @@ public record Hello(
     /**
      * Reads a peer's hello.
      *
-     * @throws IllegalArgumentException when it is none, or of another protocol version
+     * @throws IllegalArgumentException if the bytes are no hello or have another protocol version
      */
     static Hello decode(byte[] bytes) {
         try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes))) {

@@ -1,8 +1,8 @@
 package dev.lite.tier.peer;
 
 /**
- * What a write-with-immediate between nodes is: the upper four bits of its immediate. The others are the kind's own payload. A
- * number never changes.
+ * The kind of a write-with-immediate between nodes: the upper four bits of its immediate. The other bits are the
+ * payload, whose meaning depends on the kind. A kind's number never changes.
  */
 public enum ImmediateKind {
     /** A request of the control channel. */
@@ -14,10 +14,10 @@ public enum ImmediateKind {
     /** The reply of a call. */
     CALL_REPLY(4);
 
-    /** How many kinds there can be. */
+    /** Maximum number of kinds. */
     static final int COUNT_MAX = 16;
 
-    /** How many bits the payload has. */
+    /** Number of bits of the payload. */
     private static final int PAYLOAD_BITS = 28;
 
     /** The largest payload, and the mask of its bits. */

@@ -8,10 +8,10 @@ import java.util.List;
  * The members of the cluster, as far as this node knows. Immutable.
  *
  * @param live the registered nodes, as the directory lists them
- * @param epoch who was removed
+ * @param epoch the removed nodes
  */
 record Membership(List<NodeRecord> live, Epoch epoch) {
-    /** Before anything is known. */
+    /** The initial value, before anything is known. */
     static final Membership UNKNOWN = new Membership(List.of(), Epoch.NONE);
 
     Membership {
@@ -31,7 +31,7 @@ record Membership(List<NodeRecord> live, Epoch epoch) {
         return live.stream().anyMatch(record -> record.id() == node);
     }
 
-    /** The registration of a process of a node; 0 when it is not known. */
+    /** The registration of a process of a node; 0 if unknown. */
     long incarnationOf(int node, long process) {
         for (NodeRecord record : live) {
             if (record.id() == node && record.process() == process) {
@@ -46,14 +46,14 @@ record Membership(List<NodeRecord> live, Epoch epoch) {
         return isRemoved(epoch, node, incarnation);
     }
 
-    /** An incarnation that is not known, 0, may be any. */
+    /** Whether an epoch removed a registration. Incarnation 0 means unknown: it may be any. */
     static boolean isRemoved(Epoch by, int node, long incarnation) {
         long upTo = by.removedUpTo(node);
         return upTo > 0 && incarnation <= upTo;
     }
 
-    /** That the epoch removed a node, in words. */
+    /** A message that the epoch removed a node. */
     String removal(String node) {
-        return "node %s was removed from the cluster by epoch %d, or was before".formatted(node, epoch.number());
+        return "node %s was removed from the cluster by epoch %d or an earlier one".formatted(node, epoch.number());
     }
 }

@@ -2,7 +2,7 @@ package dev.lite.tier.peer;
 
 import dev.lite.fabric.FabricEndpoint;
 
-/** A connected node. A new connection to the same node is another object: compared by identity. Immutable. */
+/** A connected node. Each new connection to a node is a new object; compare by identity. Immutable. */
 public final class Peer {
     private final Hello hello;
     private final FabricEndpoint endpoint;
@@ -23,12 +23,12 @@ public final class Peer {
         return hello.nodeId();
     }
 
-    /** What it said of itself. */
+    /** The hello that the node sent. */
     public Hello hello() {
         return hello;
     }
 
-    /** The registration that its process had when it connected, as far as it was known; else 0. */
+    /** The registration of its process when it connected; 0 if it was unknown. */
     public long incarnation() {
         return incarnation;
     }
@@ -38,12 +38,12 @@ public final class Peer {
         return endpoint;
     }
 
-    /** The name of the driver that carries it. */
+    /** The name of the connection's driver. */
     public String fabric() {
         return fabric;
     }
 
-    /** The poll role of that driver: where to wait for what this peer sends. */
+    /** The poll role of that driver; use it to wait for this peer. */
     public PollRole pollRole() {
         return pollRole;
     }

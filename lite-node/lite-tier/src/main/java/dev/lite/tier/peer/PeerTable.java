@@ -12,7 +12,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** The connected nodes, the reasons why others are not, and waiting for a connection. Any thread. */
+/** The connected nodes, the reasons why others are not connected, and the waits for connections. Any thread. */
 final class PeerTable {
     private final String self;
     private final AtomicReferenceArray<@Nullable Peer> peers;
@@ -52,13 +52,13 @@ final class PeerTable {
         return connected;
     }
 
-    /** Enters a connection; returns the former one of the same node. {@link #announce} follows. */
+    /** Adds a connection; returns the node's former connection. Call {@link #announce} next. */
     @Nullable
     Peer put(Peer peer) {
         return peers.getAndSet(peer.id(), peer);
     }
 
-    /** Lets the waiting threads have a connection that was entered. */
+    /** Wakes the threads that wait for an added connection. */
     void announce(Peer peer) {
         lock.lock();
         try {
@@ -69,12 +69,12 @@ final class PeerTable {
         }
     }
 
-    /** Removes a connection that is gone, unless its node has another one already. */
+    /** Removes a lost connection, unless its node already has another one. */
     void remove(Peer peer) {
         peers.compareAndSet(peer.id(), peer, null);
     }
 
-    /** Why a node is not connected, in words; null when it is, or nothing is known. */
+    /** The reason why a node is not connected; null if it is connected or the reason is unknown. */
     @Nullable
     String trouble(int node) {
         lock.lock();
@@ -85,7 +85,7 @@ final class PeerTable {
         }
     }
 
-    /** Notes why a node is not connected. */
+    /** Records why a node is not connected. */
     void noteTrouble(int node, String reason) {
         lock.lock();
         try {
@@ -95,7 +95,7 @@ final class PeerTable {
         }
     }
 
-    /** Lets nobody wait for a connection until it is called with false. */
+    /** While true, waits for a connection fail. */
     void setSuspended(boolean now) {
         lock.lock();
         try {
@@ -106,7 +106,7 @@ final class PeerTable {
         }
     }
 
-    /** Lets nobody wait for a connection any more. */
+    /** Makes all waits for a connection fail from now on. */
     void close() {
         lock.lock();
         try {
@@ -127,7 +127,7 @@ final class PeerTable {
                     return peer;
                 }
                 if (suspended) {
-                    // A caller from before must not continue afterwards: what it asks about may have changed meanwhile.
+                    // A caller that waited before must not continue after the rejoin: the state may have changed.
                     throw new NodeUnreachableException(
                             "node %s has no connection to node %d: its registration is lost".formatted(self, node));
                 }

@@ -4,27 +4,27 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Something that one thread waits for, with {@link PollRole#await} or {@link #awaitAlone}. The thread that makes it come true, the
- * holder of a poll role or any other thread, does so first and then calls {@link #signal}. May be used again and again, by
- * one thread at a time.
+ * A condition that one thread waits for, with {@link PollRole#await} or {@link #awaitAlone}. Another thread, for
+ * example the holder of the poll role, first makes the condition true, then calls {@link #signal}. Reusable, by one
+ * thread at a time.
  */
 public abstract class PollWaiter {
-    /** Its thread while it sleeps without a poll role. */
+    /** The waiting thread while it is parked without a poll role. */
     private volatile @Nullable Thread parked;
 
-    /** The role whose holder it is while that sleeps. */
+    /** The role that the waiting thread holds while it blocks in the fabric. */
     private volatile @Nullable PollRole asleepIn;
 
-    // Guarded by the role's lock: its place among the followers.
+    // Guarded by the role's lock: this waiter's place among the followers.
     @Nullable
     PollWaiter nextFollower;
 
     boolean follows;
 
-    /** Whether it came true; volatile, cheap, and true from then on until the wait has ended. */
+    /** Whether the condition is true. Must be a cheap volatile read and stay true until the wait has ended. */
     protected abstract boolean isOver();
 
-    /** Wakes its thread if that sleeps. Any thread; after it came true. */
+    /** Wakes the waiting thread if it sleeps. Call after the condition became true. Any thread. */
     public final void signal() {
         Thread sleeper = parked;
         if (sleeper != null) {
@@ -38,11 +38,11 @@ public abstract class PollWaiter {
     }
 
     /**
-     * Waits for something that no fabric brings.
+     * Waits without polling a fabric.
      *
-     * @param deadlineNs of {@link System#nanoTime}
-     * @param spins spins before it sleeps
-     * @return whether it came true; otherwise the deadline passed or the thread was interrupted
+     * @param deadlineNs a time of {@link System#nanoTime}
+     * @param spins spins before the thread parks
+     * @return whether the condition is true; otherwise the deadline passed or the thread was interrupted
      */
     public final boolean awaitAlone(long deadlineNs, int spins) {
         for (int i = 0; i < spins; i++) {
@@ -69,22 +69,22 @@ public abstract class PollWaiter {
         parked = null;
     }
 
-    /** Its thread: from now on {@link #signal} unparks it. It checks once more after this. */
+    /** Waiting thread: from now on {@link #signal} unparks it. It must check the condition again before it parks. */
     void announceParked() {
         parked = Thread.currentThread();
     }
 
-    /** Its thread: ends {@link #announceParked}. */
+    /** Waiting thread: undoes {@link #announceParked}. */
     void announceUnparked() {
         parked = null;
     }
 
-    /** Its thread: from now on {@link #signal} wakes the role's fabric, or null: nothing. */
+    /** Waiting thread: from now on {@link #signal} wakes the role's fabric; null: nothing. */
     void announceAsleep(@Nullable PollRole role) {
         asleepIn = role;
     }
 
-    /** Wakes it to take the poll role. */
+    /** Wakes the waiting thread to take the poll role. */
     void wakeToLead() {
         Thread sleeper = parked;
         if (sleeper != null) {

@@ -1,21 +1,21 @@
 package dev.lite.tier.peer;
 
 /**
- * The part that posted an operation to a fabric, and is notified of its end: the upper four bits of the post's context. The others are the
- * poster's own payload. Only this process sees it.
+ * The component that posted an operation to a fabric and gets its completion: the upper four bits of the post's
+ * context. The other bits are the poster's payload. The context stays in this process.
  */
 public enum Poster {
-    /** Reads, writes and atomic operations on memory of other nodes. */
+    /** Reads, writes and atomic operations on other nodes' memory. */
     ONE_SIDED(1),
-    /** Requests and replies of calls, by their slot. */
+    /** Requests and replies of calls; the payload is the slot. */
     CALL_SLOT(2),
-    /** Heads of rings that are written back to callers. */
+    /** Writes of ring heads to callers. */
     RING_HEAD(3);
 
-    /** The context of a post whose end nobody needs to know. */
+    /** The context of a post whose completion nobody needs. */
     public static final long NOBODY = 0;
 
-    /** How many posters there can be. */
+    /** Maximum number of posters. */
     static final int COUNT_MAX = 16;
 
     private static final int PAYLOAD_BITS = 60;

@@ -1,4 +1,6 @@
-/** The connections to the other nodes: which node connects to which, over which fabric, which thread polls, and which nodes are fenced. */
+/**
+ * Connections to other nodes: which node connects, over which fabric, which thread polls, and which nodes are fenced.
+ */
 @NullMarked
 package dev.lite.tier.peer;
 

@@ -69,7 +69,7 @@ final class ControlRequestHandler {
     /** For requests that wait for a lock or at a barrier: a holder must be able to release while they wait. */
     private final Semaphore waits = new Semaphore(SessionProtocol.WAITS_MAX);
 
-    /** For releases, which end waits: enough for every lock wait and every attempt that the client has under way. */
+    /** For releases, which end waits: enough for every lock wait and attempt that the client has in flight. */
     private final Semaphore releases = new Semaphore(RELEASES_MAX);
 
     private final SessionLocks locks;
@@ -78,7 +78,7 @@ final class ControlRequestHandler {
      * Creates the handler of one session.
      *
      * @param end called with the reason when the session must end
-     * @param drop likewise, when the application does not read its control channel
+     * @param drop called with the reason when the application does not read its control channel
      */
     ControlRequestHandler(
             String session,
@@ -134,7 +134,7 @@ final class ControlRequestHandler {
         };
     }
 
-    /** Waits until no request is under way, and lets no other start. Returns false when the deadline passed first. */
+    /** Rejects new requests and waits for those in flight. Returns false if the deadline passed first. */
     boolean drain(long deadlineNs) {
         return drain(permits, config.requestsMax(), deadlineNs)
                 && drain(waits, SessionProtocol.WAITS_MAX, deadlineNs)

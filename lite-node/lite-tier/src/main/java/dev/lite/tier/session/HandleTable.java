@@ -11,8 +11,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A session's handles by number: {@code lh = generation << 32 | index}. An index is reused with its next generation, and never again
- * after its last one. So no number ever stands for two handles, and every stale number is detected.
+ * A session's handles by number: {@code lh = generation << 32 | index}. An index is reused with its next generation,
+ * and never again after its last one. So no number ever stands for two handles, and every stale number is detected.
  *
  * <p>Any thread. A lookup takes no lock and allocates nothing; changes take the lock.
  */
@@ -40,7 +40,7 @@ final class HandleTable {
     @GuardedBy("this")
     private int taken;
 
-    /** In the order in which they became free, so that an index is reused as late as possible. */
+    /** Free indexes, oldest first, so that an index is reused as late as possible. */
     @GuardedBy("this")
     private final ArrayDeque<Integer> freeIndexes = new ArrayDeque<>();
 
@@ -130,7 +130,7 @@ final class HandleTable {
         return taken;
     }
 
-    /** For tests: as if the index had been used so often. */
+    /** For tests: sets an index's generation. */
     synchronized void setGeneration(int index, int generation) {
         generations[index] = generation;
     }

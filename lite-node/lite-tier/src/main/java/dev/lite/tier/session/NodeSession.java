@@ -22,13 +22,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One connection of an application, from its Hello to its end. Runs on a thread of its own, which receives the control messages. Only
- * this thread releases resources, in one place: {@link #tearDown}.
+ * One connection of an application, from its Hello to its end. Runs on a thread of its own, which receives the control
+ * messages. Only this thread releases resources, in one place: {@link #tearDown}.
  */
 final class NodeSession implements Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(NodeSession.class);
 
-    /** Replies fit into the socket's buffer; an application that leaves it full for so long does not read. */
+    /** Replies fit into the socket's buffer. If it stays full for this time, the application does not read. */
     private static final long SEND_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(1);
 
     /** How long the end of a session waits for its operations before it closes their tier session. */
@@ -92,8 +92,8 @@ final class NodeSession implements Runnable {
     }
 
     /**
-     * Ends the session and sends the reason to the application. Any thread; only the first reason counts. The session's own thread
-     * releases its resources.
+     * Ends the session and sends the reason to the application. Any thread; only the first reason counts. The session's
+     * own thread releases its resources.
      */
     void end(String reason) {
         if (!endReason.compareAndSet(null, reason)) {
