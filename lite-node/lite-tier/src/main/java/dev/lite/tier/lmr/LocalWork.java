@@ -128,8 +128,8 @@ final class LocalWork {
 
     private void check(long lmrId, int entry, long offset, long length) {
         if (!allocator.holds(lmrId, entry, offset, length)) {
-            throw new LmrFreedException("LMR %d no longer has %d bytes at offset %d of this node's arena"
-                    .formatted(lmrId, length, offset));
+            throw new LmrFreedException(
+                    "LMR %d no longer has %d bytes at offset %d of this node's arena".formatted(lmrId, length, offset));
         }
     }
 

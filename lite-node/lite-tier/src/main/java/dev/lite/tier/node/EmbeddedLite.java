@@ -121,8 +121,8 @@ final class EmbeddedLite implements Lite {
         @Override
         public LmrHandle register(LmrSpec spec, MemorySegment segment) {
             if (spec.size() != segment.byteSize()) {
-                throw new IllegalArgumentException("the segment has %d bytes, but the new LMR has %d"
-                        .formatted(segment.byteSize(), spec.size()));
+                throw new IllegalArgumentException(
+                        "the segment has %d bytes, but the new LMR has %d".formatted(segment.byteSize(), spec.size()));
             }
             TierHandle handle = session.prepare(spec, deadline);
             boolean written = false;

@@ -194,8 +194,7 @@ public final class PeerLinks implements AutoCloseable {
         lock.lock();
         try {
             mappers.values().removeIf(endpoint -> !endpoint.isMappedByPeer());
-            return membership.epoch().number()
-                            >= by.number() // so that no process that it removed is admitted any more
+            return membership.epoch().number() >= by.number() // so that no process that it removed is admitted any more
                     && linked.stream().noneMatch(peer -> Membership.isRemoved(by, peer.id(), peer.incarnation()))
                     && mappers.keySet().stream()
                             .noneMatch(remote -> Membership.isRemoved(

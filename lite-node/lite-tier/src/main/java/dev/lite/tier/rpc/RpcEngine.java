@@ -250,7 +250,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             ReceivedCall none = take(entry, ring.function); // only frees the entry's room
             if (none != null) {
                 log.warn(
-                        "node {} changed a call that it had cancelled", peer.hello().node());
+                        "node {} changed a call that it had cancelled",
+                        peer.hello().node());
             }
             return;
         }

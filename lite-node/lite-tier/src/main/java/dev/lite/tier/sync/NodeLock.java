@@ -435,11 +435,7 @@ final class NodeLock {
                         word.ref(), hold.ticket(), Deadline.in(hold.session().timeout()));
             }
         } catch (LiteException e) {
-            log.info(
-                    "lock {}: the home's audit will release ticket {}: {}",
-                    name,
-                    hold.ticket(),
-                    e.getMessage());
+            log.info("lock {}: the home's audit will release ticket {}: {}", name, hold.ticket(), e.getMessage());
         } finally {
             if (!released || hold instanceof Hold.Queued) {
                 forget(hold);
