@@ -335,7 +335,7 @@ final class Outbound {
         return placeBytes[place] + (long) payload + Frame.padding(payload);
     }
 
-    /** Fills {@link #ranges} with what is to be sent next; how many ranges. */
+    /** Fills {@link #ranges} with the next bytes to send; returns the number of ranges. */
     private int gather() {
         int count = 0;
         long bytes = 0;
@@ -359,7 +359,7 @@ final class Outbound {
         return count;
     }
 
-    /** Adds a range without the {@code skip} first bytes of it, unless nothing is left; how many ranges there are. */
+    /** Adds a range without its first {@code skip} bytes, unless nothing is left; returns the number of ranges. */
     private int range(int count, long address, long length, long skip) {
         if (skip >= length) {
             return count;
@@ -390,13 +390,13 @@ final class Outbound {
         }
     }
 
-    /** How many operations have an end, modulo 2^32. Poll role. */
+    /** Number of ended operations, modulo 2^32. Poll role. */
     int ended() {
-        // Changed by the poll role only.
+        // Only the poll role changes it.
         return operationHead;
     }
 
-    /** Whether an operation is without an end. */
+    /** Whether an operation is outstanding. */
     boolean hasOperation() {
         lock.lock();
         try {
@@ -406,7 +406,7 @@ final class Outbound {
         }
     }
 
-    /** Whether an operation is without an end that may change the peer's memory. */
+    /** Whether an operation that may change the peer's memory is outstanding. */
     boolean hasChange() {
         lock.lock();
         try {
@@ -421,22 +421,22 @@ final class Outbound {
         }
     }
 
-    /** Of the oldest operation without an end, which there is. Poll role. */
+    /** Kind of the oldest outstanding operation, which must exist. Poll role. */
     int oldestKind() {
         return kinds[operationHead & OPERATION_MASK];
     }
 
-    /** Where its result is stored. */
+    /** Address for the oldest operation's result. */
     long oldestLocal() {
         return localAddresses[operationHead & OPERATION_MASK];
     }
 
-    /** How long it is. */
+    /** Length of the oldest operation. */
     int oldestLength() {
         return lengths[operationHead & OPERATION_MASK];
     }
 
-    /** Ends the oldest operation without an end; its context. Poll role. */
+    /** Ends the oldest outstanding operation; returns its context. Poll role. */
     long end() {
         lock.lock();
         try {
@@ -448,7 +448,7 @@ final class Outbound {
         }
     }
 
-    /** Takes no more frames, drops those that are queued, and returns when no thread sends any more. Any thread. */
+    /** Refuses new frames, drops queued ones, and returns when no thread sends any more. Any thread. */
     void close() {
         lock.lock();
         try {
