@@ -50,7 +50,7 @@ final class Inbound {
     /** Number of this node's operations that the peer acknowledged. */
     private int acknowledged;
 
-    /** Missing bytes of a long payload; the next field is the destination, 0 to drop the bytes. */
+    /** Missing bytes of a long payload; they go to {@link #payloadAddress}, or are dropped if that is 0. */
     private long payloadLeft;
 
     private long payloadAddress;
