@@ -4,14 +4,16 @@ import dev.lite.fabric.rdma.verbs.Verbs;
 import dev.lite.os.DuplicateDescriptor;
 
 /**
- * What the device announces of the completion queue, on a channel, for threads that wait without polling the queue. It announces one
- * completion after it was asked to: the next of any kind, or only the next <i>arrival</i>, which is a message or an immediate of a
- * peer, or an error. While nothing of this node's own is under way, it is asked for arrivals only. So a caller that waits for the end of
- * its own write by polling leaves the question where it is, and both taking and leaving the poll role are no system call.
+ * Announcements of completions on the device's channel, for threads that wait without polling the queue. Once armed,
+ * the device announces one completion: the next of any kind, or only the next <i>arrival</i>: a peer's message or
+ * immediate, or an error. While none of this node's own requests is in flight, the device is armed only for arrivals.
+ * So a caller that polls for the completion of its own write leaves the device armed, and taking and releasing the poll
+ * role needs no system call.
  *
- * <p><b>Nothing is missed.</b> A thread that stops polling sets a flag first ({@link #startRelying}), then counts the outstanding requests,
- * and asks. A thread that posts counts its request first, then reads that flag, asks for the next completion of any kind if it is set
- * ({@link #beforePost}), and only then posts. All four are sequentially consistent, so one of the two sees the other's write.
+ * <p><b>No completion is missed.</b> A thread that stops polling first sets a flag ({@link #startRelying}), then counts
+ * the outstanding requests and arms the device. A thread that posts first counts its request, then reads the flag. If
+ * the flag is set, it arms the device for any completion ({@link #beforePost}). Only then it posts. All four accesses
+ * are sequentially consistent, so one of the two threads sees the other's write.
  */
 final class Announcements implements AutoCloseable {
     private static final int NOTHING = 0;
@@ -27,18 +29,18 @@ final class Announcements implements AutoCloseable {
     /** Whether no thread polls the queue. Written by the poll role. */
     private volatile boolean relied;
 
-    /** What the device was asked for and, as far as is known, has not announced. Written under this object's lock. */
+    /** The completions for which the device is armed, as far as known. Written under this object's lock. */
     private volatile int asked;
 
-    /** Whether there may be an announcement to be taken. */
+    /** Whether there may be an announcement to take. */
     private volatile boolean announced;
 
-    /** Poll role: whether there was one when the queue was last left. */
+    /** Poll role: whether there was an announcement when polling last stopped. */
     private boolean usual;
 
     /**
-     * @param channel on which the queue's completions are announced
-     * @param lanes those whose completions go to the queue
+     * @param channel the channel of the queue's announcements
+     * @param lanes the lanes whose completions go to the queue
      */
     Announcements(Verbs verbs, long channel, long queue, Lanes lanes) {
         this.verbs = verbs;
@@ -48,7 +50,7 @@ final class Announcements implements AutoCloseable {
         descriptor = DuplicateDescriptor.of(Verbs.completionChannelDescriptor(channel));
     }
 
-    /** What is readable when there is an announcement; this object's. */
+    /** A descriptor that is readable when there is an announcement; owned by this object. */
     DuplicateDescriptor descriptor() {
         return descriptor;
     }
@@ -64,9 +66,9 @@ final class Announcements implements AutoCloseable {
     }
 
     /**
-     * Poll role, after {@link #startRelying}: makes sure that what comes is announced.
+     * Poll role, after {@link #startRelying}: makes sure that the device announces the next completion.
      *
-     * @return whether the device was asked anew, so that the queue may hold what it will not announce
+     * @return whether the device was armed again, so that the queue may hold completions that it will not announce
      */
     boolean ask() {
         usual = announced;
@@ -76,7 +78,7 @@ final class Announcements implements AutoCloseable {
         return ask(lanes.areUnderWay() ? ANYTHING : ARRIVALS);
     }
 
-    /** A request is counted as under way and will now be posted. Any thread, while the queue cannot be closed. */
+    /** A request was counted and will now be posted. Any thread, while the queue cannot be closed. */
     void beforePost() {
         if (relied && asked != ANYTHING) {
             boolean unused = ask(ANYTHING);
@@ -87,7 +89,7 @@ final class Announcements implements AutoCloseable {
         return asked < wanted && askDevice(wanted);
     }
 
-    /** Under a lock, so that no thread asks for less just after another one asked for more. */
+    /** Arms the device under a lock, so that no thread arms it for less just after another one armed it for more. */
     private synchronized boolean askDevice(int wanted) {
         if (asked >= wanted) {
             return false;
@@ -106,7 +108,7 @@ final class Announcements implements AutoCloseable {
         }
     }
 
-    /** Poll role: took a completion, which was perhaps announced. */
+    /** Poll role: took a completion, which may have been announced. */
     void took(boolean arrival) {
         if ((arrival || asked == ANYTHING) && !announced) {
             announced = true;
@@ -118,7 +120,7 @@ final class Announcements implements AutoCloseable {
         announced = true;
     }
 
-    /** Poll role: whether something will probably be announced while a thread polls, as it was the last time. */
+    /** Poll role: whether an announcement is likely while a thread polls, because there was one the last time. */
     boolean isUsual() {
         return usual;
     }

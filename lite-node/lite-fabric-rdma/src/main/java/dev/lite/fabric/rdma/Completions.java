@@ -9,12 +9,12 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The completion queue of a node, of all its lanes and in both directions. The poll role takes from it. A thread that closes an
- * endpoint takes from it, too, and keeps what it took for the poll role, in order. A thread that finds another one taking
- * continues without: it is a flag, not a lock.
+ * The completion queue of a node, for all its lanes and both directions. The poll role takes completions from it. A
+ * thread that closes an endpoint also takes completions and keeps them for the poll role, in order. A thread that finds
+ * another one taking continues without taking: the guard is a flag, not a lock.
  */
 final class Completions {
-    /** How many are taken at a time. */
+    /** Maximum number of completions taken at a time. */
     static final int BATCH = 32;
 
     private static final VarHandle TAKING;
@@ -37,7 +37,7 @@ final class Completions {
 
     // The thread that is taking.
     private @Nullable Arena arena;
-    /** Room for all that can be in the queue at a time, once a closing thread needed it. */
+    /** Room for a full queue, allocated when a closing thread first needs it. */
     private long kept;
 
     private int keptHead;
@@ -51,10 +51,10 @@ final class Completions {
     }
 
     /**
-     * The poll role takes the next ones.
+     * Takes the next completions. Poll role.
      *
-     * @param place room for {@value #BATCH}
-     * @return how many; -1 if another thread is taking now
+     * @param place room for {@value #BATCH} completions
+     * @return the number taken; -1 if another thread is taking now
      */
     int take(long place) {
         if (!TAKING.compareAndSet(this, false, true)) {
@@ -80,7 +80,7 @@ final class Completions {
         }
     }
 
-    /** Takes for the poll role what there is. Any thread. */
+    /** Takes the available completions and keeps them for the poll role. Any thread. */
     void keep() {
         if (!TAKING.compareAndSet(this, false, true)) {
             return;
@@ -104,14 +104,14 @@ final class Completions {
         }
     }
 
-    /** Once this has returned, no thread takes from the queue any more. Waits for a thread that is taking, which is short. */
+    /** After the return, no thread takes from the queue any more. Waits briefly for a thread that is taking. */
     void close() {
         while (!TAKING.compareAndSet(this, false, true)) {
             Thread.onSpinWait();
         }
     }
 
-    /** Counts what was taken for each lane, so that a close knows what is outstanding. */
+    /** Counts taken completions per lane, so that a close knows which requests are outstanding. */
     private void note(long place, int count) {
         for (int i = 0; i < count; i++) {
             long completion = place + (long) i * Completion.BYTES;

@@ -3,8 +3,8 @@ package dev.lite.fabric.rdma;
 import dev.lite.os.RawMemory;
 
 /**
- * How many immediates may go to a peer: each takes one of its receives, and it writes here how many it took and replaced. Guarded
- * by the lane's lock.
+ * Credits for immediates to a peer. Each immediate uses one of the peer's receives, and the peer writes to this memory
+ * how many it took and replaced. Guarded by the lane's lock.
  */
 final class Credits {
     private final int count;
@@ -13,8 +13,8 @@ final class Credits {
     private int limit;
 
     /**
-     * @param count how many there are
-     * @param word the address of what the peer writes; holds 0
+     * @param count the number of credits
+     * @param word the address of the word that the peer writes; holds 0
      */
     Credits(int count, long word) {
         this.count = count;
@@ -22,7 +22,7 @@ final class Credits {
         limit = count;
     }
 
-    /** Whether there is one. */
+    /** Whether a credit is available. */
     boolean available() {
         if (sent != limit) {
             return true;
@@ -31,7 +31,7 @@ final class Credits {
         return sent != limit;
     }
 
-    /** Takes one that is available. */
+    /** Takes an available credit. */
     void take() {
         sent++;
     }

@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Takes completions and passes them to the lanes and the handler; while no thread polls, they are announced. Poll role. */
+/** Takes completions and passes them to the lanes and the handler. While no thread polls, the device announces them. */
 final class Delivery {
-    /** The most completions of one poll that cause no call of the handler. */
+    /** Maximum number of completions per poll that cause no call of the handler. */
     private static final int OWN_MAX = 256;
 
     private final Completions queue;
@@ -26,7 +26,7 @@ final class Delivery {
     private int batchNext;
     private int batchEnd;
 
-    /** What arrived for endpoints before the handler knew them. */
+    /** Arrivals for endpoints that the handler does not know yet. */
     private final ArrayDeque<Early> early = new ArrayDeque<>();
 
     private long handled;
@@ -52,7 +52,7 @@ final class Delivery {
         this.deviceFailed = deviceFailed;
     }
 
-    /** Hands over at most {@code limit} completions and immediates; how many. */
+    /** Passes at most {@code limit} completions and immediates to the handler; returns how many. */
     int poll(int limit) {
         served = false;
         int handed = early.isEmpty() ? 0 : deliverEarly(limit);
@@ -79,7 +79,7 @@ final class Delivery {
         return handed;
     }
 
-    /** From now on nothing is delivered. Any thread. */
+    /** Stops all deliveries. Any thread. */
     void stop() {
         stopped = true;
     }
@@ -94,12 +94,15 @@ final class Delivery {
         return queueEmpty;
     }
 
-    /** How many completions were handed over since the beginning. */
+    /** Total number of completions passed to the handler. */
     long handled() {
         return handled;
     }
 
-    /** No thread will poll for a while. Returns whether there is nothing to poll, and then what comes is announced. */
+    /**
+     * Called when polling stops. Returns true if there is nothing to poll; then the device announces the next
+     * completion.
+     */
     boolean leave() {
         announcements.startRelying();
         // Nothing is there that was not announced unless the device had to be asked anew.
@@ -111,7 +114,7 @@ final class Delivery {
         announcements.stopRelying();
     }
 
-    /** Whether something will probably be announced while a thread polls. */
+    /** Whether an announcement is likely while a thread polls. */
     boolean isAnnouncedAnyway() {
         return announcements.isUsual();
     }
@@ -121,7 +124,7 @@ final class Delivery {
         announcements.came();
     }
 
-    /** Takes the next completions; how many, or -1 if another thread is taking them. */
+    /** Takes the next completions; returns how many, or -1 if another thread is taking them. */
     private int refill() {
         batchNext = 0;
         batchEnd = 0;
@@ -209,7 +212,7 @@ final class Delivery {
         return endpoint == null || (endpoint.link() == null && endpoint.end() == null);
     }
 
-    /** Hands over, in order, what was held back of endpoints that are connected by now. */
+    /** Delivers, in order, held-back arrivals of endpoints that are connected by now. */
     private int deliverEarly(int limit) {
         int handed = 0;
         for (var left = early.iterator(); left.hasNext() && handed < limit; ) {
@@ -227,7 +230,7 @@ final class Delivery {
         return handed;
     }
 
-    /** Acknowledges to peers what was done for them, as far as there is room. */
+    /** Sends peers their acknowledgements, as far as there is room. */
     void settle(List<RdmaEndpoint> live) {
         if (!debts) {
             return;

@@ -10,17 +10,18 @@ import dev.lite.os.RawMemory;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * What two nodes send each other on the first lane beside one-sided requests: immediates, and atomic operations, which the owner of a
- * word carries out with its processor as it serves its poll role, so that they are atomic against its own, too.
+ * Immediates and atomic operations, which two nodes send each other on the first lane beside one-sided requests. The
+ * owner of a word executes atomic operations with its processor in the poll role, so that they are also atomic with its
+ * own.
  *
  * <pre>
  *  0 kind (4)   4 slot (4)   8 offset, or the value before (8)   16 first (8)   24 second (8)
  * </pre>
  *
- * <p>Bounds. {@value #IMMEDIATES} immediates may be sent that the peer did not take; {@value #ATOMICS} atomic steps asked that it
- * did not answer. So no more than {@value #IMMEDIATES} immediates, {@value #ATOMICS} questions and {@value #ATOMICS} answers arrive while up to
- * {@value #BATCH} receives wait to be replaced together, and {@value #RECEIVES} receives always suffice. Answers need no credit: who
- * asks has room for them.
+ * <p>Limits: at most {@value #IMMEDIATES} immediates that the peer has not taken, and {@value #ATOMICS} atomic steps
+ * that it has not answered. So at most {@value #IMMEDIATES} immediates, {@value #ATOMICS} questions and
+ * {@value #ATOMICS} answers arrive while up to {@value #BATCH} receives wait to be replaced together, and
+ * {@value #RECEIVES} receives always suffice. Answers need no credit: the asking node has room for them.
  */
 final class Mailbox {
     static final int RECEIVES = 256;
@@ -46,7 +47,7 @@ final class Mailbox {
     private final OwnMemory own;
     private final Credits credits;
 
-    // What this node asked: guarded by the lane's lock.
+    // This node's questions: guarded by the lane's lock.
     private final long[] contexts = new long[ATOMICS];
     private final long[] results = new long[ATOMICS];
     private final boolean[] asked = new boolean[ATOMICS];
@@ -54,17 +55,17 @@ final class Mailbox {
     private int freeCount = ATOMICS;
 
     private final AtomicInteger questions = new AtomicInteger();
-    /** How many were taken from the completion queue; written by the thread that takes, one at a time. */
+    /** Number of answers taken from the completion queue; written by the taking thread, one at a time. */
     private final AtomicInteger answers = new AtomicInteger();
 
-    // Poll role: what it owes the peer.
+    // Poll role: answers and credits owed to the peer.
     private final int[] owedSlots = new int[ATOMICS];
     private final int[] owedKinds = new int[ATOMICS];
     private final long[] owedValues = new long[ATOMICS];
     private int owed;
     /** Receives posted, counted from the first after the handshake's. */
     private int posted;
-    /** Of those, taken. */
+    /** Number of posted receives that were taken. */
     private int taken;
 
     private int immediatesTaken;
@@ -89,7 +90,7 @@ final class Mailbox {
         RawMemory.putLong(message + SECOND, second);
     }
 
-    /** Posts every receive; before the peer may send anything. */
+    /** Posts all receives. Call before the peer may send anything. */
     void open() {
         for (int i = 0; i < RECEIVES; i++) {
             var memory = lane.memory();
@@ -98,12 +99,12 @@ final class Mailbox {
         postReceives(RECEIVES);
     }
 
-    /** What peers need to reach this node's memory and this mailbox. */
+    /** The data that peers need to access this node's memory and this mailbox. */
     PeerMemory describe() {
         return own.describe(lane.memory().credit(), lane.memory().creditKey());
     }
 
-    /** Where credits are given back; before anything arrives. */
+    /** Sets the memory to which credits are returned. Call before anything arrives. */
     void connect(PeerMemory peer) {
         creditAddress = peer.creditAddress();
         creditKey = peer.creditKey();
@@ -141,7 +142,7 @@ final class Mailbox {
 
     // Arrivals.
 
-    /** A receive was taken from the completion queue, by the thread that calls this. */
+    /** The calling thread took a receive from the completion queue. */
     void arrived(int count) {
         int kind = RawMemory.getInt(buffer(count));
         if (kind == RESULT || kind == REFUSED) {
@@ -164,7 +165,7 @@ final class Mailbox {
         tookReceive();
     }
 
-    /** Poll role: drops what came. */
+    /** Poll role: drops an arrived message. */
     void tookReceive() {
         taken++;
         if (RECEIVES - (posted - taken) >= BATCH) {
@@ -173,9 +174,9 @@ final class Mailbox {
     }
 
     /**
-     * Poll role: a message came. Serves a question at once, hands an answer over.
+     * Poll role: handles an arrived message. Serves a question at once; passes an answer to the handler.
      *
-     * @return how many calls of the handler it made
+     * @return the number of calls of the handler
      */
     int took(RdmaEndpoint endpoint, FabricHandler handler, int count) {
         long message = buffer(count);
@@ -284,7 +285,7 @@ final class Mailbox {
         posted = from;
     }
 
-    /** Poll role: whether there is something for {@link #settle} to do. */
+    /** Poll role: whether {@link #settle} has work. */
     boolean owes() {
         return owed > 0 || immediatesTaken - immediatesTold >= BATCH;
     }
@@ -303,7 +304,7 @@ final class Mailbox {
             return false;
         }
         if (immediatesTaken - immediatesTold >= BATCH) {
-            // Their receives must have been replaced.
+            // The receives must have been replaced first.
             if (taken != posted - RECEIVES) {
                 postReceives(RECEIVES - (posted - taken));
             }
@@ -315,7 +316,7 @@ final class Mailbox {
         return true;
     }
 
-    /** Poll role, after the end: fails what was not answered. At most {@code limit}; how many. */
+    /** Poll role, after the end: fails at most {@code limit} unanswered steps; returns how many. */
     int fail(FabricEndpoint endpoint, FabricHandler handler, FabricError error, int limit) {
         int failed = 0;
         for (int slot = 0; slot < ATOMICS && failed < limit; slot++) {

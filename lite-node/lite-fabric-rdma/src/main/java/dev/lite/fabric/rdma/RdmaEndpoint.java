@@ -10,7 +10,7 @@ import dev.lite.os.waiting.Polling;
 
 /** A connection to one peer: its lanes. */
 final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
-    /** Reads and writes above this have lanes of their own, so that small ones do not wait behind them. */
+    /** Reads and writes above this size use separate lanes, so that small ones do not wait behind them. */
     private static final int LARGE_BYTES = 16 << 10;
 
     private static final long CLOSE_POLL_NS = 20_000;
@@ -19,7 +19,7 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
     private final Runnable takeCompletions;
 
     // Poll role.
-    /** Whether anything came from the peer since the last tick, and for how many ticks nothing did. */
+    /** Whether anything arrived from the peer since the last tick. */
     private boolean active;
 
     private int silentTicks;
@@ -109,9 +109,10 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
     }
 
     /**
-     * Refuses posts, then waits until the peer's device acknowledged what is outstanding, so that nothing can change the peer's memory any
-     * more. The device of a live peer acknowledges much sooner than the deadline. The answer to an atomic operation may be missing because
-     * the peer does not poll; before it polls again it checks whether the connection ended, and then carries out nothing.
+     * Refuses posts, then waits until the peer's device acknowledged all outstanding requests, so that nothing can
+     * change the peer's memory any more. A live peer's device acknowledges long before the deadline. The answer to an
+     * atomic operation may be missing because the peer does not poll. Before it polls again, it checks whether the
+     * connection ended, and then executes nothing.
      */
     @Override
     protected void cut(Deadline deadline) {
@@ -148,7 +149,7 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
         return true;
     }
 
-    /** A lane cannot be used any more, or the peer is silent. Any thread. */
+    /** Ends the connection: a lane is unusable or the peer is silent. Any thread. */
     void broken(String reason, FabricError error) {
         if (end() == null) {
             var current = link();
@@ -156,12 +157,12 @@ final class RdmaEndpoint extends DriverEndpoint<RdmaLink> {
         }
     }
 
-    /** Poll role: something came from the peer. */
+    /** Poll role: records traffic from the peer. */
     void sawTraffic() {
         active = true;
     }
 
-    /** Poll role: how many ticks have passed without anything, this one included. */
+    /** Poll role: counts a tick; returns the number of ticks without traffic, this one included. */
     int tick() {
         silentTicks = active ? 0 : silentTicks + 1;
         active = false;

@@ -19,16 +19,17 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One queue pair, and the requests that are under way in it.
+ * One queue pair and its requests in flight.
  *
- * <p>Any thread enters requests, under a lock that is held only for that. A queue pair ends its requests in their order, so they
- * are identified by counting: a ring with a place for each entry of the queue holds what their completions mean. A place is free again
- * when the poll role has seen its end, so neither the send queue nor the completion queue ever overflows.
+ * <p>Any thread posts requests, under a lock that is held only for that. A queue pair completes its requests in order,
+ * so counting identifies them: a ring with one place per queue entry holds what each completion means. A place becomes
+ * free when the poll role has seen the completion, so neither the send queue nor the completion queue overflows.
  *
- * <p>Of the places, {@value #RESERVED} are the driver's own: answers, credits and probes are sent even if posts are refused as busy.
+ * <p>The driver reserves {@value #RESERVED} places: it sends answers, credits and probes even if posts are refused as
+ * busy.
  */
 final class RdmaLane {
-    /** Payloads up to here are copied when they are posted: the device need not fetch them. */
+    /** Longest payload that is copied when it is posted, so that the device need not fetch it. */
     static final int INLINE_BYTES = 128;
     /** Receives for messages of the handshake; each side sends at most three. */
     static final int HANDSHAKE_RECEIVES = 3;
@@ -50,18 +51,18 @@ final class RdmaLane {
 
     private final ReentrantLock lock = new ReentrantLock();
 
-    // Guarded by the lock: written before a request is posted, and read by the poll role once its end came.
+    // Guarded by the lock: written before a request is posted, and read by the poll role after its completion.
     private final long[] contexts;
     private final boolean[] posts;
-    /** How many requests were posted, or are about to be; volatile for {@link Announcements}. */
+    /** Number of requests posted or about to be posted; volatile for {@link Announcements}. */
     private volatile int tail;
 
     private boolean refusing;
 
-    /** How many requests' ends the poll role has seen; the poll role writes. */
+    /** Number of completions that the poll role has seen; written by the poll role. */
     private final AtomicInteger head = new AtomicInteger();
 
-    /** How many completions of requests were taken from the completion queue; written by the thread that takes, one at a time. */
+    /** Number of completions taken from the completion queue; written by the taking thread, one at a time. */
     private final AtomicInteger taken = new AtomicInteger();
 
     /** Guarded by this object: native calls that must not come after the end. */
@@ -101,7 +102,7 @@ final class RdmaLane {
         WorkRequest.prepareSend(memory.request());
     }
 
-    /** Makes the queue pair, with receives for the handshake. */
+    /** Creates the queue pair, with receives for the handshake. */
     void open(long domain, long completions) {
         queuePair = verbs.createQueuePair(
                 id.handle(), domain, completions, depth, HANDSHAKE_RECEIVES + Mailbox.RECEIVES, INLINE_BYTES);
@@ -139,9 +140,9 @@ final class RdmaLane {
     // Posting.
 
     /**
-     * Posts a transfer, in as many pieces as windows of either memory it touches; only the last one's end counts.
+     * Posts a transfer, split at the window borders of both memories. Only the last piece's completion is reported.
      *
-     * @param credits what a write with an immediate takes one of; null for anything else
+     * @param credits credits of which a write with an immediate takes one; null for other transfers
      */
     Post transfer(
             int opcode,
@@ -215,7 +216,7 @@ final class RdmaLane {
                 context);
     }
 
-    /** Under the lock, with room: whether it is under way. */
+    /** Called under the lock, with room. Returns whether the request was posted. */
     private boolean submit(
             boolean post,
             int opcode,
@@ -259,7 +260,7 @@ final class RdmaLane {
         return tail - head.getAcquire();
     }
 
-    /** Poll role: whether the end of a request was not seen yet. */
+    /** Poll role: whether any request has not completed yet. */
     boolean isUnderWay() {
         return tail != head.getPlain();
     }
@@ -275,11 +276,11 @@ final class RdmaLane {
         return sendMailboxMessage(kind, slot, offset, first, second) ? Post.ACCEPTED : Post.CLOSED;
     }
 
-    /** Answers the peer; false when there is no room now. Any thread. */
+    /** Answers the peer; false if there is no room now. Any thread. */
     boolean answer(int kind, int slot, long value) {
         lock.lock();
         try {
-            // When it refuses, the peer does not need the answer any more.
+            // If the lane refuses the post, the peer no longer needs the answer.
             return refusing || (used() < depth && sendMailboxMessage(kind, slot, value, 0, 0)) || refusing;
         } finally {
             lock.unlock();
@@ -307,7 +308,7 @@ final class RdmaLane {
         }
     }
 
-    /** Makes the peer's device acknowledge something, unless it has to already. */
+    /** Makes the peer's device acknowledge something, unless a request in flight already does. */
     void probe() {
         lock.lock();
         try {
@@ -340,24 +341,24 @@ final class RdmaLane {
 
     // Ends.
 
-    /** A request's end was taken from the completion queue, by the thread that calls this. */
+    /** The calling thread took a request's completion from the completion queue. */
     void ended() {
         taken.setRelease(taken.getPlain() + 1);
     }
 
-    /** Poll role: the context of a request whose end is handed over. */
+    /** Poll role: the context of a request whose completion is passed to the handler. */
     long context(int count) {
         return contexts[count & mask];
     }
 
-    /** Poll role: frees the place of a request; whether its end is that of a post, and not the driver's own. */
+    /** Poll role: frees a request's place; returns whether the request was a caller's post and not the driver's own. */
     boolean end(int count) {
         boolean post = posts[count & mask];
         head.setRelease(count + 1);
         return post;
     }
 
-    /** From its return on, nothing more is posted. */
+    /** Refuses further posts: after the return, nothing more is posted. */
     void refuse() {
         lock.lock();
         try {
@@ -367,7 +368,7 @@ final class RdmaLane {
         }
     }
 
-    /** Whether every request's end was taken, and every atomic step answered; stays so once {@link #refuse} was called. */
+    /** Whether all completions were taken and all atomic steps answered; stays true after {@link #refuse}. */
     boolean isDrained() {
         int posted;
         lock.lock();
@@ -380,7 +381,7 @@ final class RdmaLane {
         return posted == taken.getAcquire() && (mail == null || mail.isAnswered());
     }
 
-    /** Poll role, after {@link #destroy}: fails what had no end. At most {@code limit}; how many. */
+    /** Poll role, after {@link #destroy}: fails at most {@code limit} outstanding requests; returns how many. */
     int fail(FabricEndpoint endpoint, FabricHandler handler, FabricError error, int limit) {
         int failed = 0;
         while (failed < limit && head.getPlain() != tail) {
@@ -402,7 +403,7 @@ final class RdmaLane {
         }
     }
 
-    /** Gives everything up; from its return on, the device touches no memory for it. A second call does nothing. */
+    /** Releases everything; after the return, the device accesses no memory for it. A second call does nothing. */
     void destroy() {
         refuse();
         disconnect();
@@ -437,25 +438,25 @@ final class RdmaLane {
         }
     }
 
-    /** Poll role: a message of the handshake came. */
+    /** Poll role: a message of the handshake arrived. */
     void received(int count, int length) {
         byte[] message = new byte[Math.min(length, LaneMemory.MESSAGE_BYTES)];
         RawMemory.copyTo(memory.received(count), MemorySegment.ofArray(message), 0, message.length);
         boolean unused = messages.offer(message);
     }
 
-    /** The next message of the handshake; empty when the lane broke, null when the time is over. */
+    /** The next message of the handshake; empty if the lane broke, null at the timeout. */
     byte @Nullable [] nextMessage(long timeoutNs) throws InterruptedException {
         return messages.poll(timeoutNs, TimeUnit.NANOSECONDS);
     }
 
-    /** Why it broke; null when it did not. */
+    /** The reason why the lane broke; null if it did not. */
     @Nullable
     String failure() {
         return failure.get();
     }
 
-    /** Runs this when it breaks in the handshake, or has broken already. */
+    /** Runs the task when the lane breaks in the handshake, or at once if it already broke. */
     void watch(Runnable task) {
         watcher = task;
         if (failure.get() != null) {
@@ -463,13 +464,13 @@ final class RdmaLane {
         }
     }
 
-    /** Whose it is; null in the handshake. */
+    /** The lane's endpoint; null during the handshake. */
     @Nullable
     RdmaEndpoint owner() {
         return owner;
     }
 
-    /** From now on this endpoint ends when the lane breaks. */
+    /** Sets the endpoint, which ends when the lane breaks. */
     void own(RdmaEndpoint endpoint) {
         owner = endpoint;
         var before = failure.get();
@@ -491,7 +492,7 @@ final class RdmaLane {
         return made;
     }
 
-    /** It can be used no more. Any thread. */
+    /** Marks the lane as unusable. Any thread. */
     void lost(String reason, FabricError error) {
         boolean first = failure.compareAndSet(null, reason);
         var endpoint = owner;

@@ -10,20 +10,28 @@ import org.jspecify.annotations.Nullable;
 /**
  * The driver's settings.
  *
- * @param device {@value #DEVICE}: the device's name, as in {@code /sys/class/infiniband}; the first one with an IPv4 address, unless set
- * @param host {@value #HOST}: the IPv4 address to listen at, one of the device's network interface, which peers connect to; the
+ * @param device {@value #DEVICE}: the device's name, as in {@code /sys/class/infiniband}; the first one with an IPv4
+ *     address, unless set
+ * @param host {@value #HOST}: the IPv4 address to listen at, one of the device's network interface, which peers connect
+ *     to; the
  *     first one of the device, unless set. Anything but a loopback address needs a secret.
  * @param port {@value #PORT}: 0 to 65535; 0, unless set: any free one
- * @param lanes {@value #LANES}: queue pairs to a peer, 1 to {@value #LANES_MAX}, 2 unless set. The smaller number of the two sides
+ * @param lanes {@value #LANES}: queue pairs to a peer, 1 to {@value #LANES_MAX}, 2 unless set. The smaller number of
+ *     the two sides
  *     counts.
- * @param queueDepth {@value #QUEUE_DEPTH}: requests under way in a lane, a power of two from {@value #QUEUE_DEPTH_MIN} to {@value #QUEUE_DEPTH_LIMIT},
+ * @param queueDepth {@value #QUEUE_DEPTH}: requests under way in a lane, a power of two from {@value #QUEUE_DEPTH_MIN}
+ *     to {@value #QUEUE_DEPTH_LIMIT},
  *     128 unless set
- * @param secret {@value #SECRET}: what all nodes of the cluster know, at least {@value #SECRET_BYTES_MIN} bytes; never sent
- * @param limits {@code connections-max}: peers at a time, 1 to 1024, 48 unless set; times lanes and queue depth it gives the
+ * @param secret {@value #SECRET}: what all nodes of the cluster know, at least {@value #SECRET_BYTES_MIN} bytes; never
+ *     sent
+ * @param limits {@code connections-max}: peers at a time, 1 to 1024, 48 unless set; times lanes and queue depth it
+ *     gives the
  *     length of the completion queue, which devices limit; and {@code handshake-timeout-ms}
- * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: how long a peer may be silent, though it is probed, until it counts as
+ * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: how long a peer may be silent, though it is probed, until it counts
+ *     as
  *     gone, 300 to 600000 milliseconds, 3000 unless set
- * @param windowBytes {@value #WINDOW_BYTES}: how much of the memory is one registration, a power of two from a mebibyte to a gibibyte;
+ * @param windowBytes {@value #WINDOW_BYTES}: how much of the memory is one registration, a power of two from a mebibyte
+ *     to a gibibyte;
  *     a gibibyte, unless set. For devices that do not register as much. The two sides may differ.
  */
 public record RdmaOptions(
@@ -45,7 +53,7 @@ public record RdmaOptions(
     static final String PEER_TIMEOUT_MS = "peer-timeout-ms";
     static final String WINDOW_BYTES = "window-bytes";
 
-    /** The most lanes a connection has. */
+    /** Maximum number of lanes of a connection. */
     static final int LANES_MAX = 4;
 
     static final int QUEUE_DEPTH_MIN = 64;
@@ -95,9 +103,9 @@ public record RdmaOptions(
     }
 
     /**
-     * From a fabric's options.
+     * Reads a fabric's options.
      *
-     * @throws IllegalArgumentException when one is unknown, not a number or out of its range
+     * @throws IllegalArgumentException if an option is unknown, not a number or out of range
      */
     static RdmaOptions of(Map<String, String> options) {
         var given = FabricOptions.of("RDMA", options, NAMES);
@@ -113,14 +121,14 @@ public record RdmaOptions(
                 given.number(WINDOW_BYTES, 1 << Windows.SHIFT_MAX));
     }
 
-    /** How the memory is cut into registrations. */
+    /** The division of the memory into registrations. */
     Windows windows() {
         return new Windows(Integer.numberOfTrailingZeros(windowBytes));
     }
 
     /**
-     * Room in the completion queue for every end that can be under way: of what each lane may send, of the handshakes' receives, and of
-     * what each first lane may receive.
+     * Room in the completion queue for every end that can be under way: of what each lane may send, of the handshakes'
+     * receives, and of what each first lane may receive.
      */
     int completionEntries() {
         int perLane = queueDepth + RdmaLane.HANDSHAKE_RECEIVES;

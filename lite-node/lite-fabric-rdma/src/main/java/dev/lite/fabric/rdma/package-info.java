@@ -1,34 +1,37 @@
 /**
  * The RDMA fabric: nodes on hosts whose network cards read and write each other's memory.
  *
- * <p>DiSNI speaks to the verbs and to the connection manager; its native half is this module's own {@code libdisni}, in
- * {@code src/main/c}. Requests and completions are written and read here, in native memory, so that an operation allocates nothing.
+ * <p>DiSNI calls the verbs and the connection manager. Its native half is this module's own {@code libdisni}, in
+ * {@code src/main/c}. The driver writes requests and reads completions in native memory, so an operation allocates
+ * nothing.
  *
- * <p><b>Lanes.</b> A connection has up to four reliable connected queue pairs. The first carries what is small, every immediate and every
- * atomic step, so that a large transfer never holds up a small one; reads and writes of more than 16 KiB go over the others. All lanes of a node
- * share one protection domain and one completion queue, whose entries suffice for all that can be under way; it never overflows.
+ * <p><b>Lanes.</b> A connection has up to four reliable connected queue pairs. The first carries small operations,
+ * every immediate and every atomic step, so that a large transfer never delays a small one. Reads and writes of more
+ * than 16 KiB use the others. All lanes of a node share one protection domain and one completion queue. The queue has
+ * entries for all requests that can be in flight, so it never overflows.
  *
- * <p><b>Who does what.</b> Reads, writes and the data of immediates use no processor of the peer. An atomic step is a small message
- * to the owner of the word, whose processor carries it out in the poll role: so all atomic steps on a word, and the owner's own, take one
- * path, which a card's atomics would not.
+ * <p><b>Processors.</b> Reads, writes and the data of immediates use no processor of the peer. An atomic step is a
+ * small message to the owner of the word, which executes it in the poll role. So all atomic steps on a word, including
+ * the owner's, take one path. The card's own atomics would not.
  *
- * <p><b>Ends.</b> Requests are identified by the number that they were given, never by the queue pair that the device names. Any error
- * ends the connection: its queue pairs are destroyed, and when none of their completions can come any more, what had no end fails once.
- * Only then is their place given to another connection.
+ * <p><b>Completions.</b> The driver identifies requests by their own number, never by the queue pair that the device
+ * reports. Any error ends the connection: its queue pairs are destroyed. When no more of their completions can come,
+ * each outstanding request fails once. Only then may another connection use their place.
  *
- * <p><b>Life.</b> A silent peer is probed by an empty write, which its card acknowledges. So a connection ends when the
- * machine, the card or the process is gone, and not when the process only stands still: then its memory is read and written as before, and what
- * needs its processor, calls and atomic steps, ends by its caller's deadline. Not the fabric but
- * ZooKeeper decides which nodes belong to the cluster, by sessions that need running threads; removed nodes are disconnected.
+ * <p><b>Liveness.</b> A silent peer is probed with an empty write, which its card acknowledges. So a connection ends
+ * when the machine, the card or the process is gone, but not when the process is only paused. Then reads and writes of
+ * its memory still work; calls and atomic steps, which need its processor, end at their caller's deadline. ZooKeeper,
+ * not the fabric, decides which nodes belong to the cluster, by sessions that need running threads; removed nodes are
+ * disconnected.
  *
- * <p><b>Waiting.</b> The device announces a completion once after it was asked to, which is when a thread is about to stop polling. While nothing
- * of this node's own is under way it is asked for messages of peers only, so that a thread that polls for the end of its own write makes no system
- * call for it; see {@link dev.lite.fabric.rdma.Announcements}.
+ * <p><b>Waiting.</b> A thread that is about to stop polling arms the device, which then announces one completion. While
+ * none of this node's own requests is in flight, the device is armed only for messages of peers. So a thread that polls
+ * for the completion of its own write makes no system call; see {@link dev.lite.fabric.rdma.Announcements}.
  *
- * <p><b>Trust.</b> See {@link dev.lite.fabric.driver.LaneHandshake} and {@link dev.lite.fabric.rdma.Connections}. The keys of the registered memory go over the
- * connection after both sides proved to know the secret. As with TCP without TLS, the beginning of a connection is
- * authenticated, not every byte: an attacker who can inject frames into the network can inject them into a connection. RDMA has no more to
- * offer; keep strangers off the network.
+ * <p><b>Trust.</b> See {@link dev.lite.fabric.driver.LaneHandshake} and {@link dev.lite.fabric.rdma.Connections}. The
+ * keys of the registered memory are sent after both sides proved that they know the secret. As with TCP without TLS,
+ * the start of a connection is authenticated, not every byte: an attacker who can inject frames into the network can
+ * inject them into a connection. RDMA offers no more; keep strangers off the network.
  */
 @NullMarked
 package dev.lite.fabric.rdma;

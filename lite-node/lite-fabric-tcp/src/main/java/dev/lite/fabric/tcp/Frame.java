@@ -4,8 +4,8 @@ import dev.lite.os.RawMemory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A frame on a lane: a header of {@value #HEADER_BYTES} bytes, for some kinds a payload, and zeroes up to a multiple of
- * {@value #ALIGNMENT}. Little-endian, which both processors that LITE runs on are.
+ * A frame on a lane: a header of {@value #HEADER_BYTES} bytes, for some kinds a payload, and zero padding to a multiple
+ * of {@value #ALIGNMENT}. Little-endian, like both processor architectures that LITE supports.
  *
  * <pre>
  *  0 kind (1)   1 zero (1)   2 magic (2)   4 acknowledged (4)
@@ -13,9 +13,9 @@ import org.jspecify.annotations.Nullable;
  * 16 offset (8)             24 first (8)            32 second (8)
  * </pre>
  *
- * <p>Operations have no number of their own: the owner carries those of a lane out in their order, so both sides count. Every
- * header has the number of operations done, modulo 2^32, which acknowledges all of them. A read and an atomic operation are answered by a
- * frame of their own.
+ * <p>Operations carry no number: the owner executes a lane's operations in order, so both sides count them. Every
+ * header contains the number of completed operations, modulo 2^32, which acknowledges all of them. The owner answers a
+ * read or an atomic operation with a separate frame.
  */
 final class Frame {
     static final int HEADER_BYTES = 40;
@@ -35,7 +35,7 @@ final class Frame {
     static final int REFUSED = 8;
     // Neither.
     static final int ACKNOWLEDGEMENT = 9;
-    /** Asks for an acknowledgement, also of nothing new. */
+    /** Asks for an acknowledgement, even if there is nothing new to acknowledge. */
     static final int PING = 10;
 
     private static final int MAGIC = 0x4C54;
@@ -61,7 +61,7 @@ final class Frame {
         RawMemory.putLong(header + SECOND, second);
     }
 
-    /** Why these {@value #HEADER_BYTES} bytes are no header; null when they are one. */
+    /** The reason why these {@value #HEADER_BYTES} bytes are no valid header; null if they are. */
     static @Nullable String objection(long header) {
         int word = RawMemory.getInt(header);
         int kind = kind(header);
@@ -108,12 +108,12 @@ final class Frame {
         return RawMemory.getLong(header + SECOND);
     }
 
-    /** How many bytes of payload follow the header of a kind, padding not counted. */
+    /** Bytes of payload after a header of this kind, without padding. */
     static int payload(int kind, int length) {
         return kind == WRITE || kind == WRITE_IMM || kind == DATA ? length : 0;
     }
 
-    /** How many zeroes follow a payload. */
+    /** Zero bytes after a payload. */
     static int padding(int payload) {
         return -payload & (ALIGNMENT - 1);
     }

@@ -5,29 +5,29 @@ import java.lang.foreign.Arena;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * The receiving half of a lane: takes frames apart, carries the peer's operations out, and ends the own ones.
+ * The receiving half of a lane: parses frames, executes the peer's operations, and completes this node's operations.
  *
- * <p>Poll role, a {@link #step} at a time, so that no handler is called while the lock is held that {@link #close} waits for.
- * A header is checked before anything else happens. Payloads that fit into the buffer are placed when they are there whole,
- * so that a word of 8 bytes is never seen half; the rest of a longer one is received where it belongs.
+ * <p>The poll role runs one {@link #step} at a time, so that no handler runs under the lock that {@link #close} waits
+ * for. A header is checked first. A payload that fits into the buffer is copied to its place once it is complete, so
+ * that nobody sees half of an 8-byte word. The rest of a longer payload is received directly at its place.
  */
 final class Inbound {
-    /** What a step did. */
+    /** The result of a step. */
     enum Step {
-        /** Nothing is left to be done. */
+        /** Nothing is left to do. */
         IDLE,
-        /** Something without a call of the handler. */
+        /** Work was done that needs no call of the handler. */
         PROGRESS,
-        /** An operation is done: {@link #context}. */
+        /** An operation completed: {@link #context}. */
         COMPLETED,
         /** An operation was refused: {@link #context}. */
         REFUSED,
-        /** An immediate: {@link #immediate}. */
+        /** An immediate arrived: {@link #immediate}. */
         IMMEDIATE
     }
 
     static final int BUFFER_BYTES = 16 << 10;
-    /** Payloads up to here are placed whole. */
+    /** Longest payload that is copied to its place as a whole. */
     private static final int WHOLE_MAX = BUFFER_BYTES - Frame.HEADER_BYTES - Frame.ALIGNMENT;
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -39,7 +39,7 @@ final class Inbound {
     // Guarded by the lock.
     private boolean closed;
 
-    /** What is in the buffer lies from here; a multiple of 8 where a frame begins. */
+    /** Start of the buffer's content; a multiple of 8 where a frame begins. */
     private int position;
 
     private int limit;
@@ -47,10 +47,10 @@ final class Inbound {
     /** Whether the acknowledgement in the frame at the position was handled. */
     private boolean counted;
 
-    /** Up to where the own operations are done. */
+    /** Number of this node's operations that the peer acknowledged. */
     private int acknowledged;
 
-    /** Of a long payload: how much is missing, and where to put it; 0 to drop it. */
+    /** Missing bytes of a long payload; they go to {@link #payloadAddress}, or are dropped if that is 0. */
     private long payloadLeft;
 
     private long payloadAddress;
@@ -62,7 +62,7 @@ final class Inbound {
     private boolean promptly;
     private boolean pinged;
     private long received;
-    /** Whether the last receive emptied the socket, and no step has answered {@link Step#IDLE} since. */
+    /** Whether the last receive emptied the socket and no step has returned {@link Step#IDLE} since. */
     private boolean drained;
 
     private long context;
@@ -75,36 +75,36 @@ final class Inbound {
         buffer = arena.allocate(BUFFER_BYTES, Frame.ALIGNMENT).address();
     }
 
-    /** The context of the operation that a step ended. */
+    /** The context of the operation that a step completed or refused. */
     long context() {
         return context;
     }
 
-    /** The immediate that a step brought. */
+    /** The immediate that a step received. */
     int immediate() {
         return immediate;
     }
 
-    /** Bytes received since ever. Poll role. */
+    /** Total bytes received. Poll role. */
     long received() {
         return received;
     }
 
-    /** Whether the peer waits for an acknowledgement, since the last call. Poll role. */
+    /** Whether an operation since the last call needs a prompt acknowledgement. Poll role. */
     boolean takePromptly() {
         boolean was = promptly;
         promptly = false;
         return was;
     }
 
-    /** Whether the peer asked for a sign of life, since the last call. Poll role. */
+    /** Whether the peer sent a ping since the last call. Poll role. */
     boolean takePinged() {
         boolean was = pinged;
         pinged = false;
         return was;
     }
 
-    /** Drops what it was sent from now on; returns when no step is under way. Any thread, outside of steps. */
+    /** Drops all further input; returns when no step is running. Any thread, outside of steps. */
     void close() {
         lock.lock();
         try {
@@ -115,10 +115,10 @@ final class Inbound {
     }
 
     /**
-     * Does the next thing. Poll role.
+     * Does one step of work. Poll role.
      *
      * @throws WireException if the peer violates the protocol or ended the connection
-     * @throws dev.lite.os.OsException when the connection broke
+     * @throws dev.lite.os.OsException if the connection broke
      */
     Step step() {
         lock.lock();
@@ -151,7 +151,7 @@ final class Inbound {
         return Step.COMPLETED;
     }
 
-    /** Receives until so many bytes are in the buffer, or none are left. */
+    /** Receives until the buffer has this many bytes, or no more are available. */
     private Step fill(int wanted) {
         if (position == limit) {
             position = 0;
@@ -162,8 +162,8 @@ final class Inbound {
             position = 0;
         }
         if (drained) {
-            // What came since is the next turn's: who waits for what is done by now is not kept waiting for a look in
-            // vain.
+            // Bytes that arrived since wait for the next turn: another receive would mostly be a miss and delay
+            // waiters whose operations are already done.
             drained = false;
             return Step.IDLE;
         }
@@ -221,7 +221,7 @@ final class Inbound {
         };
     }
 
-    /** An answer must be one to the oldest operation, and of its kind. */
+    /** An answer must match the oldest operation and its kind. */
     private void requireExpected(int kind, int length, int number) {
         if (kind != Frame.DATA && kind != Frame.RESULT && kind != Frame.REFUSED) {
             return;
@@ -278,7 +278,7 @@ final class Inbound {
         }
     }
 
-    /** The header is taken; now its payload. */
+    /** Begins to receive the payload after its header was consumed. */
     private Step beginPayload(long header, int kind, int payload) {
         payloadKind = kind;
         payloadNumber = Frame.number(header);
@@ -318,7 +318,7 @@ final class Inbound {
         return endPayload();
     }
 
-    /** Straight to its place. */
+    /** Receives a payload directly at its destination. */
     private Step receivePayload() {
         long address = payloadRefused ? buffer : payloadAddress;
         long wanted = payloadRefused ? Math.min(payloadLeft, BUFFER_BYTES) : payloadLeft;

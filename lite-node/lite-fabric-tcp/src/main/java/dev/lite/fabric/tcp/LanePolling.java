@@ -11,36 +11,38 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The lanes of the connected endpoints: receives what came on them, and sends acknowledgements and signs of life. A lane that
- * received something lately is read in every poll; the others when epoll reports them.
+ * Polls the lanes of the connected endpoints: receives their input and sends acknowledgements and pings. A warm lane,
+ * which recently received something, is read in every poll. The others are read when epoll reports them.
  *
- * <p>Used by the poll role only, but for {@link #all}.
+ * <p>Used only by the poll role, except {@link #all}.
  */
 final class LanePolling {
-    /** For how many polls after its last byte a lane is read without asking epoll first. */
+    /** Number of polls after its last byte during which a lane is read without asking epoll. */
     private static final int WARM_POLLS = 64;
-    /** While lanes are warm, epoll is asked about the cold ones once in so many polls. */
+    /** While any lane is warm, epoll is asked about the cold lanes once in this many polls. */
     private static final int COLD_EVERY = 8;
-    /** The most bytes that a lane receives in one turn; then it is the next lane's. */
+    /** Maximum bytes that a lane receives per turn. Then the next lane has its turn. */
     private static final long TURN_BYTES = 256 << 10;
-    /** How long acknowledgements of immediates may wait for a frame to travel in while a thread polls. */
+    /** While a thread polls, how long acknowledgements of immediates may wait for another frame to carry them. */
     private static final long RIDE_NS = 20_000;
-    /** The peer timeout has so many ticks: a peer is pinged after one silent tick, and given up after all of them. */
+    /** Ticks per peer timeout. A peer is pinged after one silent tick and disconnected after all of them. */
     static final int TICKS = 3;
 
     private final FabricHandler handler;
-    /** All of them. Waited at by the poll role only, and then for no time. */
+    /** Watches all lanes. Only the poll role waits on it, with timeout 0. */
     private final Epoll sockets;
 
     private final int peerTimeoutMs;
 
-    /** The connected endpoints' lanes; replaced, never changed, so that a handler may close what is being polled. */
+    /**
+     * The connected endpoints' lanes. Replaced, never changed, so that a handler may close an endpoint during a poll.
+     */
     private Watched[] watched = {};
 
     /** The same lanes. Written by the poll role. */
     private volatile TcpLane[] lanes = {};
 
-    /** By key. */
+    /** The lanes by key. */
     private final List<@Nullable Watched> byKey = new ArrayList<>();
 
     private final ArrayDeque<Integer> freeKeys = new ArrayDeque<>();
@@ -51,20 +53,20 @@ final class LanePolling {
     /** Whether this poll received anything. */
     private boolean served;
 
-    /** Since when an acknowledgement waits for a frame to travel in; 0 for none. */
+    /** Time since which an acknowledgement waits for a frame to carry it; 0: none waits. */
     private long ridingSinceNs;
 
-    /** A lane and whose it is. */
+    /** A lane with its endpoint and peer. */
     private record Watched(TcpEndpoint endpoint, TcpLane lane, String peer) {}
 
-    /** @param sockets stays the caller's; every lane is watched there */
+    /** @param sockets watches every lane; owned by the caller */
     LanePolling(FabricHandler handler, Epoll sockets, int peerTimeoutMs) {
         this.handler = handler;
         this.sockets = sockets;
         this.peerTimeoutMs = peerTimeoutMs;
     }
 
-    /** Begins to poll the lanes of an endpoint. */
+    /** Starts to poll the lanes of an endpoint. */
     void watch(TcpEndpoint endpoint, TcpLink link) {
         var added = link.lanes();
         var now = Arrays.copyOf(watched, watched.length + added.length);
@@ -89,7 +91,7 @@ final class LanePolling {
         return Arrays.stream(watched).map(Watched::lane).toArray(TcpLane[]::new);
     }
 
-    /** Ends that. */
+    /** Stops polling the lanes of an endpoint. */
     void unwatch(TcpEndpoint endpoint) {
         var left = new ArrayList<Watched>(watched.length);
         for (var one : watched) {
@@ -105,10 +107,10 @@ final class LanePolling {
     }
 
     /**
-     * Receives what there is, and acknowledges what was done for peers.
+     * Receives available input, and acknowledges operations executed for peers.
      *
-     * @param limit how many completions and immediates may be handed to the handler
-     * @return how many were
+     * @param limit maximum number of completions and immediates passed to the handler
+     * @return the number passed
      */
     int poll(int limit, long nowNs) {
         more = false;
@@ -120,22 +122,22 @@ final class LanePolling {
         return handed;
     }
 
-    /** Whether anything came in the last {@link #poll}, also if there was nothing in it to hand to the handler. */
+    /** Whether the last {@link #poll} received anything, even if it passed nothing to the handler. */
     boolean served() {
         return served;
     }
 
-    /** Whether the last {@link #poll} left something that the sockets do not show. */
+    /** Whether the last {@link #poll} left work that the sockets do not show. */
     boolean hasMore() {
         return more;
     }
 
-    /** Whether an acknowledgement waits for a frame to travel in. */
+    /** Whether an acknowledgement waits for a frame to carry it. */
     boolean isRiding() {
         return ridingSinceNs != 0;
     }
 
-    /** Every lane that is polled; not to be changed. Any thread. */
+    /** All polled lanes; callers must not change the array. Any thread. */
     TcpLane[] all() {
         return lanes;
     }
@@ -161,7 +163,7 @@ final class LanePolling {
         return handed;
     }
 
-    /** Asks epoll which lanes have something. */
+    /** Asks epoll which lanes have input, and receives from them. */
     private int pollCold(int limit) {
         int handed = 0;
         int ready = sockets.await(0);
@@ -187,7 +189,7 @@ final class LanePolling {
         var endpoint = one.endpoint();
         var inbound = lane.inbound;
         if (endpoint.end() != null) {
-            // Nothing more is delivered; its end is queued.
+            // Deliver nothing more; queue the endpoint's end.
             lane.more = false;
             lane.warm = 0;
             return 0;
@@ -235,8 +237,8 @@ final class LanePolling {
     }
 
     /**
-     * Acknowledges writes at once, and immediates a little later, because an answer will probably follow whose frame acknowledges them,
-     * too.
+     * Acknowledges writes at once, and immediates a little later: the frame of a following answer will probably
+     * acknowledge them.
      */
     private void acknowledge(long now) {
         boolean tooLong = ridingSinceNs != 0 && now - ridingSinceNs > RIDE_NS;
@@ -258,7 +260,7 @@ final class LanePolling {
         }
     }
 
-    /** Before the poll role sleeps. */
+    /** Sends all pending acknowledgements before the poll role blocks. */
     void acknowledgeAll() {
         for (var one : watched) {
             one.lane().outbound.acknowledge(false);
@@ -266,7 +268,7 @@ final class LanePolling {
         ridingSinceNs = 0;
     }
 
-    /** After a pause: drops lanes that the peer has reset, so that nothing of them is carried out. */
+    /** After a pause: drops lanes that the peer reset, so that none of their input is executed. */
     void dropReset() {
         for (var one : watched) {
             if (one.lane().isReset()) {
@@ -276,7 +278,7 @@ final class LanePolling {
         }
     }
 
-    /** Checks for peers that are silent for too long; {@value #TICKS} times within the peer timeout. */
+    /** Checks for peers that were silent for too long. Call {@value #TICKS} times per peer timeout. */
     void tick() {
         for (var one : watched) {
             int silent = one.lane().tick();

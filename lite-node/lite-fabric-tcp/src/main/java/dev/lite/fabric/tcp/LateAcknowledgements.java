@@ -1,12 +1,13 @@
 package dev.lite.fabric.tcp;
 
 /**
- * Acknowledges what was done for a peer if no frame has gone to it since and no thread polls. A thread that gives up the poll role
- * leaves this to the standby thread: a frame of its own would cost a caller a third of a round trip, and mostly the answer or the
- * next call follows at once and acknowledges for free.
+ * Acknowledges operations executed for a peer if no frame has gone to it since and no thread polls. A thread that
+ * releases the poll role leaves this to the standby thread: a separate frame would cost a caller a third of a round
+ * trip, and mostly the answer or the next call follows at once and acknowledges for free.
  *
- * <p>From {@link #watch} on, the standby thread checks every millisecond. It stops after {@value #IDLE_CHECKS_MAX} checks with nothing to
- * acknowledge, so an idle fabric costs nothing. Every acknowledgement is sent after two checks at most.
+ * <p>From {@link #watch} on, the standby thread checks every millisecond. It stops after {@value #IDLE_CHECKS_MAX}
+ * checks with nothing to acknowledge, so an idle fabric costs nothing. Every acknowledgement is sent after at most two
+ * checks.
  */
 final class LateAcknowledgements {
     /** Nanoseconds between two checks. */
@@ -20,7 +21,10 @@ final class LateAcknowledgements {
     private long lastCheckNs;
     private int idleChecks;
 
-    /** An acknowledgement may be owed. Poll role, after the operation was counted. Returns whether to wake the standby thread. */
+    /**
+     * An acknowledgement may be owed. Poll role, after counting the operation. Returns whether to wake the standby
+     * thread.
+     */
     boolean watch() {
         if (watched) {
             return false;
@@ -29,12 +33,15 @@ final class LateAcknowledgements {
         return true;
     }
 
-    /** How long to stand by before the next {@link #check}, at most {@code leftNs}. Standby thread. */
+    /** Time to stand by before the next {@link #check}, at most {@code leftNs}. Standby thread. */
     long pauseNs(long leftNs) {
         return watched ? Math.min(leftNs, EVERY_NS) : leftNs;
     }
 
-    /** Acknowledges what was owed at the previous check already and no frame has acknowledged since. Standby thread. */
+    /**
+     * Sends acknowledgements that were already owed at the previous check and that no frame has carried. Standby
+     * thread.
+     */
     void check(TcpLane[] lanes, long nowNs) {
         if (!watched || nowNs - lastCheckNs < EVERY_NS) {
             return;

@@ -8,12 +8,12 @@ package dev.lite.fabric.tcp;
  */
 record Memory(long address, long bytes) {
 
-    /** Whether a range lies in it, safe against overflow. */
+    /** Whether a range lies in this memory; safe against overflow. */
     boolean has(long offset, long length) {
         return (offset | length) >= 0 && offset <= bytes - length;
     }
 
-    /** Whether an aligned 64-bit word lies in it. */
+    /** Whether the offset is that of an aligned 64-bit word in this memory. */
     boolean hasWord(long offset) {
         return has(offset, Long.BYTES) && (offset & (Long.BYTES - 1)) == 0;
     }

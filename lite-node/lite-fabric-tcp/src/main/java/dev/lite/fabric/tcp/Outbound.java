@@ -8,19 +8,20 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * The sending half of a lane: queued frames, and the operations that are outstanding.
+ * The sending half of a lane: queued frames and outstanding operations.
  *
- * <p>Any thread queues frames, under a lock that is held only for that. A thread that finds no other sending sends all queued frames,
- * its own and those of others, without the lock. If the socket is full, the poll role continues once there is room. Small
- * payloads are copied into the queue, so that a word of 8 bytes is never sent half old and half new. Larger ones are sent from their place:
- * the poster's memory, which is the driver's until the post completes, or the registered memory.
+ * <p>Any thread queues frames, under a lock that is held only for that. If no other thread is sending, it then sends
+ * all queued frames, its own and others', without the lock. If the socket is full, the poll role continues once there
+ * is room. Small payloads are copied into the queue, so that no 8-byte word is sent half old and half new. Larger ones
+ * are sent from their place: the registered memory, or the poster's memory, which the driver owns until the post
+ * completes.
  *
- * <p>Bounds: at most {@value #OPERATIONS_MAX} operations without an end in each direction, so at most as many operations and
- * as many answers wait here, and beside them one acknowledgement and one ping: {@value #FRAMES_MAX} places, of
- * {@value #PLACE_BYTES} bytes each, are enough. A peer that exceeds this is disconnected.
+ * <p>Limits: at most {@value #OPERATIONS_MAX} outstanding operations per direction. So at most as many operations and
+ * as many answers are queued, plus one acknowledgement and one ping: {@value #FRAMES_MAX} places of
+ * {@value #PLACE_BYTES} bytes suffice. A peer that exceeds the limit is disconnected.
  */
 final class Outbound {
-    /** How many operations of a lane may be without an end. */
+    /** Maximum number of outstanding operations of a lane. */
     static final int OPERATIONS_MAX = 256;
     /** Places for frames; more than twice {@link #OPERATIONS_MAX}. */
     static final int FRAMES_MAX = 1024;
@@ -35,15 +36,18 @@ final class Outbound {
 
     private static final int RANGES_OF_FRAME = 3;
     private static final int RANGE_BYTES = 16;
-    /** Enough to fill a socket; other lanes wait meanwhile when it is the poll role that sends. */
+    /** Enough to fill a socket. Limited, because other lanes wait while the poll role sends. */
     private static final long BATCH_BYTES = 1 << 20;
 
-    /** Receives the news that the socket is full or the connection broke. */
+    /** Is notified when the socket is full or the connection broke. */
     interface Trouble {
-        /** Whether the socket is full, so that {@link #writable} must be called when there is room. Called under the lock. */
+        /**
+         * Whether the socket is full, so that {@link #writable} must be called when there is room. Called under the
+         * lock.
+         */
         void full(boolean full);
 
-        /** The connection cannot be used any more. */
+        /** The connection is no longer usable. */
         void broken(String reason);
     }
 
@@ -62,12 +66,12 @@ final class Outbound {
     private int frameHead;
     private int frameTail;
     private boolean sending;
-    /** Written under the lock, too. */
+    /** Also written under the lock. */
     private volatile boolean full;
 
     private boolean closed;
     private boolean acknowledgementQueued;
-    /** Another one was asked for while one was queued. */
+    /** Another acknowledgement was requested while one was queued. */
     private boolean acknowledgementWanted;
 
     private int acknowledgementPlace;
@@ -81,10 +85,10 @@ final class Outbound {
     private int operationHead;
     private int operationTail;
 
-    /** How much of the head frame is sent. The sending thread. */
+    /** Sent bytes of the head frame. Used by the sending thread. */
     private long headSent;
 
-    /** How many of the peer's operations are done. Written by the poll role. */
+    /** Number of the peer's operations that are done. Written by the poll role. */
     private volatile int done;
 
     /**
@@ -98,7 +102,7 @@ final class Outbound {
         ranges = memory.allocate((long) RANGES_MAX * RANGE_BYTES, RANGE_BYTES).address();
     }
 
-    /** Enters an operation, and sends it if nobody else does. Any thread. */
+    /** Queues an operation, and sends it if no other thread is sending. Any thread. */
     Post post(int kind, long offset, long local, int length, int number, long first, long second, long context) {
         boolean send;
         lock.lock();
@@ -126,7 +130,7 @@ final class Outbound {
         return Post.ACCEPTED;
     }
 
-    /** Answers the peer's next operation and counts it as done. Poll role; false when the peer asked for too many. */
+    /** Answers the peer's next operation and counts it as done. Poll role; false if the peer exceeded the limit. */
     boolean answer(int kind, int length, long first, long payload) {
         boolean send;
         lock.lock();
@@ -140,7 +144,7 @@ final class Outbound {
             int number = done;
             enter(kind, length, number, 0, first, 0, payload);
             done = number + 1;
-            // The answer acknowledges it.
+            // The answer acknowledges the operation.
             acknowledgedSent = number + 1;
             send = startSending();
         } finally {
@@ -155,7 +159,7 @@ final class Outbound {
     /** Counts the peer's next operation as done; the next frame of any kind acknowledges it. Poll role. */
     void countDone() {
         int before = done;
-        // The poll role alone writes it.
+        // Only the poll role writes it.
         done = before + 1;
     }
 
@@ -164,12 +168,12 @@ final class Outbound {
         return done != acknowledgedSent;
     }
 
-    /** How many of the peer's operations frames have acknowledged, modulo 2^32. Any thread. */
+    /** Number of the peer's operations that frames have acknowledged, modulo 2^32. Any thread. */
     int acknowledgedSent() {
         return acknowledgedSent;
     }
 
-    /** Acknowledges what is done, unless a frame has already. Any thread. */
+    /** Acknowledges completed operations, unless a frame already has. Any thread. */
     void acknowledge(boolean always) {
         boolean send;
         lock.lock();
@@ -191,13 +195,13 @@ final class Outbound {
         }
     }
 
-    /** Asks the peer to acknowledge, so that it shows that it is alive. */
+    /** Asks the peer for an acknowledgement as proof that it is alive. */
     void ping() {
         boolean send;
         lock.lock();
         try {
             if (closed || frameTail != frameHead) {
-                // The peer has to answer what is queued already.
+                // The queued frames already require an answer of the peer.
                 return;
             }
             enter(Frame.PING, 0, 0, 0, 0, 0, 0);
@@ -244,7 +248,7 @@ final class Outbound {
         return true;
     }
 
-    /** There is room again, perhaps. Poll role. */
+    /** The socket may have room again. Poll role. */
     void writable() {
         if (!full) {
             return;
@@ -263,7 +267,7 @@ final class Outbound {
         drain();
     }
 
-    /** Sends what there is. The caller has set {@link #sending}; it is over when this returns. */
+    /** Sends all queued frames. The caller has set {@link #sending}; this method clears it. */
     private void drain() {
         try {
             long taken = 0;
@@ -306,7 +310,7 @@ final class Outbound {
         sent.signalAll();
     }
 
-    /** Drops the frames that were sent whole. */
+    /** Removes fully sent frames. */
     private void advance(long taken) {
         headSent += taken;
         while (frameHead != frameTail) {
@@ -331,7 +335,7 @@ final class Outbound {
         return placeBytes[place] + (long) payload + Frame.padding(payload);
     }
 
-    /** Fills {@link #ranges} with what is to be sent next; how many ranges. */
+    /** Fills {@link #ranges} with the next bytes to send; returns the number of ranges. */
     private int gather() {
         int count = 0;
         long bytes = 0;
@@ -355,7 +359,7 @@ final class Outbound {
         return count;
     }
 
-    /** Adds a range without the {@code skip} first bytes of it, unless nothing is left; how many ranges there are. */
+    /** Adds a range without its first {@code skip} bytes, unless nothing is left; returns the number of ranges. */
     private int range(int count, long address, long length, long skip) {
         if (skip >= length) {
             return count;
@@ -374,7 +378,9 @@ final class Outbound {
         return bytes;
     }
 
-    /** Whether the peer's count of what is done can be true: nothing before what ended, nothing after what was posted. */
+    /**
+     * Whether the peer's count of what is done can be true: nothing before what ended, nothing after what was posted.
+     */
     boolean isPossible(int acknowledged) {
         lock.lock();
         try {
@@ -384,13 +390,13 @@ final class Outbound {
         }
     }
 
-    /** How many operations have an end, modulo 2^32. Poll role. */
+    /** Number of ended operations, modulo 2^32. Poll role. */
     int ended() {
-        // Changed by the poll role only.
+        // Only the poll role changes it.
         return operationHead;
     }
 
-    /** Whether an operation is without an end. */
+    /** Whether an operation is outstanding. */
     boolean hasOperation() {
         lock.lock();
         try {
@@ -400,7 +406,7 @@ final class Outbound {
         }
     }
 
-    /** Whether an operation is without an end that may change the peer's memory. */
+    /** Whether an operation that may change the peer's memory is outstanding. */
     boolean hasChange() {
         lock.lock();
         try {
@@ -415,22 +421,22 @@ final class Outbound {
         }
     }
 
-    /** Of the oldest operation without an end, which there is. Poll role. */
+    /** Kind of the oldest outstanding operation, which must exist. Poll role. */
     int oldestKind() {
         return kinds[operationHead & OPERATION_MASK];
     }
 
-    /** Where its result is stored. */
+    /** Address for the oldest operation's result. */
     long oldestLocal() {
         return localAddresses[operationHead & OPERATION_MASK];
     }
 
-    /** How long it is. */
+    /** Length of the oldest operation. */
     int oldestLength() {
         return lengths[operationHead & OPERATION_MASK];
     }
 
-    /** Ends the oldest operation without an end; its context. Poll role. */
+    /** Ends the oldest outstanding operation; returns its context. Poll role. */
     long end() {
         lock.lock();
         try {
@@ -442,7 +448,7 @@ final class Outbound {
         }
     }
 
-    /** Takes no more frames, drops those that are queued, and returns when no thread sends any more. Any thread. */
+    /** Refuses new frames, drops queued ones, and returns when no thread sends any more. Any thread. */
     void close() {
         lock.lock();
         try {

@@ -8,13 +8,13 @@ import org.jspecify.annotations.Nullable;
 
 /** A connection to one peer: its lanes. */
 final class TcpEndpoint extends DriverEndpoint<TcpLink> {
-    /** Reads and writes above this have lanes of their own, so that small ones do not wait behind them. */
+    /** Reads and writes above this size use separate lanes, so that small ones do not wait behind them. */
     static final int LARGE_BYTES = 16 << 10;
 
-    /** Guarded by this object: closing threads that use the sockets. */
+    /** Guarded by this object: number of closing threads that use the sockets. */
     private int closers;
 
-    /** Guarded by this object: whether its lanes are released. */
+    /** Guarded by this object: whether the lanes are released. */
     private boolean released;
 
     TcpEndpoint(boolean accepted) {
@@ -57,7 +57,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
             return Post.CLOSED;
         }
         current.checkRange(remoteOffset, length, Frame.LENGTH_MAX);
-        // One lane for all of them: they arrive in the order of their posts.
+        // One lane for all immediates: they arrive in the order of their posts.
         return current.lanes()[0].outbound.post(
                 Frame.WRITE_IMM, remoteOffset, localAddress, (int) length, immediate, 0, 0, context);
     }
@@ -105,9 +105,9 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
     }
 
     /**
-     * Cuts the lanes. An operation that changes the peer's memory may lie in a socket of the peer: then this waits until the
-     * peer, once it has carried that out, answers the end of the lanes by its own end. A peer that does not answer in time has not polled
-     * for as long; before it polls again it checks whether the connection was reset, and then carries out nothing.
+     * Cuts the lanes. If an operation that changes the peer's memory may still lie in a socket of the peer, waits until
+     * the peer has executed it and answered the end of the lanes with its own end. A peer that does not answer in time
+     * has not polled for that long. Before it polls again, it checks for a reset connection, and then executes nothing.
      */
     private static void cut(TcpLink link, Deadline deadline) {
         boolean changes = false;
@@ -126,7 +126,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         }
     }
 
-    /** The link, which is not released before {@link #unhold}; null when there is none, or it is released. */
+    /** The link, which stays until {@link #unhold}; null if there is none or it is released. */
     private synchronized @Nullable TcpLink hold() {
         var current = link();
         if (released || current == null) {
@@ -150,7 +150,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         }
         int handed = 0;
         for (var lane : current.lanes()) {
-            // From here on, nobody uses local memory any more.
+            // From here on, no thread uses local memory any more.
             lane.cut();
             while (handed < limit && lane.outbound.hasOperation()) {
                 handed++;
@@ -160,7 +160,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         return handed;
     }
 
-    /** Poll role: releases the lanes, once. Waits, bounded, for threads that {@link #close} it. */
+    /** Poll role: releases the lanes, once. Waits a bounded time for threads in {@link #close}. */
     void release() {
         synchronized (this) {
             released = true;
@@ -172,7 +172,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         }
     }
 
-    /** Bounded, because a close waits for its peer no longer than {@link #CLOSE_WAIT}. */
+    /** The wait is bounded, because a close waits for its peer no longer than {@link #CLOSE_WAIT}. */
     private synchronized void awaitClosers() {
         boolean interrupted = false;
         while (closers > 0) {

@@ -31,7 +31,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     private final FabricConfig config;
     private final TcpOptions options;
     private final Waiting waiting;
-    /** Those of all lanes. */
+    /** The sockets of all lanes. */
     private final Epoll sockets;
 
     private final LanePolling lanes;
@@ -41,7 +41,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     private final Connections<TcpEndpoint, TcpLink> connections;
     private volatile String address = "";
 
-    // Poll role, as all that follows.
+    // Used by the poll role, like all following fields.
     private long lastPollNs = System.nanoTime();
     private long lastTickNs = lastPollNs;
 
@@ -131,7 +131,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         int handed = connections.poll(limit);
         handed += lanes.poll(limit - handed, now);
         if (handed == 0) {
-            // Only after an empty poll: a thread that found at once what it waits for does not need this.
+            // Only after an empty poll: a thread whose first poll is a hit does not need this.
             waiting.settle();
         }
         if (now - lastTickNs > tickNs) {
@@ -139,7 +139,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             lanes.tick();
         }
         lastPollNs = now;
-        // Serving peers is work, too: the poller must not treat this poll as an empty one.
+        // Serving peers is also work: the poller must not treat this poll as empty.
         return handed == 0 && lanes.served() && limit > 0 ? 1 : handed;
     }
 
@@ -185,7 +185,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         lastPollNs = System.nanoTime();
     }
 
-    /** Whether there is something that the sockets do not show. */
+    /** Whether there is work that the sockets do not show. */
     private boolean hasWork() {
         return lanes.hasMore() || connections.hasWork();
     }
@@ -199,9 +199,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             waiting.nudgeStandBy();
         }
         waiting.arm();
-        // What the sockets have already received ends standBy, too; to check for it here would cost this thread a
-        // system
-        // call.
+        // Input that the sockets already have also ends standBy; a check here would cost this thread a system call.
         boolean work = hasWork();
         if (work) {
             waiting.wakeStandBy();

@@ -19,13 +19,13 @@ final class TcpLane implements Outbound.Trouble {
     private final Consumer<String> broken;
     private final Arena arena = Arena.ofShared();
 
-    /** Where the fabric finds it; guarded by {@link #outbound}'s lock and written before the first post. */
+    /** The lane's key in the fabric; guarded by {@link #outbound}'s lock and written before the first post. */
     private volatile int key = UNWATCHED;
 
-    /** Poll role: for so many more polls it is read without asking epoll first. */
+    /** Poll role: remaining polls in which the lane is read without asking epoll. */
     int warm;
 
-    /** Poll role: whether more than its share was there at its last turn. */
+    /** Poll role: whether input was left after the lane's last turn. */
     boolean more;
 
     /** Standby thread: {@link Outbound#acknowledgedSent} at its last check. */
@@ -34,13 +34,13 @@ final class TcpLane implements Outbound.Trouble {
     /** Poll role: {@link Inbound#received} at the last tick. */
     private long receivedAtTick;
 
-    /** Poll role: for how many ticks nothing came. */
+    /** Poll role: number of ticks without input. */
     private int silentTicks;
 
     /**
-     * @param memory this node's, which the peer may use
-     * @param sockets the set that watches it
-     * @param broken called at least once, by any thread, with the reason if the lane cannot be used any more
+     * @param memory this node's memory, which the peer may access
+     * @param sockets the epoll set that watches the lane
+     * @param broken called at least once, by any thread, with the reason if the lane is no longer usable
      */
     TcpLane(Wire wire, TcpSocket socket, Memory memory, Epoll sockets, Consumer<String> broken) {
         this.wire = wire;
@@ -51,7 +51,7 @@ final class TcpLane implements Outbound.Trouble {
         inbound = new Inbound(wire, outbound, memory, arena);
     }
 
-    /** Begins to be watched under this key. Poll role, before the first post. */
+    /** Starts to watch the lane under this key. Poll role, before the first post. */
     void watch(int newKey) {
         key = newKey;
         sockets.add(socket, Epoll.IN, newKey);
@@ -73,7 +73,7 @@ final class TcpLane implements Outbound.Trouble {
         broken.accept(reason);
     }
 
-    /** Whether the peer reset the connection, whatever came before that. */
+    /** Whether the peer reset the connection, even if unread input came before the reset. */
     boolean isReset() {
         try {
             return wire.isReset();
@@ -82,7 +82,7 @@ final class TcpLane implements Outbound.Trouble {
         }
     }
 
-    /** Poll role: one tick more; for how many nothing came. */
+    /** Poll role: counts a tick; returns the number of ticks without input. */
     int tick() {
         long received = inbound.received();
         silentTicks = received == receivedAtTick ? silentTicks + 1 : 0;
@@ -90,7 +90,7 @@ final class TcpLane implements Outbound.Trouble {
         return silentTicks;
     }
 
-    /** From the return on, nothing is sent or carried out any more. Any thread, outside of steps. */
+    /** After the return, the lane sends and executes nothing more. Any thread, outside of steps. */
     void cut() {
         outbound.close();
         inbound.close();
@@ -101,7 +101,7 @@ final class TcpLane implements Outbound.Trouble {
         wire.endOutput();
     }
 
-    /** Blocks, bounded, until the peer ended, too. */
+    /** Blocks until the peer also ended its output, or until the timeout. */
     boolean awaitPeerEnd(long timeoutNs) {
         try {
             return wire.awaitPeerEnd(timeoutNs);
@@ -110,7 +110,7 @@ final class TcpLane implements Outbound.Trouble {
         }
     }
 
-    /** Closes it. Poll role, once, after {@link #cut}, when no thread waits for the peer's end any more. */
+    /** Closes the lane. Poll role, once, after {@link #cut}, when no thread waits for the peer's end any more. */
     void release() {
         key = UNWATCHED;
         wire.abort();

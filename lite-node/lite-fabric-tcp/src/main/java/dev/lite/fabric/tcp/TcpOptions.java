@@ -10,19 +10,25 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The driver's settings. Sizes of queues are the protocol's and no settings.
+ * The driver's settings. The protocol fixes the sizes of queues.
  *
- * @param bind {@value #BIND}: the address to listen at, a name or a literal, IPv4 or IPv6; 127.0.0.1 unless set. Anything but
- *     a loopback address needs a secret or TLS.
- * @param port {@value #PORT}: 0 to 65535; 0, unless set: any free one
- * @param advertisedHost {@value #ADVERTISED_HOST}: what peers connect to, instead of the address that is listened at; needed
- *     when that is the wildcard address
- * @param lanes {@value #LANES}: TCP connections to a peer, 1 to {@value #LANES_MAX}, 2 unless set. The smaller number of the
- *     two sides counts.
- * @param secret {@value #SECRET}: what all nodes of the cluster know, at least {@value #SECRET_BYTES_MIN} bytes; never sent
- * @param limits {@code connections-max}: peers at a time, 1 to 4096, 256 unless set; and {@code handshake-timeout-ms}
- * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: how long a peer may be silent, asked for a sign of life, until it counts as gone,
- *     300 to 600000 milliseconds, 15000 unless set
+ * @param bind {@value #BIND}: the address to listen on, a name or a literal, IPv4 or IPv6; default 127.0.0.1. Anything
+ *     but a
+ *     loopback address needs a secret or TLS.
+ * @param port {@value #PORT}: 0 to 65535; default 0: any free port
+ * @param advertisedHost {@value #ADVERTISED_HOST}: the host that peers connect to, instead of the listening address;
+ *     needed
+ *     if that is the wildcard address
+ * @param lanes {@value #LANES}: TCP connections per peer, 1 to {@value #LANES_MAX}, default 2. The smaller number of
+ *     the two
+ *     sides applies.
+ * @param secret {@value #SECRET}: the shared secret of all nodes of the cluster, at least {@value #SECRET_BYTES_MIN}
+ *     bytes;
+ *     never sent
+ * @param limits {@code connections-max}: maximum number of peers, 1 to 4096, default 256; and
+ *     {@code handshake-timeout-ms}
+ * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: a peer that is silent for this time, although it was pinged, is
+ *     disconnected; 300 to 600000 milliseconds, default 15000
  */
 public record TcpOptions(
         InetAddress bind,
@@ -39,7 +45,7 @@ public record TcpOptions(
     static final String SECRET = "secret";
     static final String PEER_TIMEOUT_MS = "peer-timeout-ms";
 
-    /** The most lanes a connection has. */
+    /** Maximum number of lanes of a connection. */
     static final int LANES_MAX = 4;
 
     static final int SECRET_BYTES_MIN = 16;
@@ -80,9 +86,9 @@ public record TcpOptions(
     }
 
     /**
-     * From a fabric's options.
+     * Reads a fabric's options.
      *
-     * @throws IllegalArgumentException when one is unknown, not a number or out of its range, or names no address
+     * @throws IllegalArgumentException if an option is unknown, not a number, out of range or no valid address
      */
     static TcpOptions of(Map<String, String> options) {
         var given = FabricOptions.of("TCP", options, NAMES);

@@ -10,11 +10,11 @@ import javax.net.ssl.SSLEngineResult;
 import javax.net.ssl.SSLException;
 
 /**
- * A socket under TLS 1.3 with certificates of both sides, by the JDK. Every peer that the context trusts is a node; host names are not
- * checked, because nodes move between hosts.
+ * A socket with the JDK's TLS 1.3 and certificates of both sides. Every peer that the context trusts is a node. Host
+ * names are not checked, because nodes move between hosts.
  *
- * <p>Bytes that are encrypted but not sent yet do not count as taken: the sender passes the same ones again when
- * there is room, so no encrypted byte is lost. One lock covers both directions, because the engine's halves share state.
+ * <p>Encrypted bytes are not reported as taken before they are sent: the sender passes the same bytes again when there
+ * is room, so no encrypted byte is lost. One lock covers both directions, because the engine's halves share state.
  */
 final class TlsWire implements Wire {
     private static final String PROTOCOL = "TLSv1.3";
@@ -22,20 +22,20 @@ final class TlsWire implements Wire {
 
     private final PlainWire plain;
     private final SSLEngine engine;
-    // Guarded by this object, as what follows. Encrypted ones are kept ready to be read from.
+    // This and the following fields are guarded by this object. Buffers of encrypted bytes are kept ready for reading.
     private final ByteBuffer encryptedIn;
     private final ByteBuffer encryptedOut;
     private final ByteBuffer decrypted;
     private final long encryptedInAddress;
     private final long encryptedOutAddress;
 
-    /** Encrypted, and not reported as taken yet. */
+    /** Bytes that are encrypted but not yet reported as taken. */
     private long unreported;
 
-    /** The last attempt to decrypt wanted more bytes than there are. */
+    /** The last attempt to decrypt needs more bytes. */
     private boolean underflow;
 
-    /** The peer sends no more. */
+    /** The peer ended its output. */
     private volatile boolean ended;
 
     TlsWire(TcpSocket socket, SSLContext context, boolean connecting) {
@@ -60,9 +60,9 @@ final class TlsWire implements Wire {
     }
 
     /**
-     * Does the handshake. Blocks until the deadline at most.
+     * Does the handshake. Blocks at most until the deadline.
      *
-     * @param deadline of the whole handshake
+     * @param deadline the deadline of the whole handshake
      */
     void handshake(Deadline deadline) {
         try {
@@ -182,7 +182,7 @@ final class TlsWire implements Wire {
         return buffers[buffers.length - 1].hasRemaining();
     }
 
-    /** Encrypts one record, or produces a message of the engine's own; how many bytes were encrypted. */
+    /** Encrypts one record, or produces an engine message; returns the number of encrypted bytes. */
     private int wrap(ByteBuffer[] buffers) throws SSLException {
         encryptedOut.clear();
         SSLEngineResult result;
@@ -200,7 +200,7 @@ final class TlsWire implements Wire {
         return result.bytesConsumed();
     }
 
-    /** Sends what is encrypted; whether all of it is on its way. */
+    /** Sends the encrypted bytes; returns whether all were sent. */
     private boolean flush() {
         while (encryptedOut.hasRemaining()) {
             long sent = plain.send(encryptedOutAddress + encryptedOut.position(), encryptedOut.remaining());
@@ -233,7 +233,7 @@ final class TlsWire implements Wire {
         return taken;
     }
 
-    /** Decrypts one record, once it is there: 1 when something happened, 0 when more bytes are needed, -1 at the end. */
+    /** Decrypts one complete record. Returns 1 if it made progress, 0 if it needs more bytes, -1 at the end. */
     private int unwrap() throws SSLException {
         if (ended) {
             return -1;

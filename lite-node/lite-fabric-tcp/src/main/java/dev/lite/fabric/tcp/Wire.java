@@ -1,48 +1,54 @@
 package dev.lite.fabric.tcp;
 
 /**
- * Bytes to and from a peer, as they are or encrypted. Never blocks, except in the methods whose names begin with {@code await}. One thread at a time sends, one
- * receives; any thread ends it. Failures are {@link dev.lite.os.OsException}s or {@link WireException}s.
+ * Sends bytes to a peer and receives bytes from it, plain or encrypted. Only methods whose names begin with
+ * {@code await} block. One thread at a time sends, one receives; any thread may shut the wire down. Failures are
+ * {@link dev.lite.os.OsException}s or {@link WireException}s.
  */
 interface Wire {
-    /** What {@link #receive} answers when nothing comes any more. */
+    /** Result of {@link #receive} at the end of the input. */
     long END = -1;
 
-    /** How many bytes of this range were taken; 0 when there is no room. */
+    /** Sends a range; returns the number of bytes taken, 0 if there is no room. */
     long send(long address, long length);
 
-    /** How many bytes were taken of {@code count} ranges, each an address and a length of 8 bytes at {@code iovec}. */
+    /**
+     * Sends {@code count} ranges, each an 8-byte address and an 8-byte length at {@code iovec}; returns the bytes
+     * taken.
+     */
     long sendVector(long iovec, int count);
 
     /**
-     * How many bytes were put at the address; 0 when there are none now, {@link #END} when none will come. Less than
-     * asked for does not mean that there is no more.
+     * Receives bytes at the address. Returns their number, 0 if there are none now, {@link #END} if none will come.
+     * There may be more even if it returns less than {@code length}.
      */
     long receive(long address, long length);
 
-    /** Whether the last {@link #receive} emptied the socket, as far as is known without a system call. The receiving thread. */
+    /**
+     * Whether the last {@link #receive} emptied the socket, as far as known without a system call. Receiving thread.
+     */
     default boolean isDrained() {
         return false;
     }
 
-    /** Blocks, bounded, until {@link #receive} may bring something. Nanoseconds. */
+    /** Blocks until {@link #receive} may return something, or until the timeout. */
     boolean awaitReadable(long timeoutNs);
 
-    /** Blocks, bounded, until {@link #send} may take something. Nanoseconds. */
+    /** Blocks until {@link #send} may take something, or until the timeout. */
     boolean awaitWritable(long timeoutNs);
 
     /** Ends the output, which the peer sees. */
     void endOutput();
 
-    /** Blocks, bounded, until the peer ended its output or is gone. Nanoseconds. */
+    /** Blocks until the peer ended its output or is gone, or until the timeout. */
     boolean awaitPeerEnd(long timeoutNs);
 
-    /** Whether the connection was reset, whatever there is still to be received. */
+    /** Whether the connection was reset, even if there is unread input. */
     boolean isReset();
 
-    /** Ends it in both directions; blocked calls return. */
+    /** Shuts down both directions; blocked calls return. */
     void shutdown();
 
-    /** Resets the connection, which the peer sees at once, and releases what this holds. */
+    /** Resets the connection, which the peer sees at once, and releases all resources. */
     void abort();
 }

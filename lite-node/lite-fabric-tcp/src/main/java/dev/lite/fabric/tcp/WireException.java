@@ -1,6 +1,6 @@
 package dev.lite.fabric.tcp;
 
-/** A peer violates the protocol or cannot be trusted. The message holds no secret. */
+/** A peer violates the protocol or cannot be trusted. The message contains no secret. */
 final class WireException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

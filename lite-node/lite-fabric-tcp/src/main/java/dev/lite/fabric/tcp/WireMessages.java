@@ -10,7 +10,7 @@ import java.lang.foreign.Arena;
 /**
  * The messages of a handshake over a wire.
  *
- * @param wire used by nobody else meanwhile
+ * @param wire the wire; no other thread may use it during the handshake
  */
 record WireMessages(Wire wire) implements MessageChannel {
 

@@ -1,17 +1,17 @@
 /**
  * The TCP fabric: nodes on ordinary hosts.
  *
- * <p><b>Lanes.</b> A connection has up to four TCP connections. The first carries what is small and every immediate, so that a large
- * transfer never holds up a small one; reads and writes of more than 16 KiB go over the others.
+ * <p><b>Lanes.</b> A connection has up to four TCP connections. The first carries small operations and every immediate,
+ * so that a large transfer never delays a small one. Reads and writes of more than 16 KiB use the others.
  *
- * <p><b>Who does what.</b> The posting thread sends by itself when the lane is free. The owner of a memory carries out what peers
- * ask for in its poll role, as its bytes arrive: a write's payload is received where it belongs, a read's answer is sent from
- * where it lies. An operation is complete when the owner acknowledged it. Acknowledgements of immediates travel in the next frame in
- * the same direction, so that a call and its reply cost one packet each way.
+ * <p><b>Threads.</b> The posting thread sends if the lane is free. The owner of a memory executes peers' operations in
+ * its poll role, as their bytes arrive: it receives a write's payload directly at its destination, and sends a read's
+ * answer directly from memory. An operation is complete when the owner acknowledged it. The next frame in the same
+ * direction carries acknowledgements of immediates, so that a call and its reply cost one packet each way.
  *
- * <p><b>Waiting.</b> The driver has no event loop of its own, to which a caller would have to pass its post and which would have to wake
- * the caller. That is why it uses system calls and not Netty. Round trip of 64 bytes between two processes over loopback on two cores,
- * with a caller that polls 20 times before it blocks:
+ * <p><b>Waiting.</b> The driver has no event loop: callers need not hand their posts over to one, and it need not wake
+ * them. That is why the driver uses system calls and not Netty. Round trip of 64 bytes between two processes over
+ * loopback on two cores, with a caller that polls 20 times before it blocks:
  *
  * <table>
  *   <caption>Round trips</caption>
@@ -23,8 +23,8 @@
  *
  * <p>The hop to the event loop and back costs more than the whole round trip.
  *
- * <p><b>Trust.</b> See {@link dev.lite.fabric.driver.LaneHandshake}. After it, frames are checked before anything is allocated or
- * touched, and an invalid one ends its connection with a reason.
+ * <p><b>Trust.</b> See {@link dev.lite.fabric.driver.LaneHandshake}. After the handshake, each frame is checked before
+ * anything is allocated or accessed. An invalid frame ends its connection with a reason.
  */
 @NullMarked
 package dev.lite.fabric.tcp;
