@@ -129,7 +129,7 @@ interface LimitCases extends NodeCases {
         LmrHandle there = alice.malloc(shared(500 << 10, "there").withPlacement(Placement.on("n1")));
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> cluster.node(1).attach("alice").memory().malloc(LmrSpec.of(600 << 10)))
-                .withMessageContaining("has 512000 bytes at node n1; 614400 more");
+                .withMessageContaining("has 512000 bytes at node n1; the request needs 614400 more");
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> there.moveTo("n0"))
                 .withMessageContaining("has 614400 bytes at node n0; 512000 more");
