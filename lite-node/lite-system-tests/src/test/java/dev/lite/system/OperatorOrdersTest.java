@@ -26,11 +26,9 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What an operator orders, by the command {@code lite} and by REST, done by real nodes under an application's handles. */
-@ExtendWith(SharedClusters.Resolver.class)
 class OperatorOrdersTest {
     private static final String MAIN_LMR = "shop/counters";
     private static final int BYTES = 4 << 20;
@@ -43,11 +41,12 @@ class OperatorOrdersTest {
     private String manager = "";
 
     @Test
-    void moveDrainRebalanceAndLeaveAreCarriedOutAndNoByteIsLost(SharedClusters clusters)
-            throws IOException, InterruptedException {
+    void moveDrainRebalanceAndLeaveAreCarriedOutAndNoByteIsLost() throws IOException, InterruptedException {
         System.out.println("seed " + SEED);
-        try (SharedClusters.Borrowed borrowed = clusters.borrow("shm")) {
-            LocalCluster cluster = borrowed.cluster();
+        // A cluster of its own: drains and moves must not meet a node that another test embedded.
+        try (LocalCluster cluster = Clusters.builder("OperatorOrdersTest").build()) {
+            cluster.startManager();
+            cluster.startNodes();
             manager = cluster.manager().property("url").orElseThrow();
             try (Lite lite = Clusters.attach(cluster, 1)) {
                 Waits.until(
