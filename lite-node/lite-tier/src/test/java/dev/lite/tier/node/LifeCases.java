@@ -208,7 +208,7 @@ interface LifeCases extends NodeCases {
         }
         assertThatThrownBy(() -> lite.memory().malloc(LmrSpec.of(1))).isInstanceOf(SessionLostException.class);
         assertThatThrownBy(() -> lite.memory().map("stays", Permission.READ)).isInstanceOf(SessionLostException.class);
-        Waits.until("the mapper is told", () -> {
+        Waits.until("the mapper is notified", () -> {
             try {
                 mapper.read(0, new byte[1]);
                 return false;

@@ -118,7 +118,7 @@ class RealTierSessionTest {
         LmrHandle mapped = second.memory().map("gone", Permission.READ);
         mapped.read(0, new byte[100]);
         made.free();
-        Waits.until("the mapper is told", () -> {
+        Waits.until("the mapper is notified", () -> {
             try {
                 mapped.read(0, new byte[8]);
                 return false;
