@@ -132,7 +132,7 @@ interface LimitCases extends NodeCases {
                 .withMessageContaining("has 512000 bytes at node n1; the request needs 614400 more");
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> there.moveTo("n0"))
-                .withMessageContaining("has 614400 bytes at node n0; 512000 more");
+                .withMessageContaining("has 614400 bytes at node n0; the request needs 512000 more");
         there.write(0, new byte[500 << 10]);
         cluster.node(0).attach("bob").memory().malloc(LmrSpec.of(1 << 20)).free();
         first.free();
