@@ -188,7 +188,7 @@ public final class ControlMessage {
     private String getString(String what, int max) {
         int length = getInt();
         if (length < 0 || length > max) {
-            throw malformed("a control message has %s of %d bytes; the limit is %d".formatted(what, length, max));
+            throw malformed("%s in a control message has %d bytes; the limit is %d".formatted(what, length, max));
         }
         byte[] bytes = new byte[length];
         getBytes(bytes, 0, length);

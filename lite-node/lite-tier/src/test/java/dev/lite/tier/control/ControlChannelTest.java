@@ -186,7 +186,7 @@ class ControlChannelTest {
         connect();
         assertThatExceptionOfType(RpcFailedException.class)
                 .isThrownBy(() -> call(ControlKind.MEMSET, new ControlMessage().putInt(-7)))
-                .withMessageContaining("the principal has -7 bytes; the limit is 512");
+                .withMessageContaining("the principal in a control message has -7 bytes; the limit is 512");
     }
 
     @Test
