@@ -31,10 +31,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
@@ -67,10 +67,27 @@ abstract class SyncContract {
         }
     }
 
-    /** Something on a thread of its own. */
-    static <T> FutureTask<T> go(Callable<T> body) {
-        FutureTask<T> task = new FutureTask<>(body);
-        Thread.ofPlatform().daemon().start(task);
+    /** A task with a thread of its own. */
+    static final class Task<T> extends FutureTask<T> {
+        private final Thread thread = Thread.ofPlatform().daemon().unstarted(this);
+
+        private Task(Callable<T> body) {
+            super(body);
+        }
+
+        /** Waits until the thread is parked in a wait for a lock's turn or a barrier's round. */
+        void awaitParkedAt(Class<?> place) {
+            Waits.until("the thread is parked at a " + place.getSimpleName(), () -> {
+                Object blocker = LockSupport.getBlocker(thread);
+                return blocker != null && blocker.getClass() == place;
+            });
+        }
+    }
+
+    /** Runs a body on a thread of its own. */
+    static <T> Task<T> go(Callable<T> body) {
+        Task<T> task = new Task<>(body);
+        task.thread.start();
         return task;
     }
 
@@ -254,15 +271,13 @@ abstract class SyncContract {
         TestCluster cluster = cluster(2);
         HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
         LtLock lock = cluster.attach(1).sync().lock("x");
-        CompletableFuture<Thread> waiter = new CompletableFuture<>();
-        FutureTask<Boolean> task = go(() -> {
-            waiter.complete(Thread.currentThread());
+        Task<Boolean> task = go(() -> {
             assertThatExceptionOfType(LmrUnavailableException.class).isThrownBy(() -> lock.acquire(LONG));
             return Thread.interrupted();
         });
         awaitWaits(cluster, 2, 1);
-        Waits.pass(Duration.ofMillis(20)); // most likely it sleeps then
-        waiter.join().interrupt();
+        task.awaitParkedAt(NodeLock.class);
+        task.thread.interrupt();
         assertThat(get(task)).isTrue();
         first.close();
         lock.acquire(LONG).close();
@@ -388,11 +403,12 @@ abstract class SyncContract {
         TestCluster cluster = cluster(3);
         LtBarrier barrier = cluster.attach(0).sync().barrier("b", 3);
         for (boolean node : new boolean[] {false, true}) {
-            FutureTask<Long> waits = go(() -> barrier.await(LONG));
+            Task<Long> waits = go(() -> barrier.await(LONG));
             Lite dying = cluster.attach(2);
             LtBarrier its = dying.sync().barrier("b", 3);
-            FutureTask<Long> dies = go(() -> its.await(LONG));
-            Waits.pass(Duration.ofMillis(300)); // both have arrived, most likely
+            Task<Long> dies = go(() -> its.await(LONG));
+            waits.awaitParkedAt(NodeBarrier.class); // a party parks there once its arrival is confirmed
+            dies.awaitParkedAt(NodeBarrier.class);
             if (node) {
                 cluster.stop("n2");
             } else {
