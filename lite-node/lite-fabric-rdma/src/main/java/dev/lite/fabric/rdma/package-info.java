@@ -31,7 +31,7 @@
  * <p><b>Trust.</b> See {@link dev.lite.fabric.driver.LaneHandshake} and {@link dev.lite.fabric.rdma.Connections}. The
  * keys of the registered memory are sent after both sides proved that they know the secret. As with TCP without TLS,
  * the start of a connection is authenticated, not every byte: an attacker who can inject frames into the network can
- * inject them into a connection. RDMA offers no more; keep strangers off the network.
+ * inject them into a connection. RDMA offers no stronger protection; keep untrusted hosts off the network.
  */
 @NullMarked
 package dev.lite.fabric.rdma;

@@ -16,7 +16,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
-/** The library that the build made, and programs that a test compiles from the module's C code. */
+/** The library that the build compiled, and programs that a test compiles from the module's C code. */
 final class Built {
     static final List<String> SANITIZERS = List.of(
             "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer");
@@ -25,7 +25,7 @@ final class Built {
 
     private Built() {}
 
-    /** Skips the test when the build had no compiler to make the library with. */
+    /** Skips the test if the build could not compile the library. */
     static void requireLibrary() {
         var resource = NativeLibrary.resource(System.getProperty("os.arch"));
         assumeTrue(
@@ -41,7 +41,7 @@ final class Built {
         }
     }
 
-    /** Skips the test when C cannot be compiled here. */
+    /** Skips the test if this machine cannot compile C. */
     static void requireCompiler() {
         boolean compiler = Pattern.compile(":")
                 .splitAsStream(System.getenv("PATH"))
@@ -55,7 +55,7 @@ final class Built {
         assumeTrue(Files.exists(JNI.resolve("jni.h")), "needs jni.h in " + JNI);
     }
 
-    /** Skips the test when the compiler comes without its sanitizers' libraries. */
+    /** Skips the test if the compiler's sanitizer libraries are missing. */
     static void requireSanitizers(Path directory) throws IOException {
         var empty = Files.writeString(directory.resolve("empty.c"), "int main(void) { return 0; }\n");
         var command = new ArrayList<>(List.of("gcc"));
@@ -80,7 +80,7 @@ final class Built {
         return program;
     }
 
-    /** What a command prints when it is run in the module's directory; that it ends with 0 is asserted. */
+    /** Runs a command in the module's directory, asserts exit code 0, and returns its output. */
     static String run(List<String> command, Map<String, String> environment) throws IOException {
         var result = execute(command, environment);
         assertThat(result.exit()).as(result.output()).isZero();

@@ -26,9 +26,9 @@ class NativeLibraryTest {
     @TempDir
     Path directory;
 
-    /** An extra one would be visible to the whole process; a missing one would be found out when it is called. */
+    /** An extra symbol would be visible to the whole process; a missing one would only be noticed when it is called. */
     @Test
-    void exportsTheNativeMethodsOfDisniAndWhatMakesItLoadable() {
+    void exportsExactlyTheNativeMethodsOfDisniAndTheOnLoadFunction() {
         Built.requireLibrary();
         var expected = new TreeSet<String>();
         for (var method : NativeDispatcher.class.getDeclaredMethods()) {
@@ -43,14 +43,14 @@ class NativeLibraryTest {
     }
 
     @Test
-    void needsNothingButTheCLibraryAndRdmaCore() {
+    void dependsOnlyOnTheCLibraryAndRdmaCore() {
         Built.requireLibrary();
         assertThat(ElfFile.read(Built.library()).neededLibraries())
                 .containsExactlyInAnyOrder("libibverbs.so.1", "librdmacm.so.1", "libc.so.6");
     }
 
     @Test
-    void loadsWithoutAnOptionOfTheJvmAndTellsTheSizesThatDisniUses() {
+    void loadsWithoutAJvmOptionAndReportsTheSizesThatDisniUses() {
         Built.requireLibrary();
         var natives = NativeLibrary.dispatcher();
         assertThat(NativeLibrary.problem()).isEmpty();
@@ -92,16 +92,16 @@ class NativeLibraryTest {
     }
 
     @Test
-    void saysThatThereIsNoneForAnArchitecture() {
+    void reportsAnArchitectureWithoutALibrary() {
         assertThatThrownBy(() -> NativeLibrary.load("sparc"))
                 .isInstanceOf(UnsatisfiedLinkError.class)
                 .hasMessageContaining("none for processor 'sparc'")
                 .hasMessageContaining("libibverbs-dev");
     }
 
-    /** The library, asking for another version of rdma-core, as it asks for rdma-core where that is not installed. */
+    /** Simulates a host without rdma-core: patches the library to require a version that does not exist. */
     @Test
-    void saysWhichPackagesAreMissing() throws IOException {
+    void reportsTheMissingPackages() throws IOException {
         Built.requireLibrary();
         var bytes = Files.readString(Built.library(), StandardCharsets.ISO_8859_1);
         var file = Files.writeString(
@@ -115,14 +115,14 @@ class NativeLibraryTest {
     }
 
     @Test
-    void saysWhatToDoAboutADirectoryThatNothingMayBeRunFrom() {
+    void reportsARemedyForANoexecDirectory() {
         assertThat(NativeLibrary.explain("/x/libdisni.so: failed to map segment from shared object"))
                 .contains("noexec")
                 .contains("java.io.tmpdir");
     }
 
     @Test
-    void saysWhatTheLoaderSaysOfAFileThatIsNoLibrary() throws IOException {
+    void reportsTheLoadersMessageForAFileThatIsNoLibrary() throws IOException {
         var file = Files.writeString(directory.resolve("libdisni.so"), "not a library");
         assertThatThrownBy(() -> NativeLibrary.open(file))
                 .isInstanceOf(UnsatisfiedLinkError.class)
@@ -131,7 +131,7 @@ class NativeLibraryTest {
     }
 
     @Test
-    void aBuildWithoutACompilerSaysWhatToInstallAndLeavesNoLibrary() throws IOException {
+    void aBuildWithoutACompilerReportsWhatToInstallAndRemovesAnOldLibrary() throws IOException {
         var leftOver = directory.resolve("native/linux-%s/libdisni.so".formatted(System.getProperty("os.arch")));
         Files.createDirectories(leftOver.getParent());
         Files.writeString(leftOver, "of an earlier build");
@@ -158,7 +158,7 @@ class NativeLibraryTest {
         assertThat(Files.getLastModifiedTime(library)).isGreaterThanOrEqualTo(made);
     }
 
-    /** A structure that Java lays out otherwise than C would be found out by a device that reads nonsense. */
+    /** Without this test, a wrong layout would only be noticed by a device that reads garbage. */
     @Test
     void javaAndCAgreeOnEveryOffset() throws IOException {
         Built.requireCompiler();
@@ -173,7 +173,7 @@ class NativeLibraryTest {
         assertThat(NatIbvSendWR.SENDFLAGS_OFFSET).isEqualTo(Layouts.ALL.get("ibv_send_wr.send_flags"));
     }
 
-    /** The C code with every access checked, under a made-up JVM and, as there need be no device, made-up structures. */
+    /** Runs the C code with every memory access checked. It needs no device: the JVM and the structures of rdma-core are fakes. */
     @Test
     void theCCodePassesItsOwnTestsUnderTheSanitizers() throws IOException {
         Built.requireCompiler();
