@@ -25,7 +25,7 @@ import java.util.function.LongConsumer;
  */
 final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane> {
     /** Maximum number of accepted queue pairs whose peers are not authenticated yet; further ones are rejected. */
-    static final int STRANGERS_MAX = 16;
+    static final int UNAUTHENTICATED_MAX = 16;
 
     private static final Duration DRAIN_TIMEOUT = Duration.ofMillis(100);
     private static final long DRAIN_POLL_NS = 100_000;
@@ -51,7 +51,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
             Resources resources,
             Lanes lanes,
             Consumer<RdmaLane> discarded) {
-        super(connections, handshake, options.lanes(), STRANGERS_MAX);
+        super(connections, handshake, options.lanes(), UNAUTHENTICATED_MAX);
         this.connections = connections;
         this.options = options;
         this.source = source;

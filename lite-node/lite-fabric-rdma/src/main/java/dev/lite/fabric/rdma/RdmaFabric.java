@@ -94,7 +94,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
                     null);
         }
         tickNs = TimeUnit.MILLISECONDS.toNanos(options.peerTimeoutMs()) / TICKS;
-        lanes = new Lanes(options.limits().connectionsMax() * options.lanes() + RdmaConnector.STRANGERS_MAX);
+        lanes = new Lanes(options.limits().connectionsMax() * options.lanes() + RdmaConnector.UNAUTHENTICATED_MAX);
         verbs = Verbs.load();
         try {
             waiting = Waiting.open(tickNs);
@@ -319,7 +319,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
 
     private static void requireTimeout(long timeoutNs) {
         if (timeoutNs < 0) {
-            throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
+            throw new IllegalArgumentException("a timeout must be at least 0 ns, not " + timeoutNs);
         }
     }
 

@@ -47,12 +47,12 @@ final class Doorbell implements AutoCloseable {
         standByBell = state + 2 * LINE_BYTES;
     }
 
-    /** This node's own. */
+    /** Creates this node's doorbell. */
     static Doorbell create() {
         return new Doorbell(SharedMemory.createMemfd("lite-doorbell", Linux.pageSize()));
     }
 
-    /** A peer's; takes the descriptor over. */
+    /** Maps a peer's doorbell; takes ownership of the descriptor. */
     static Doorbell fromDescriptor(int descriptor) {
         return new Doorbell(SharedMemory.fromDescriptor(descriptor, Linux.pageSize(), true));
     }
@@ -61,7 +61,7 @@ final class Doorbell implements AutoCloseable {
         return memory.descriptor();
     }
 
-    /** Wakes the thread that sleeps, if any. Called after the work was stored, by any thread of any process that maps this. */
+    /** Wakes the sleeping thread, if any. Called after the work was stored, by any thread of any process that maps this page. */
     void ring() {
         int seen = RawMemory.getIntVolatile(state);
         if (seen != AWAKE && RawMemory.compareAndSetInt(state, seen, AWAKE)) {
@@ -86,7 +86,7 @@ final class Doorbell implements AutoCloseable {
         RawMemory.putIntVolatile(state, STANDING_BY);
     }
 
-    /** Poll role: from now on senders wake no thread. A sender that does not see this yet rings for nothing. */
+    /** Poll role: from now on senders wake no thread. A sender that does not see this yet rings without need. */
     void disarm() {
         RawMemory.putIntRelease(state, AWAKE);
     }

@@ -225,7 +225,7 @@ class ShmHandshakeTest {
             b.connectTo(a);
             var refused = b.fabric.connect(a.fabric.localAddress());
             TestNode.until("refused", () -> b.disconnected.contains(refused), a, b);
-            assertThat(b.reasons.getFirst()).contains("node a has 2 connections, the limit (connections-max)");
+            assertThat(b.reasons.getFirst()).contains("node a already has 2 connections, the limit (connections-max)");
             var ownRefused = a.fabric.connect(b.fabric.localAddress());
             TestNode.until("refused", () -> a.disconnected.contains(ownRefused), a, b);
             assertThat(a.reasons.getFirst()).contains("node a has 2 connections");

@@ -50,7 +50,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         this.options = options;
         if (!options.bind().isLoopbackAddress() && options.secret() == null && config.tls() == null) {
             throw new FabricException(
-                    "the TCP fabric listens at %s, where others than this host reach it: set %s or TLS, or %s to a loopback address"
+                    "the TCP fabric listens at %s, which other hosts can reach: set %s or TLS, or %s to a loopback address"
                             .formatted(options.bind().getHostAddress(), TcpOptions.SECRET, TcpOptions.BIND),
                     null);
         }
@@ -172,7 +172,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     @Override
     public void await(long timeoutNs) {
         if (timeoutNs < 0) {
-            throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
+            throw new IllegalArgumentException("a timeout must be at least 0 ns, not " + timeoutNs);
         }
         if (connections.isClosed()) {
             return;
@@ -218,7 +218,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     @Override
     public void standBy(long timeoutNs) {
         if (timeoutNs < 0) {
-            throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
+            throw new IllegalArgumentException("a timeout must be at least 0 ns, not " + timeoutNs);
         }
         long startNs = System.nanoTime();
         // Peers are checked at every tick.

@@ -154,7 +154,7 @@ class TcpFabricTest {
         try (var a = new TestNode("a", "handshake-timeout-ms", "1500");
                 var b = new TestNode("b", "handshake-timeout-ms", "1000")) {
             try {
-                for (int i = 0; i < TcpConnector.STRANGERS_MAX; i++) {
+                for (int i = 0; i < TcpConnector.UNAUTHENTICATED_MAX; i++) {
                     silent.add(new Socket(InetAddress.getLoopbackAddress(), a.port()));
                 }
                 try (var oneMore = new Socket(InetAddress.getLoopbackAddress(), a.port())) {
@@ -393,7 +393,7 @@ class TcpFabricTest {
                 nonsense[0] = 99;
                 socket.getOutputStream().write(nonsense);
                 TestNode.until("cut off", () -> a.disconnected.size() == 1, a);
-                assertThat(a.disconnected.get(a.accepted.getFirst())).contains("no frame begins with 0x00000063");
+                assertThat(a.disconnected.get(a.accepted.getFirst())).contains("invalid frame: it starts with 0x00000063");
                 assertThat(ends(socket)).isTrue();
             }
         }

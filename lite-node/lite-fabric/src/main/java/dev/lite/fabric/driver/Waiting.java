@@ -29,8 +29,8 @@ public final class Waiting implements AutoCloseable {
     private volatile boolean armed;
 
     /**
-     * Whether the one-shot registration of the source for {@link #standBy} is still to fire. {@link #arm} sets {@link #armed} before it reads
-     * this, and {@link #standBy} clears this before it reads {@link #armed}: so one of the two sees the other's write.
+     * Whether the one-shot registration of the source for {@link #standBy} has not fired yet. {@link #arm} sets {@link #armed} before it reads
+     * this field, and {@link #standBy} clears this field before it reads {@link #armed}. So one of the two sees the other's write.
      */
     private volatile boolean watching;
 
@@ -67,7 +67,7 @@ public final class Waiting implements AutoCloseable {
             int ready = set.await(timeoutNs);
             for (int i = 0; i < ready; i++) {
                 if (set.key(i) == BELL) {
-                    // In this order: a ring in between ends this wait, a later one signals again.
+                    // The order matters: a ring between the two ends this wait; a later ring signals again.
                     bell.drain();
                     rung.set(false);
                 } else {
@@ -91,9 +91,9 @@ public final class Waiting implements AutoCloseable {
     }
 
     /**
-     * Disarmed, and without a source.
+     * Opens both sets, disarmed and without a source.
      *
-     * @param sleepNsMax the longest wait in nanoseconds, whatever the timeout of the call
+     * @param sleepNsMax upper limit of every wait, in nanoseconds, even if a call has a longer timeout
      */
     public static Waiting open(long sleepNsMax) {
         var polling = new Stage();
@@ -105,7 +105,7 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** Sets the source, which stays the caller's. Once, before any thread waits for it. */
+    /** Sets the source; the caller keeps its ownership. Call once, before any thread waits for it. */
     public void watch(Pollable news) {
         polling.set.add(news, Epoll.IN, SOURCE);
         standingBy.set.add(news, 0, SOURCE);
@@ -142,7 +142,7 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** At worst, if another thread disarms meanwhile, the standby thread wakes once for nothing. */
+    /** If another thread disarms meanwhile, the standby thread wakes up at most once without need. */
     private void watchOnce() {
         var watched = source;
         if (watched != null) {
@@ -156,7 +156,7 @@ public final class Waiting implements AutoCloseable {
         armed = false;
     }
 
-    /** Poll role, disarmed: from now on the source does not even wake the standby thread for a moment. */
+    /** Poll role, disarmed: from now on the source does not wake the standby thread at all. */
     public void settle() {
         var watched = source;
         if (watching && watched != null) {

@@ -242,7 +242,7 @@ class ConnectionsTest {
         FakeEndpoint second = open();
         assertThatExceptionOfType(HandshakeException.class)
                 .isThrownBy(connections::accept)
-                .withMessage("node alpha has 2 connections, the limit (connections-max)");
+                .withMessage("node alpha already has 2 connections, the limit (connections-max)");
 
         connections.forget(first);
         FakeEndpoint third = connections.accept();
