@@ -354,7 +354,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         boolean idle = leave();
         if (!idle) {
             // The device may not announce this work to the standby thread.
-            waiting.wakeStandBy();
+            waiting.wakeStandby();
         }
         return idle;
     }
@@ -368,14 +368,14 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
     }
 
     @Override
-    public void standBy(long timeoutNs) {
+    public void awaitArmed(long timeoutNs) {
         requireTimeout(timeoutNs);
         long startNs = System.nanoTime();
         // Peers are checked at every tick.
         long allNs = Math.min(timeoutNs, tickNs);
         long leftNs = allNs;
         while (!connections.isClosed() && leftNs >= 0) {
-            if (waiting.standBy(leftNs)) {
+            if (waiting.awaitArmed(leftNs)) {
                 announced();
                 return;
             }

@@ -32,19 +32,19 @@ final class Doorbell implements AutoCloseable {
     private final SharedMemory memory;
     private final long state;
     private final long pollerBell;
-    private final long standByBell;
+    private final long standbyBell;
 
     /** Poll role: the poller's bell when it was last read. */
     private int pollerSeen;
 
     /** Standby thread: its bell when it was last read. */
-    private int standBySeen;
+    private int standbySeen;
 
     private Doorbell(SharedMemory memory) {
         this.memory = memory;
         state = memory.address();
         pollerBell = state + LINE_BYTES;
-        standByBell = state + 2 * LINE_BYTES;
+        standbyBell = state + 2 * LINE_BYTES;
     }
 
     /** Creates this node's doorbell. */
@@ -65,7 +65,7 @@ final class Doorbell implements AutoCloseable {
     void ring() {
         int seen = RawMemory.getIntVolatile(state);
         if (seen != AWAKE && RawMemory.compareAndSetInt(state, seen, AWAKE)) {
-            ring(seen == ASLEEP ? pollerBell : standByBell);
+            ring(seen == ASLEEP ? pollerBell : standbyBell);
         }
     }
 
@@ -73,7 +73,7 @@ final class Doorbell implements AutoCloseable {
     void ringBoth() {
         RawMemory.putIntVolatile(state, AWAKE);
         ring(pollerBell);
-        ring(standByBell);
+        ring(standbyBell);
     }
 
     private static void ring(long bell) {
@@ -102,8 +102,8 @@ final class Doorbell implements AutoCloseable {
     }
 
     /** Standby thread: sleeps until its bell rings, unless it rang since the last sleep. */
-    void standBy(long timeoutNs) {
-        standBySeen = await(standByBell, standBySeen, timeoutNs);
+    void awaitStandbyBell(long timeoutNs) {
+        standbySeen = await(standbyBell, standbySeen, timeoutNs);
     }
 
     private static int await(long bell, int seen, long timeoutNs) {

@@ -198,7 +198,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
     }
 
     @Override
-    public void standBy(long timeoutNs) {
+    public void awaitArmed(long timeoutNs) {
         if (timeoutNs < 0) {
             throw new IllegalArgumentException("a timeout must be at least 0 ns, not " + timeoutNs);
         }
@@ -209,7 +209,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
                 if (connections.isClosed()) {
                     return;
                 }
-                doorbell.standBy(timeoutNs);
+                doorbell.awaitStandbyBell(timeoutNs);
             } finally {
                 doorbellGate.exit(stamp);
             }

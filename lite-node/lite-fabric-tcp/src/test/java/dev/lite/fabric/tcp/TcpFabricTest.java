@@ -325,10 +325,10 @@ class TcpFabricTest {
             TestNode.until("rest", () -> a.fabric.poll(16) + b.fabric.poll(16) == 0, a, b);
             var returns = new AtomicInteger();
             a.fabric.disarm();
-            a.fabric.standBy(0);
-            a.fabric.standBy(1_000_000);
+            a.fabric.awaitArmed(0);
+            a.fabric.awaitArmed(1_000_000);
             var follower = Thread.ofPlatform().daemon().start(() -> {
-                a.fabric.standBy(TestNode.nanos(4));
+                a.fabric.awaitArmed(TestNode.nanos(4));
                 returns.incrementAndGet();
             });
             toA.writeImm(0, b.address(), 0, 1, 1);
@@ -342,9 +342,9 @@ class TcpFabricTest {
             assertThat(follower.join(Duration.ofNanos(TestNode.nanos(2)))).isTrue();
             long start = System.nanoTime();
             // Whoever armed may have had the poll role still, so that nobody could poll.
-            a.fabric.standBy(TestNode.nanos(4));
+            a.fabric.awaitArmed(TestNode.nanos(4));
             boolean unused = a.fabric.arm();
-            a.fabric.standBy(TestNode.nanos(4));
+            a.fabric.awaitArmed(TestNode.nanos(4));
             assertThat(System.nanoTime() - start).isLessThan(TestNode.nanos(2));
         }
     }
@@ -361,7 +361,7 @@ class TcpFabricTest {
             var done = new AtomicBoolean();
             var follower = Thread.ofPlatform().daemon().start(() -> {
                 while (!done.get()) {
-                    a.fabric.standBy(TestNode.nanos(4));
+                    a.fabric.awaitArmed(TestNode.nanos(4));
                 }
             });
             TestNode.until("acknowledged", () -> b.completed.contains(1L), b);
@@ -376,7 +376,7 @@ class TcpFabricTest {
         try (var a = new TestNode("a")) {
             TestNode.until("rest", () -> a.fabric.poll(16) == 0, a);
             a.fabric.disarm();
-            var follower = Thread.ofPlatform().daemon().start(() -> a.fabric.standBy(TestNode.nanos(4)));
+            var follower = Thread.ofPlatform().daemon().start(() -> a.fabric.awaitArmed(TestNode.nanos(4)));
             a.fabric.wakeup();
             assertThat(follower.join(Duration.ofNanos(TestNode.nanos(2)))).isTrue();
         }

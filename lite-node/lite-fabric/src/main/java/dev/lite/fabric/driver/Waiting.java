@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Waiting for a fabric that is driven by one descriptor, its source, which may be an epoll set. The thread with the poll role
  * blocks on one epoll set, the standby thread on another. Each set contains the source and an event descriptor, its bell. The
- * source ends {@link #standBy} only while armed, so a caller that polls for its answer itself wakes no other thread.
+ * source ends {@link #awaitArmed} only while armed, so a caller that polls for its answer itself wakes no other thread.
  *
  * <p><b>Cost.</b> Taking the poll role makes no system call. Giving it up makes one only if the source reported something to the
  * standby thread since: the source is registered there one-shot, and the thread checks {@link #armed} when it wakes.
@@ -25,16 +25,16 @@ public final class Waiting implements AutoCloseable {
     private final long sleepNsMax;
     private volatile @Nullable Pollable source;
 
-    /** Whether the source ends {@link #standBy}. Written by the poll role. */
+    /** Whether the source ends {@link #awaitArmed}. Written by the poll role. */
     private volatile boolean armed;
 
     /**
-     * Whether the one-shot registration of the source for {@link #standBy} has not fired yet. {@link #arm} sets {@link #armed} before it reads
-     * this field, and {@link #standBy} clears this field before it reads {@link #armed}. So one of the two sees the other's write.
+     * Whether the one-shot registration of the source for {@link #awaitArmed} has not fired yet. {@link #arm} sets {@link #armed} before it reads
+     * this field, and {@link #awaitArmed} clears this field before it reads {@link #armed}. So one of the two sees the other's write.
      */
     private volatile boolean watching;
 
-    /** Whether {@link #standBy} is to return, regardless of the source. */
+    /** Whether {@link #awaitArmed} is to return, regardless of the source. */
     private final AtomicBoolean called = new AtomicBoolean();
 
     /** An epoll set and its bell, which signals once until a thread has waited. */
@@ -120,13 +120,13 @@ public final class Waiting implements AutoCloseable {
         return polling.await(Math.min(timeoutNs, sleepNsMax));
     }
 
-    /** The standby thread blocks; returns false if only the timeout has passed, or after {@link #nudgeStandBy}. */
-    public boolean standBy(long timeoutNs) {
+    /** The standby thread blocks; returns false if only the timeout has passed, or after {@link #nudgeStandby}. */
+    public boolean awaitArmed(long timeoutNs) {
         if (armed && !watching) {
             // The source may still be readable: it fired while the thread that armed still had the poll role.
             watchOnce();
         }
-        // wakeStandBy sets the flag before it rings.
+        // wakeStandby sets the flag before it rings.
         boolean fired = !called.get() && standingBy.await(Math.min(timeoutNs, sleepNsMax));
         if (fired) {
             watching = false;
@@ -134,7 +134,7 @@ public final class Waiting implements AutoCloseable {
         return called.getAndSet(false) || (fired && armed);
     }
 
-    /** Poll role: from now on the source ends {@link #standBy}, also if it is readable already. */
+    /** Poll role: from now on the source ends {@link #awaitArmed}, also if it is readable already. */
     public void arm() {
         armed = true;
         if (!watching) {
@@ -151,7 +151,7 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** Poll role: from now on the source does not end {@link #standBy}. */
+    /** Poll role: from now on the source does not end {@link #awaitArmed}. */
     public void disarm() {
         armed = false;
     }
@@ -165,21 +165,21 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** Ends {@link #standBy}. Any thread. */
-    public void wakeStandBy() {
+    /** Ends {@link #awaitArmed}. Any thread. */
+    public void wakeStandby() {
         called.set(true);
         standingBy.ring();
     }
 
-    /** Makes {@link #standBy} return early, with false unless it has another reason to return. Any thread. */
-    public void nudgeStandBy() {
+    /** Makes {@link #awaitArmed} return early, with false unless it has another reason to return. Any thread. */
+    public void nudgeStandby() {
         standingBy.ring();
     }
 
     /** Ends both waits. Any thread. */
     public void wakeAll() {
         polling.ring();
-        wakeStandBy();
+        wakeStandby();
     }
 
     /** Closes both sets and bells. No thread waits any more; the source stays open. */

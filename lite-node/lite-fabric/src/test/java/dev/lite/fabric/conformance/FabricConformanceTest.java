@@ -39,7 +39,7 @@ public abstract class FabricConformanceTest
                 BoundsCases,
                 ClosingCases,
                 WaitingCases,
-                StandByCases {
+                StandbyCases {
 
     @TempDir
     private Path runDirectory;

@@ -134,7 +134,7 @@ final class TestNode {
                 while (poll(4) > 0 || !fabric.arm()) {
                     fabric.disarm();
                 }
-                fabric.standBy(WaitingCases.FOREVER_NS);
+                fabric.awaitArmed(WaitingCases.FOREVER_NS);
             }
         });
     }

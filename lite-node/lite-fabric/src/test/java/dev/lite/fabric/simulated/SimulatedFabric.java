@@ -38,8 +38,8 @@ final class SimulatedFabric implements Fabric {
     private boolean woken;
     private boolean armed;
 
-    /** What ends {@link #standBy}: something may be polled since it was armed, or a wakeup. */
-    private boolean standByCalled;
+    /** What ends {@link #awaitArmed}: something may be polled since it was armed, or a wakeup. */
+    private boolean standbySignaled;
 
     /** Counts pauses, so that the end of an old one does not end a newer one. */
     private int pauses;
@@ -171,10 +171,10 @@ final class SimulatedFabric implements Fabric {
     }
 
     @Override
-    public void standBy(long timeoutNs) {
+    public void awaitArmed(long timeoutNs) {
         network.await(timeoutNs, () -> {
-            boolean called = standByCalled || closed || (armed && !paused && !deliveries.isEmpty());
-            standByCalled = false;
+            boolean called = standbySignaled || closed || (armed && !paused && !deliveries.isEmpty());
+            standbySignaled = false;
             return called;
         });
     }
@@ -183,7 +183,7 @@ final class SimulatedFabric implements Fabric {
     public void wakeup() {
         network.locked(() -> {
             woken = true;
-            standByCalled = true;
+            standbySignaled = true;
             network.signal();
             return true;
         });
@@ -214,7 +214,7 @@ final class SimulatedFabric implements Fabric {
     /** Under the lock: the handler is told at a later poll. */
     void deliver(Delivery delivery) {
         deliveries.add(delivery);
-        standByCalled |= armed;
+        standbySignaled |= armed;
         network.signal();
     }
 

@@ -124,7 +124,7 @@ class PollRoleTest {
         }
 
         @Override
-        public void standBy(long timeoutNs) {
+        public void awaitArmed(long timeoutNs) {
             lock.lock();
             try {
                 while (!called && !closed) {
@@ -308,8 +308,8 @@ class PollRoleTest {
         fabric.put(ofVirtual); // whoever waits for it cannot poll, so the fabric must be armed
         Waits.join(virtual);
         assertThat(came).hasValue(2);
-        Waits.until("it is counted, once it polls no more", () -> role.takenByStandBy() > 0);
-        assertThat(role.takenByStandBy()).isEqualTo(1);
+        Waits.until("it is counted, once it polls no more", () -> role.standbyWakeups() > 0);
+        assertThat(role.standbyWakeups()).isEqualTo(1);
     }
 
     @Test

@@ -40,7 +40,7 @@ class TwoThreadsTest {
     private static final long ARENA_BYTES = 16 << 20;
     private static final String SERVER = "server";
     private static final String CLIENT = "client";
-    private static final String STAND_BY = "lite-poll-shm";
+    private static final String STANDBY_THREAD = "lite-poll-shm";
 
     private static final int WARM_UP = 5_000;
     private static final int CALLS = 20_000;
@@ -51,24 +51,24 @@ class TwoThreadsTest {
     private Path root;
 
     /** What the thread that stands by did so far: how often it took the role, and how often it went to sleep. */
-    private record StandBy(long taken, long slept) {
-        static StandBy of(LiteNode node) {
-            return new StandBy(node.takenByStandBy(), sleeps());
+    private record StandbyCounters(long taken, long slept) {
+        static StandbyCounters of(LiteNode node) {
+            return new StandbyCounters(node.standbyWakeups(), sleeps());
         }
 
         byte[] encode() {
             return ByteBuffer.allocate(16).putLong(taken).putLong(slept).array();
         }
 
-        static StandBy decode(byte[] bytes) {
+        static StandbyCounters decode(byte[] bytes) {
             ByteBuffer buffer = ByteBuffer.wrap(bytes);
-            return new StandBy(buffer.getLong(), buffer.getLong());
+            return new StandbyCounters(buffer.getLong(), buffer.getLong());
         }
 
         private static long sleeps() {
             try (Stream<Path> tasks = Files.list(Path.of("/proc/self/task"))) {
                 for (Path task : tasks.toList()) {
-                    if (Files.readString(task.resolve("comm")).strip().equals(STAND_BY)) {
+                    if (Files.readString(task.resolve("comm")).strip().equals(STANDBY_THREAD)) {
                         return Files.readAllLines(task.resolve("status")).stream()
                                 .filter(line -> line.startsWith("voluntary_ctxt_switches:"))
                                 .mapToLong(line -> Long.parseLong(
@@ -76,7 +76,7 @@ class TwoThreadsTest {
                                 .sum();
                     }
                 }
-                throw new AssertionError("no thread " + STAND_BY);
+                throw new AssertionError("no thread " + STANDBY_THREAD);
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }
@@ -105,11 +105,11 @@ class TwoThreadsTest {
             MemorySegment request = arena.allocate(8);
             MemorySegment reply = arena.allocate(8);
             call(client, request, reply, WARM_UP);
-            StandBy serverBefore = atServer(lite);
-            StandBy callerBefore = StandBy.of(node);
+            StandbyCounters serverBefore = atServer(lite);
+            StandbyCounters callerBefore = StandbyCounters.of(node);
             call(client, request, reply, CALLS);
-            StandBy callerAfter = StandBy.of(node);
-            StandBy serverAfter = atServer(lite);
+            StandbyCounters callerAfter = StandbyCounters.of(node);
+            StandbyCounters serverAfter = atServer(lite);
             System.out.printf(
                     "%d calls; standing by at the caller: %s, then %s; at the server: %s, then %s%n",
                     CALLS, callerBefore, callerAfter, serverBefore, serverAfter);
@@ -118,7 +118,7 @@ class TwoThreadsTest {
         }
     }
 
-    private static void assertQuiet(String where, StandBy before, StandBy after) {
+    private static void assertQuiet(String where, StandbyCounters before, StandbyCounters after) {
         assertThat(after.taken - before.taken)
                 .as("how often who stands by at %s took the role, in %d calls", where, CALLS)
                 .isLessThan(WAKE_UPS_MAX);
@@ -133,8 +133,8 @@ class TwoThreadsTest {
         }
     }
 
-    private static StandBy atServer(Lite lite) {
-        return StandBy.decode(lite.rpc().call(SERVER, "stand-by", new byte[0], GENEROUS));
+    private static StandbyCounters atServer(Lite lite) {
+        return StandbyCounters.decode(lite.rpc().call(SERVER, "standby-counters", new byte[0], GENEROUS));
     }
 
     private NodeAdvert server(String host) {
@@ -161,9 +161,9 @@ class TwoThreadsTest {
                 RpcServer echo = lite.rpc().serve("echo")) {
             lite.rpc()
                     .register(
-                            "stand-by",
+                            "standby-counters",
                             1,
-                            call -> MemorySegment.ofArray(StandBy.of(node).encode()));
+                            call -> MemorySegment.ofArray(StandbyCounters.of(node).encode()));
             System.out.println(node.self().host());
             RpcCall call = echo.receive(Duration.ofMinutes(2));
             while (true) {

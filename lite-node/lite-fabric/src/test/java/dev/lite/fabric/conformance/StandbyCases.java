@@ -11,7 +11,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /** Standing by for the poll role: who is woken when, and that nothing is missed. */
-interface StandByCases extends ConformanceCases {
+interface StandbyCases extends ConformanceCases {
 
     @Test
     default void standByReturnsWhenItsTimeIsOver() {
@@ -19,10 +19,10 @@ interface StandByCases extends ConformanceCases {
         fabrics().settle();
 
         long startNs = System.nanoTime();
-        node.fabric.standBy(0);
-        node.fabric.standBy(1);
+        node.fabric.awaitArmed(0);
+        node.fabric.awaitArmed(1);
         node.fabric.arm();
-        node.fabric.standBy(Duration.ofMillis(30).toNanos());
+        node.fabric.awaitArmed(Duration.ofMillis(30).toNanos());
 
         assertThat(System.nanoTime() - startNs).isLessThan(Deadline.scaledNs(Duration.ofSeconds(5)));
     }
@@ -37,7 +37,7 @@ interface StandByCases extends ConformanceCases {
                 if (thread == 0) {
                     node.fabric.await(WaitingCases.FOREVER_NS);
                 } else {
-                    node.fabric.standBy(WaitingCases.FOREVER_NS);
+                    node.fabric.awaitArmed(WaitingCases.FOREVER_NS);
                 }
                 returned[thread].set(true);
             });
@@ -62,7 +62,7 @@ interface StandByCases extends ConformanceCases {
         long waitNs = Duration.ofMillis(100).toNanos();
         while (pair.to().fabric.arm()) {
             long startNs = System.nanoTime();
-            pair.to().fabric.standBy(waitNs);
+            pair.to().fabric.awaitArmed(waitNs);
             if (System.nanoTime() - startNs < waitNs) {
                 break;
             }
@@ -80,10 +80,10 @@ interface StandByCases extends ConformanceCases {
         fabrics().settle();
         pair.to().fabric.arm();
         pair.to().fabric.disarm();
-        pair.to().fabric.standBy(0); // takes what came before
+        pair.to().fabric.awaitArmed(0); // takes what came before
         AtomicBoolean returned = new AtomicBoolean();
-        Workers standBy = Workers.start(1, thread -> {
-            pair.to().fabric.standBy(WaitingCases.FOREVER_NS);
+        Workers standbyThread = Workers.start(1, thread -> {
+            pair.to().fabric.awaitArmed(WaitingCases.FOREVER_NS);
             returned.set(true);
         });
         pause(5);
@@ -96,7 +96,7 @@ interface StandByCases extends ConformanceCases {
         assertThat(returned).isFalse();
 
         pair.to().fabric.wakeup();
-        standBy.join();
+        standbyThread.join();
     }
 
     @Test
