@@ -89,7 +89,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void memoryIsRegisteredOnce() {
+    void memoryCanBeRegisteredOnlyOnce() {
         try (var node = new TestNode(directory, "a")) {
             assertThatIllegalStateException()
                     .isThrownBy(() ->

@@ -318,7 +318,7 @@ class TcpFabricTest {
     }
 
     @Test
-    void standByEndsWhenSomethingComesWhileArmedAndNotWhileDisarmed() throws InterruptedException {
+    void awaitArmedEndsOnAnEventWhileArmedButNotWhileDisarmed() throws InterruptedException {
         try (var a = new TestNode("a");
                 var b = new TestNode("b")) {
             var toA = b.connectTo(a);
@@ -372,7 +372,7 @@ class TcpFabricTest {
     }
 
     @Test
-    void wakeupEndsStandByEvenWhileDisarmed() throws InterruptedException {
+    void wakeupEndsAwaitArmedEvenWhileDisarmed() throws InterruptedException {
         try (var a = new TestNode("a")) {
             TestNode.until("rest", () -> a.fabric.poll(16) == 0, a);
             a.fabric.disarm();

@@ -251,7 +251,7 @@ class BadClientTest {
             try (RawClient bad = new RawClient(socket).attach()) {
                 long lh = malloc(bad);
                 for (int i = 0; i < 200; i++) {
-                    scribble(bad, random, lh);
+                    writeChangingContents(bad, random, lh);
                 }
                 RawMemory.putLongVolatile(bad.base() + SessionArea.SUBMITTED, random.nextLong() | 1L << 40);
                 bad.ring();
@@ -267,7 +267,7 @@ class BadClientTest {
     }
 
     /** Mostly plausible commands with something wrong, sometimes plain noise over a whole slot. */
-    private static void scribble(RawClient bad, Random random, long lh) {
+    private static void writeChangingContents(RawClient bad, Random random, long lh) {
         int slot = random.nextInt(8);
         long at = bad.base() + SessionArea.slotOffset(slot);
         if (random.nextInt(10) == 0) {
