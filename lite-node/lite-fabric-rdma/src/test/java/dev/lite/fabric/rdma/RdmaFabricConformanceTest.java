@@ -8,7 +8,7 @@ import java.lang.foreign.Arena;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 
-/** The RDMA driver keeps the SPI's promises. */
+/** The RDMA driver fulfils the SPI's contract. */
 class RdmaFabricConformanceTest extends FabricConformanceTest {
     @BeforeAll
     static void needADevice() {

@@ -251,7 +251,7 @@ class BadClientTest {
             try (RawClient bad = new RawClient(socket).attach()) {
                 long lh = malloc(bad);
                 for (int i = 0; i < 200; i++) {
-                    writeChangingContents(bad, random, lh);
+                    sendMalformedCommand(bad, random, lh);
                 }
                 RawMemory.putLongVolatile(bad.base() + SessionArea.SUBMITTED, random.nextLong() | 1L << 40);
                 bad.ring();
@@ -266,8 +266,8 @@ class BadClientTest {
         assertThat(ended).isEqualTo(100);
     }
 
-    /** Mostly plausible commands with something wrong, sometimes plain noise over a whole slot. */
-    private static void writeChangingContents(RawClient bad, Random random, long lh) {
+    /** Sends a mostly valid command with invalid fields, or sometimes fills a whole slot with random bytes. */
+    private static void sendMalformedCommand(RawClient bad, Random random, long lh) {
         int slot = random.nextInt(8);
         long at = bad.base() + SessionArea.slotOffset(slot);
         if (random.nextInt(10) == 0) {
