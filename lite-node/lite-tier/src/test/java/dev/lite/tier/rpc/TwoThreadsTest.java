@@ -31,8 +31,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /**
- * Two nodes in two processes over shared memory: a call in a closed loop is the work of two threads, the caller and the one
- * that serves. The threads that stand by at both nodes sleep meanwhile.
+ * Two nodes in two processes over shared memory. Calls in a closed loop need only two threads: the caller and the server. The standby
+ * threads of both nodes sleep meanwhile.
  */
 @Isolated
 class TwoThreadsTest {
@@ -44,13 +44,13 @@ class TwoThreadsTest {
 
     private static final int WARM_UP = 5_000;
     private static final int CALLS = 20_000;
-    /** Of the thread that stands by, while the calls run. It looks up once a second by itself, which is no wake-up. */
+    /** Maximum number of wake-ups of the standby thread while the calls run. Its own timeout once a second does not count. */
     private static final int WAKE_UPS_MAX = CALLS / 100;
 
     @TempDir(factory = InDevShm.class)
     private Path root;
 
-    /** What the thread that stands by did so far: how often it took the role, and how often it went to sleep. */
+    /** How often the standby thread took the role, and how often it blocked. */
     private record StandbyCounters(long taken, long slept) {
         static StandbyCounters of(LiteNode node) {
             return new StandbyCounters(node.standbyWakeups(), sleeps());
@@ -84,8 +84,8 @@ class TwoThreadsTest {
     }
 
     @Test
-    void aCallInAClosedLoopWakesNobody() {
-        InMemoryDirectory.Store store = new InMemoryDirectory.Store(); // of this process; the server has one of its own
+    void callsInAClosedLoopWakeNoStandbyThread() {
+        InMemoryDirectory.Store store = new InMemoryDirectory.Store(); // this process's own; the server has another one
         try (ChildJvm child = ChildJvm.start(TwoThreadsTest.class, root.toString());
                 InMemoryDirectory ofServer = store.open();
                 InMemoryDirectory directory = store.open()) {
@@ -111,7 +111,7 @@ class TwoThreadsTest {
             StandbyCounters callerAfter = StandbyCounters.of(node);
             StandbyCounters serverAfter = atServer(lite);
             System.out.printf(
-                    "%d calls; standing by at the caller: %s, then %s; at the server: %s, then %s%n",
+                    "%d calls; standby thread at the caller: %s, then %s; at the server: %s, then %s%n",
                     CALLS, callerBefore, callerAfter, serverBefore, serverAfter);
             assertQuiet("the caller", callerBefore, callerAfter);
             assertQuiet("the server", serverBefore, serverAfter);
@@ -120,10 +120,10 @@ class TwoThreadsTest {
 
     private static void assertQuiet(String where, StandbyCounters before, StandbyCounters after) {
         assertThat(after.taken - before.taken)
-                .as("how often who stands by at %s took the role, in %d calls", where, CALLS)
+                .as("how often the standby thread of %s took the role, in %d calls", where, CALLS)
                 .isLessThan(WAKE_UPS_MAX);
         assertThat(after.slept - before.slept)
-                .as("how often who stands by at %s slept, in %d calls", where, CALLS)
+                .as("how often the standby thread of %s blocked, in %d calls", where, CALLS)
                 .isLessThan(WAKE_UPS_MAX);
     }
 
@@ -149,7 +149,7 @@ class TwoThreadsTest {
     }
 
     /**
-     * The serving process; it is killed at the end of the test.
+     * The server process, which is killed at the end of the test.
      *
      * @param arguments the directory of both
      */

@@ -29,7 +29,7 @@ class HandleTableTest {
     }
 
     @Test
-    void aReusedIndexHasAnotherNumber() {
+    void aReusedIndexGetsAnotherNumber() {
         HandleTable table = new HandleTable(10);
         TierHandle handle = handle();
         Set<Long> numbers = new HashSet<>();
@@ -51,7 +51,7 @@ class HandleTableTest {
     }
 
     @Test
-    void anIndexWithoutGenerationsLeftIsNotUsedAgain() {
+    void anIndexWithoutRemainingGenerationsIsNotReused() {
         HandleTable table = new HandleTable(10);
         long first = table.reserve();
         table.setGeneration((int) first, Integer.MAX_VALUE - 1);
@@ -64,7 +64,7 @@ class HandleTableTest {
     }
 
     @Test
-    void theLimitNamesItselfAndTakesNothing() {
+    void theLimitIsReportedAndNothingIsAdded() {
         HandleTable table = new HandleTable(100);
         TierHandle handle = handle();
         long[] numbers = new long[100];
