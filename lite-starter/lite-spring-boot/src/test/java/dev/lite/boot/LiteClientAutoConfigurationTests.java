@@ -58,7 +58,7 @@ class LiteClientAutoConfigurationTests {
     }
 
     @Test
-    void theApplicationsNameDefaultsToSprings() {
+    void theApplicationsNameDefaultsToSpringsApplicationName() {
         runner.withPropertyValues("spring.application.name=orders")
                 .run(context -> assertThat(
                                 attachOptions(context.getBean(Lite.class)).application())
@@ -128,7 +128,7 @@ class LiteClientAutoConfigurationTests {
     }
 
     @Test
-    void everyOwnTypeIsNamedInTheImportsFile() {
+    void everyAutoConfigurationIsListedInTheImportsFile() {
         new ApplicationContextRunner()
                 .withUserConfiguration(Application.class)
                 .run(context -> assertThat(context).hasSingleBean(Lite.class).hasSingleBean(LiteHealthIndicator.class));
