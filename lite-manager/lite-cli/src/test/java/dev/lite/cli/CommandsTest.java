@@ -78,7 +78,7 @@ class CommandsTest {
             delimiter = '|',
             quoteCharacter = '`',
             value = {"nothing|0", "'leader':'host/7'|1", "'directoryAvailable':true|1"})
-    void theStatusTellsByItsExitStatusWhetherSomebodyLeadsAndZooKeeperIsThere(String missing, int status) {
+    void theExitStatusOfStatusShowsWhetherThereIsALeaderAndZooKeeper(String missing, int status) {
         manager.with("GET /api/manager", 200, missing.equals("nothing") ? VIEW : VIEW.replace(missing, "'x':1"))
                 .with("GET /api/nodes", 200, NODES)
                 .with(
@@ -112,7 +112,7 @@ class CommandsTest {
     }
 
     @Test
-    void aDrainIsFollowedUntilItIsDone() {
+    void drainWaitsUntilTheOrderIsDone() {
         manager.with("POST /api/nodes/node-1/drain", 202, "{'id':7,'state':'WANTED','note':''}")
                 .with(
                         "GET /api/orders/7",
@@ -196,7 +196,7 @@ class CommandsTest {
                 "rebalance --deadline -1",
                 "up --arena much"
             })
-    void aWrongCommandLineIsExitStatusTwo(String line) {
+    void anInvalidCommandLineEndsWithExitStatusTwo(String line) {
         assertThat(line.isEmpty() ? lite() : lite(line.split(" "))).isEqualTo(ExitStatus.USAGE);
         assertThat(err.toString()).isNotBlank().doesNotContain("\tat ");
     }

@@ -159,7 +159,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     }
 
     @Test
-    void oneOfTwoManagersLeadsAndTheOtherFollows() {
+    void oneOfTwoManagersLeadsAndTheOtherTakesOver() {
         CuratorDirectory one = curator();
         CuratorDirectory other = curator();
         Leadership first = one.leadership("one");

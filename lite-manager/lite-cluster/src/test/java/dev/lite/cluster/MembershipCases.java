@@ -100,7 +100,7 @@ interface MembershipCases extends DirectoryCases {
     }
 
     @Test
-    default void aHeldIdIsKeptOrRefused() {
+    default void theIdOfAnExistingArenaIsKeptOrRefused() {
         NodeRecord held = open().register(holding("a", 7), DEADLINE);
         assertThat(held.id()).isEqualTo(7);
 

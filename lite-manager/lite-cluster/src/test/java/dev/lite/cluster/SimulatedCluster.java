@@ -217,7 +217,7 @@ final class SimulatedCluster {
                 check(next);
                 epoch = next;
                 version++;
-                processes.forEach(process -> messages.add(process::hear));
+                processes.forEach(process -> messages.add(process::receive));
             }
             answer(0.1);
             return same;
@@ -326,7 +326,7 @@ final class SimulatedCluster {
             switch (random.nextInt(4)) {
                 case 0 -> register();
                 case 1 -> join();
-                case 2 -> hear();
+                case 2 -> receive();
                 default -> acknowledge();
             }
         }
@@ -368,7 +368,7 @@ final class SimulatedCluster {
                 return;
             }
             if (defect != Defect.CONNECT_BEFORE_THE_EPOCH_IS_READ) {
-                hear();
+                receive();
                 if (!isAllCut()) {
                     return;
                 }
@@ -384,7 +384,7 @@ final class SimulatedCluster {
         }
 
         /** The directory's notification arrives. */
-        void hear() {
+        void receive() {
             if (canRun()) {
                 epochSeen = ZooKeeperEpochs.isNewer(epoch, epochSeen) ? epoch : epochSeen;
                 liveSeen = Map.copyOf(live);

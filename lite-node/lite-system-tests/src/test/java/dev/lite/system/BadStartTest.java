@@ -46,7 +46,7 @@ class BadStartTest {
         assertThat(node.output())
                 .contains("node-1")
                 .contains(cluster.arenaDirectory().toString());
-        node.isOneClearMessage();
+        node.assertOneClearMessage();
         assertThat(cluster.node(1).isAlive()).isTrue();
     }
 
@@ -57,7 +57,7 @@ class BadStartTest {
                 "--lite.node.arena.directory=" + directory.resolve("arenas"),
                 "--lite.node.deadline=5s"));
         assertThat(node.output()).contains("node-1").contains("registered already");
-        node.isOneClearMessage();
+        node.assertOneClearMessage();
         assertThat(cluster.node(1).isAlive()).isTrue();
     }
 
@@ -67,7 +67,7 @@ class BadStartTest {
         Failed node = startNode(List.of(
                 "--lite.node.name=lonely", "--lite.cluster.zookeeper=127.0.0.1:" + port, "--lite.node.deadline=2s"));
         assertThat(node.output()).contains("127.0.0.1:" + port);
-        node.isOneClearMessage();
+        node.assertOneClearMessage();
     }
 
     @Test
@@ -77,7 +77,7 @@ class BadStartTest {
                 .contains("/large/arena")
                 .contains("Free space")
                 .contains("bytes");
-        node.isOneClearMessage();
+        node.assertOneClearMessage();
     }
 
     @Test
@@ -85,7 +85,7 @@ class BadStartTest {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             Failed node = startNode(List.of("--lite.node.name=port", "--server.port=" + taken.getLocalPort()));
             assertThat(node.output()).contains(Integer.toString(taken.getLocalPort()));
-            node.isOneClearMessage();
+            node.assertOneClearMessage();
         }
     }
 
@@ -93,7 +93,7 @@ class BadStartTest {
     void aSocketInUseIsReported() {
         Failed node = startNode(List.of("--lite.node.name=socket", "--lite.node.socket=" + cluster.socket(1)));
         assertThat(node.output()).contains(cluster.socket(1).toString());
-        node.isOneClearMessage();
+        node.assertOneClearMessage();
     }
 
     @Test
@@ -114,7 +114,7 @@ class BadStartTest {
 
     /** A process that has ended by itself. */
     private record Failed(int status, String output) {
-        void isOneClearMessage() {
+        void assertOneClearMessage() {
             assertThat(status).as(output).isEqualTo(1);
             assertThat(output).doesNotContain("\tat ").doesNotContain("Exception in thread");
         }

@@ -290,7 +290,7 @@ class FaultsTest {
     }
 
     @Test
-    void theDiskUnderZooKeeperIsFull() throws IOException {
+    void theDiskOfZooKeeperIsFull() throws IOException {
         SmallDisk full = disk;
         assumeTrue(full != null, () -> "skipped: " + SmallDisk.unavailable().orElse(""));
         full.fill();

@@ -40,7 +40,7 @@ class InFlightTest {
     }
 
     @Test
-    void finishedOperationsAndThoseOnOtherMappingsAreNotWaitedFor() {
+    void waitingIgnoresFinishedOperationsAndOtherMappings() {
         long mapping = InFlight.newNumber();
         InFlight.exit(InFlight.enter(mapping));
         InFlight.awaitEnd(number -> number == mapping);

@@ -108,7 +108,7 @@ class RawMemoryTest {
     }
 
     @Test
-    void addsOfTwoProcessesAreAllCounted(@TempDir(factory = InDevShm.class) Path directory)
+    void noAddOfTwoProcessesIsLost(@TempDir(factory = InDevShm.class) Path directory)
             throws InterruptedException {
         var file = directory.resolve("word");
         try (var shared = SharedMemory.createFile(file, 4096);

@@ -61,7 +61,7 @@ class LiteHealthContributorAutoConfigurationTests {
     }
 
     @Test
-    void anApplicationsOwnContributorReplacesOurs() {
+    void anApplicationsOwnContributorReplacesTheAutoConfiguredOne() {
         runner.withBean(
                         "liteHealthIndicator",
                         HealthIndicator.class,

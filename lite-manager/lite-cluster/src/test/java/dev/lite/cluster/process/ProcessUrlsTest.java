@@ -34,7 +34,7 @@ class ProcessUrlsTest {
     }
 
     @Test
-    void aManagementPortTakesAddressAndEncryptionOfTheServerUnlessItHasItsOwn() {
+    void aManagementPortInheritsAddressAndEncryptionOfTheServerUnlessConfigured() {
         properties.put("server.ssl.key-store", "server.p12");
         properties.put("server.address", "::");
         properties.put("local.management.port", "7411");

@@ -159,7 +159,7 @@ class OrdersTest {
         "/api/lmrs/shop%2Fcounters/move, '', 400, 'request'",
         "/api/lmrs/shop%2Fcounters/move, '{', 400, 'request'",
     })
-    void whatCannotBeOrderedIsSaid(String path, String body, int status, String detail)
+    void anInvalidOrderIsRefusedWithTheReason(String path, String body, int status, String detail)
             throws IOException, InterruptedException {
         HttpResponse<String> answer = post(path.replace(" ", "%20"), body);
         assertThat(answer.statusCode()).as(answer.body()).isEqualTo(status);

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /** The native methods on a real device: two queue pairs in one process, connected over the device's own address. */
-@Isolated("it looks at the descriptors of its process")
+@Isolated("it counts the descriptors of its process")
 class NativeVerbsTest {
     private static final int SUCCESS = 0;
     private static final int FLUSHED = 5;
@@ -74,7 +74,7 @@ class NativeVerbsTest {
     }
 
     @Test
-    void anImmediateArrivesAsItWasSent() throws IOException {
+    void anImmediateArrivesUnchanged() throws IOException {
         for (int immediate : new int[] {0x01020304, -1, 0x80000001, 0}) {
             server.receive(9, 0, 0);
             client.memory.set(JAVA_LONG, 256, immediate);
@@ -104,7 +104,7 @@ class NativeVerbsTest {
     }
 
     @Test
-    void atomicsReturnWhatWasThereBefore() throws IOException {
+    void nativeAtomicsReturnThePreviousValue() throws IOException {
         server.memory.set(JAVA_LONG, 0, 40);
         client.postAtomic(RawSide.FETCH_AND_ADD, 1, 0, 2, 0, server);
         assertThat(client.poll().status()).isEqualTo(SUCCESS);
@@ -147,7 +147,7 @@ class NativeVerbsTest {
 
     /** Posts all requests in one call, so that the device cannot free entries meanwhile. The requests that fit are posted. */
     @Test
-    void aFullSendQueueIsAnErrorThatNamesTheFirstRequestRefused() throws IOException {
+    void aFullSendQueueIsAnErrorThatNamesTheFirstRefusedRequest() throws IOException {
         assertThatThrownBy(() -> client.postChain(RawSide.WRITE, 0x500, 8 * RawSide.SENDS, server))
                 .isInstanceOf(IOException.class)
                 .hasMessageMatching(

@@ -71,7 +71,7 @@ class TwoProcessesTest {
     }
 
     @Test
-    void addsOfTwoProcessesToOneWordAreAllCounted() throws IOException {
+    void noAddOfTwoProcessesToOneWordIsLost() throws IOException {
         try (var a = new TestNode(directory, "a");
                 var peer = Peer.start(directory)) {
             var toPeer = a.fabric.connect(peer.address());
@@ -116,7 +116,7 @@ class TwoProcessesTest {
     }
 
     @Test
-    void aKilledPeersSuccessorTakesItsAddress() throws IOException, InterruptedException {
+    void theSuccessorOfAKilledPeerCanUseItsAddress() throws IOException, InterruptedException {
         try (var a = new TestNode(directory, "a")) {
             String address;
             try (var first = Peer.start(directory)) {

@@ -103,7 +103,7 @@ interface BoundsCases extends ConformanceCases {
     }
 
     @Test
-    default void theRefusalNamesTheOffsetTheLengthAndTheSize() {
+    default void theErrorReportsTheOffsetTheLengthAndTheSize() {
         Pair pair = fabrics().pair();
         long address = pair.from().local(8).address();
         long size = pair.out().remoteSize();

@@ -260,7 +260,7 @@ interface ClosingCases extends ConformanceCases {
     }
 
     @Test
-    default void afterCloseReturnedNoPostTouchesThePeersMemory() {
+    default void afterCloseReturnsNoPostTouchesThePeersMemory() {
         Pair first = fabrics().pair();
         int bytes = 32 << 10;
         MemorySegment local = first.from().local(4L * bytes);

@@ -266,14 +266,14 @@ class ConnectionsTest {
     @Test
     void closeFlushesEveryEndpointAndAcceptsNothingMore() {
         connections.start(driver);
-        FakeEndpoint told = open();
+        FakeEndpoint known = open();
         assertThat(connections.poll(100)).isEqualTo(1);
-        told.outstanding = 2;
+        known.outstanding = 2;
         FakeEndpoint queued = open();
 
         assertThat(connections.close()).isTrue();
 
-        assertThat(told.cuts).isEqualTo(1);
+        assertThat(known.cuts).isEqualTo(1);
         assertThat(discarded).containsExactly("link");
         assertThat(calls)
                 .containsSubsequence("failed 1", "failed 0", "finished", "disconnected: this node closed the fabric")

@@ -477,7 +477,7 @@ class MappingTest {
             // The memory is allocated again: only the next owner may change it from now on.
             long next = ++generation;
             fillWith(memory, next);
-            for (int look = 0; look < 3; look++) {
+            for (int check = 0; check < 3; check++) {
                 foreign += othersIn(memory, next);
             }
             current.mapping = fresh(memory, next);

@@ -46,7 +46,7 @@ class RecoveryTest {
                 }
                 ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
                 assertThat(allocator.allocatedExtents()).isEqualTo(stores >= 3 ? 2 : 1);
-                restIsCleanAndWhole(arena, allocator);
+                checkThatTheRestIsCleanAndComplete(arena, allocator);
                 assertThat(TestArena.isFilled(arena, neighbour, 1)).isTrue();
                 assertThat(stores < 3 || TestArena.isFilled(arena, made, 2)).isTrue();
             }
@@ -84,19 +84,19 @@ class RecoveryTest {
                 }
                 ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
                 assertThat(allocator.allocatedExtents()).isEqualTo(owned.size());
-                restIsCleanAndWhole(arena, allocator);
+                checkThatTheRestIsCleanAndComplete(arena, allocator);
                 owned.forEach(run ->
                         assertThat(TestArena.isFilled(arena, run, run.entry())).isTrue());
                 owned.forEach(run -> assertThat(allocator.free(LMR, run)).isTrue());
                 assertThat(allocator.freeBytes()).isEqualTo(allocator.dataBytes());
-                restIsCleanAndWhole(arena, allocator);
+                checkThatTheRestIsCleanAndComplete(arena, allocator);
             }
             assertThat(TestArena.file(root).toFile().delete()).isTrue();
         });
     }
 
     /** Allocates all free memory in granules, checks every byte, and frees it. */
-    private static void restIsCleanAndWhole(NodeArena arena, ArenaAllocator allocator) {
+    private static void checkThatTheRestIsCleanAndComplete(NodeArena arena, ArenaAllocator allocator) {
         long free = allocator.freeBytes();
         List<ExtentRun> rest = allocator.allocate(99, 64, free / 64, Integer.MAX_VALUE);
         assertThat(rest.stream().mapToLong(ExtentRun::length).sum()).isEqualTo(free);

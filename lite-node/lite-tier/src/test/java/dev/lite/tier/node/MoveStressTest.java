@@ -69,7 +69,7 @@ class MoveStressTest {
 
     @ParameterizedTest
     @MethodSource("dev.lite.tier.node.EveryOperationTest#fabrics")
-    void noByteIsLostOrForeignWhileAnLmrMoves(OverFabric fabric) {
+    void noByteIsLostOrMixedUpWhileAnLmrMoves(OverFabric fabric) {
         try (TestCluster cluster = new TestCluster(root, fabric.open(), Waits.seconds(20)).start(3);
                 SessionServer server =
                         new SessionServer(SessionServerConfig.of(root.resolve("n1.sock")), cluster.node(1))) {
@@ -149,7 +149,7 @@ class MoveStressTest {
                     .as("the first byte that is not zero")
                     .isEqualTo(-1);
             handle.memset(0, SIZE, value);
-            for (int look = 0; look < 3; look++) {
+            for (int check = 0; check < 3; check++) {
                 Waits.pass(Duration.ofMillis(1));
                 handle.read(0, read);
                 assertThat(Arrays.mismatch(read, own))

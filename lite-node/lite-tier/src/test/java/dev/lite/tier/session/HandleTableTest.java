@@ -84,7 +84,7 @@ class HandleTableTest {
     }
 
     @Test
-    void noNumberOutOfRangeIsFound() {
+    void numbersOutOfRangeAreNotFound() {
         HandleTable table = new HandleTable(100);
         for (long lh : new long[] {0, -1, 1, 1L << 32, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 31, 0x1_8000_0000L}) {
             assertThat(table.find(lh)).isNull();

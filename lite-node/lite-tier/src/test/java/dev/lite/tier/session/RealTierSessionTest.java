@@ -122,7 +122,7 @@ class RealTierSessionTest {
             try {
                 mapped.read(0, new byte[8]);
                 return false;
-            } catch (LmrFreedException told) {
+            } catch (LmrFreedException e) {
                 return true;
             }
         });

@@ -22,7 +22,7 @@ class SessionAreaTest {
     }
 
     @Test
-    void everySlotHasItsBit() {
+    void everySlotHasItsOwnBit() {
         assertThat(new SessionArea(64, 4096).slotBits()).isEqualTo(-1);
         assertThat(new SessionArea(1, 4096).slotBits()).isEqualTo(1);
         assertThat(new SessionArea(63, 4096).slotBits()).isEqualTo(Long.MAX_VALUE);
