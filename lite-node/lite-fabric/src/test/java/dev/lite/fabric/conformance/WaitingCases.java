@@ -83,7 +83,7 @@ interface WaitingCases extends ConformanceCases {
                 node.fabric.await(FOREVER_NS);
                 returned.set(true);
             });
-            waitUntilItBlocks();
+            giveItTimeToBlock();
             node.fabric.wakeup();
             Deadline.generous().waitFor(returned::get, "await to return");
             waiter.join();
@@ -125,7 +125,7 @@ interface WaitingCases extends ConformanceCases {
         for (int i = 1; i <= 50; i++) {
             int round = i;
             if (round % 10 == 0) {
-                waitUntilItBlocks();
+                giveItTimeToBlock();
             }
             fabrics().run(pair.from(), pair.out(), (to, context) -> to.writeImm(0, 0, 0, round, context));
             fabrics().until(() -> pair.to().log(pair.in()).immediates.size() == round, "immediate " + round);
@@ -141,7 +141,7 @@ interface WaitingCases extends ConformanceCases {
         pair.from().startForeverPolling();
         for (int i = 1; i <= 50; i++) {
             if (i % 10 == 0) {
-                waitUntilItBlocks();
+                giveItTimeToBlock();
             }
             fabrics().run(pair.from(), pair.out(), (to, context) -> to.read(0, local.address(), 8, context));
         }
@@ -155,9 +155,9 @@ interface WaitingCases extends ConformanceCases {
         alpha.startForeverPolling();
         beta.startForeverPolling();
         for (int i = 0; i < 5; i++) {
-            waitUntilItBlocks();
+            giveItTimeToBlock();
             Pair pair = fabrics().connect(alpha, beta);
-            waitUntilItBlocks();
+            giveItTimeToBlock();
             (i % 2 == 0 ? pair.out() : pair.in()).close();
             fabrics()
                     .until(
@@ -165,7 +165,7 @@ interface WaitingCases extends ConformanceCases {
                             "both to be disconnected");
         }
         Pair last = fabrics().connect(alpha, beta);
-        waitUntilItBlocks();
+        giveItTimeToBlock();
         beta.close();
         fabrics().until(() -> alpha.isDisconnected(last.out()), "disconnected");
         alpha.stopPolling();
@@ -237,7 +237,7 @@ interface WaitingCases extends ConformanceCases {
                 .isLessThan(Duration.ofSeconds(9).toNanos());
     }
 
-    private static void waitUntilItBlocks() {
+    private static void giveItTimeToBlock() {
         LockSupport.parkNanos(Duration.ofMillis(5).toNanos());
     }
 }
