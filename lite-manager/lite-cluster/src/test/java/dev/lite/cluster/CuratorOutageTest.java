@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A real ZooKeeper stops for several session timeouts. This is a separate class, so that other tests can run meanwhile. */
-class CuratorAwayTest {
+class CuratorOutageTest {
     @RegisterExtension
     static final RealZooKeeper zooKeeper = new RealZooKeeper();
 

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
  * Outages of ZooKeeper must not affect applications that already have their handles and locks. There is an ensemble of three server
  * processes, a manager and three nodes. Applications work continuously and check every answer; no operation may fail.
  */
-class ZooKeeperAwayTest {
+class ZooKeeperOutageTest {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(4);
     private static final Duration DEADLINE = Waits.seconds(10);
     private static final Duration SOON = Waits.seconds(30);
@@ -41,9 +41,9 @@ class ZooKeeperAwayTest {
     @BeforeAll
     static void start() throws IOException {
         System.out.println("seed " + SEED);
-        Path logs = Path.of(System.getProperty("lite.system.logs"), "ZooKeeperAwayTest");
+        Path logs = Path.of(System.getProperty("lite.system.logs"), "ZooKeeperOutageTest");
         zooKeepers = ZooKeepers.start(Files.createTempDirectory(Files.createDirectories(logs), "zookeepers"), 3);
-        cluster = Clusters.builder("ZooKeeperAwayTest")
+        cluster = Clusters.builder("ZooKeeperOutageTest")
                 .zookeeper(zooKeepers.connectString())
                 .property("lite.cluster.session-timeout", SESSION_TIMEOUT.toMillis() + "ms")
                 .fabrics("shm", "tcp")

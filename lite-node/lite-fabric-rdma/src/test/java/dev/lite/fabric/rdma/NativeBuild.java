@@ -17,23 +17,23 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /** The library that the build compiled, and programs that a test compiles from the module's C code. */
-final class Built {
+final class NativeBuild {
     static final List<String> SANITIZERS = List.of(
             "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer");
 
     private static final Path JNI = Path.of(System.getProperty("java.home"), "include");
 
-    private Built() {}
+    private NativeBuild() {}
 
     /** Skips the test if the build could not compile the library. */
     static void requireLibrary() {
         var resource = NativeLibrary.resource(System.getProperty("os.arch"));
         assumeTrue(
-                Built.class.getResource(resource) != null, "needs libdisni: it was not built, see the build's output");
+                NativeBuild.class.getResource(resource) != null, "needs libdisni: it was not built, see the build's output");
     }
 
     static Path library() {
-        var resource = Built.class.getResource(NativeLibrary.resource(System.getProperty("os.arch")));
+        var resource = NativeBuild.class.getResource(NativeLibrary.resource(System.getProperty("os.arch")));
         try {
             return Path.of(resource == null ? URI.create("file:///none") : resource.toURI());
         } catch (URISyntaxException e) {

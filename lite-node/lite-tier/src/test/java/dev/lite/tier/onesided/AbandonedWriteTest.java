@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Late writes on a network whose steps the test controls. */
-class GivenUpWriteTest {
+class AbandonedWriteTest {
     private static final int BYTES = 200_000;
 
     @TempDir(factory = InDevShm.class)
