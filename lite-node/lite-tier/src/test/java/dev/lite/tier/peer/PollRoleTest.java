@@ -226,7 +226,7 @@ class PollRoleTest {
     }
 
     @Test
-    void anHeirThatTimedOutPassesTheRoleOn() {
+    void anHeirWhoseWaitEndsConcurrentlyPassesTheRoleOn() {
         takeFirst();
         Flag first = new Flag();
         Flag second = new Flag();

@@ -240,13 +240,13 @@ abstract class SyncContract {
     void aWaiterThatTimedOutIsSkippedAndTheNextIsServed() {
         TestCluster cluster = cluster(3);
         HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
-        LtLock impatient = cluster.attach(1).sync().lock("x");
-        FutureTask<HeldLock> givesUp = go(() -> impatient.acquire(Waits.seconds(0.3)));
+        LtLock shortWait = cluster.attach(1).sync().lock("x");
+        FutureTask<HeldLock> timesOut = go(() -> shortWait.acquire(Waits.seconds(0.3)));
         awaitWaits(cluster, 3, 1);
-        LtLock patient = cluster.attach(2).sync().lock("x");
-        FutureTask<HeldLock> waits = go(() -> patient.acquire(LONG));
+        LtLock longWait = cluster.attach(2).sync().lock("x");
+        FutureTask<HeldLock> waits = go(() -> longWait.acquire(LONG));
         awaitWaits(cluster, 3, 2);
-        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> get(givesUp));
+        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> get(timesOut));
         first.close();
         get(waits).close();
         assertThat(stats(cluster, 3).passedOver()).isEqualTo(1);
@@ -289,11 +289,11 @@ abstract class SyncContract {
         Lite holder = cluster.attach(1);
         HeldLock held = holder.sync().lock("x").acquire(LONG);
         Lite waiting = cluster.attach(2);
-        LtLock inVain = waiting.sync().lock("x");
-        FutureTask<HeldLock> ended = go(() -> inVain.acquire(LONG));
+        LtLock abandoned = waiting.sync().lock("x");
+        FutureTask<HeldLock> ended = go(() -> abandoned.acquire(LONG));
         awaitWaits(cluster, 3, 1);
-        LtLock patient = cluster.attach(0).sync().lock("x");
-        FutureTask<HeldLock> waits = go(() -> patient.acquire(LONG));
+        LtLock longWait = cluster.attach(0).sync().lock("x");
+        FutureTask<HeldLock> waits = go(() -> longWait.acquire(LONG));
         awaitWaits(cluster, 3, 2);
         waiting.close();
         assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> get(ended));
@@ -304,8 +304,8 @@ abstract class SyncContract {
         assertThat(next.fencingToken()).isGreaterThan(held.fencingToken());
         held.close();
         next.close();
-        assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> inVain.acquire(LONG));
-        assertThatExceptionOfType(SessionLostException.class).isThrownBy(inVain::tryAcquire);
+        assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> abandoned.acquire(LONG));
+        assertThatExceptionOfType(SessionLostException.class).isThrownBy(abandoned::tryAcquire);
         assertThatExceptionOfType(SessionLostException.class)
                 .isThrownBy(() -> holder.sync().lock("y"));
     }
@@ -383,10 +383,10 @@ abstract class SyncContract {
     @Test
     void aPartyThatTimesOutBreaksTheRoundAndTheNextRoundWorks() {
         TestCluster cluster = cluster(3);
-        LtBarrier patient = cluster.attach(1).sync().barrier("b", 3);
-        FutureTask<Long> waits = go(() -> patient.await(LONG));
-        LtBarrier impatient = cluster.attach(2).sync().barrier("b", 3);
-        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> impatient.await(Waits.seconds(0.3)));
+        LtBarrier longWait = cluster.attach(1).sync().barrier("b", 3);
+        FutureTask<Long> waits = go(() -> longWait.await(LONG));
+        LtBarrier shortWait = cluster.attach(2).sync().barrier("b", 3);
+        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> shortWait.await(Waits.seconds(0.3)));
         assertThatExceptionOfType(BarrierBrokenException.class)
                 .isThrownBy(() -> get(waits))
                 .withMessageContaining("gave up");
