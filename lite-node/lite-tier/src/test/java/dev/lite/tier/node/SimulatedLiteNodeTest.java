@@ -119,10 +119,10 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         });
         byte[] data = new byte[200_000];
         new Random(1).nextBytes(data);
-        LmrHandle patient = cluster.attach(0).memory().map("x", DATA[0], DATA);
-        patient.write(0, data);
+        LmrHandle longDeadline = cluster.attach(0).memory().map("x", DATA[0], DATA);
+        longDeadline.write(0, data);
         byte[] back = new byte[200_000];
-        patient.read(0, back);
+        longDeadline.read(0, back);
         assertThat(Arrays.equals(back, data)).isTrue();
     }
 

@@ -158,9 +158,9 @@ class FencingTest {
     @Test
     void lmrsOfALostNodeAreUnavailableUntilItsRestartAndOthersStillWork() {
         TestCluster cluster = cluster(new TcpFabricProvider());
-        LiteNode impatient = cluster.start(cluster.withDeadline("n3", Waits.seconds(1)));
+        LiteNode shortDeadline = cluster.start(cluster.withDeadline("n3", Waits.seconds(1)));
         cluster.awaitConnections();
-        Lite lite = impatient.attach("app");
+        Lite lite = shortDeadline.attach("app");
         LmrHandle spread = lite.memory()
                 .malloc(LmrSpec.of(8 << 20)
                         .withName("spread")

@@ -199,13 +199,13 @@ class SessionLocksTest {
         Lite dying = attach("node-2");
         LtLock its = dying.sync().lock("x");
         HeldLock held = its.acquire(LONG);
-        FutureTask<HeldLock> inVain = go(() -> its.acquire(LONG));
+        FutureTask<HeldLock> abandoned = go(() -> its.acquire(LONG));
         awaitWaits(1);
         FutureTask<HeldLock> waits = go(() -> first.sync().lock("x").acquire(LONG));
         awaitWaits(2);
         long startNs = System.nanoTime();
         dying.close();
-        assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> get(inVain));
+        assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> get(abandoned));
         get(waits).close();
         assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(Waits.scaled(Duration.ofSeconds(5)));
         assertThat(held.isHeld()).isFalse();

@@ -76,9 +76,9 @@ class SessionTest {
     void everyOperationHasTheApplicationsDeadline() {
         Duration deadline = Duration.ofSeconds(60);
         backend.notesTimeouts = true;
-        try (Lite patient = Lite.attach(
+        try (Lite longDeadline = Lite.attach(
                 AttachOptions.to(directory.resolve("node.sock"), "test").withDeadline(deadline))) {
-            LmrHandle lmr = patient.memory().malloc(LmrSpec.of(1 << 20));
+            LmrHandle lmr = longDeadline.memory().malloc(LmrSpec.of(1 << 20));
             lmr.read(0, new byte[8]);
             lmr.write(0, new byte[8]);
             lmr.fetchAdd(0, 1);
@@ -88,7 +88,7 @@ class SessionTest {
             lmr.grant("other", Set.of(Permission.READ));
             lmr.moveTo("node-2");
             lmr.free();
-            patient.memory().malloc(LmrSpec.of(8)).unmap();
+            longDeadline.memory().malloc(LmrSpec.of(8)).unmap();
         }
 
         assertThat(backend.timeouts)

@@ -70,11 +70,11 @@ class SimulatedSyncTest extends SyncContract {
                 List<FutureTask<Integer>> tasks = new ArrayList<>();
                 for (int index = 0; index < 9; index++) {
                     LtLock lock = cluster.attach(index % 3).sync().lock("x");
-                    boolean impatient = index % 4 == 3;
+                    boolean shortDeadline = index % 4 == 3;
                     tasks.add(go(() -> {
                         int mine = 0;
                         while (!stop.get()) {
-                            try (HeldLock held = lock.acquire(impatient ? Waits.seconds(0.02) : LONG)) {
+                            try (HeldLock held = lock.acquire(shortDeadline ? Waits.seconds(0.02) : LONG)) {
                                 assertThat(inside.incrementAndGet()).isEqualTo(1);
                                 assertThat(held.fencingToken()).isGreaterThan(lastToken.getAndSet(held.fencingToken()));
                                 inside.decrementAndGet();
