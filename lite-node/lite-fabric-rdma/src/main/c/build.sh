@@ -1,6 +1,6 @@
 #!/bin/sh
-# build.sh JAVA_HOME OUTPUT: compiles libdisni for this machine's architecture into OUTPUT/native/linux-ARCH, ARCH as Java names it.
-# Without a compiler or the headers it says what is missing and leaves nothing; that is no error.
+# build.sh JAVA_HOME OUTPUT: compiles libdisni for this machine into OUTPUT/native/linux-ARCH, where ARCH is Java's name of its
+# architecture. If the compiler or headers are missing, prints which, removes an old library, and succeeds.
 set -eu
 sources=$(cd "$(dirname "$0")" && pwd)
 java_home=$1
@@ -11,7 +11,7 @@ esac
 library=$2/native/linux-$architecture/libdisni.so
 compiler=${CC:-gcc}
 
-# Maven may run on a Java without headers; those of any other will do, JNI does not change.
+# Maven may run on a Java without JNI headers; the headers of any other version work, because JNI does not change.
 jni=
 for home in "$java_home" "${JAVA_HOME:-}" /usr/lib/jvm/*; do
   if [ -z "$jni" ] && [ -f "$home/include/jni.h" ]; then jni=$home/include; fi
@@ -24,7 +24,7 @@ command -v "$compiler" >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
 [ -n "$jni" ] || missing="$missing openjdk-25-jdk-headless"
 if [ -n "$missing" ]; then
   rm -f "$library"
-  echo "lite-fabric-rdma is built without its native library, so RDMA will not be available. To have it: apt-get install$missing"
+  echo "lite-fabric-rdma is built without its native library, so RDMA will not be available. To build it: apt-get install$missing"
   exit 0
 fi
 

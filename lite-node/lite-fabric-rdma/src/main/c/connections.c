@@ -7,19 +7,19 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Both counts travel in three bits; 7 receiver-not-ready retries mean "for ever". */
+/* Both retry counts have three bits. 7 receiver-not-ready retries mean "retry forever". */
 #define RETRIES_MAX 7
 
-/* What the connection manager carries for a reliable connection over IP, in bytes. */
+/* Maximum length of private data for a reliable connection over IP, in bytes. */
 #define PRIVATE_DATA_MAX 56
 
-/* DiSNI does not say how many pieces a request may have: four, or fewer when the device can do no more. */
+/* DiSNI does not specify the number of scatter entries per request: use four, or fewer if the device supports fewer. */
 #define PIECES_MAX 4
 
 #define ID "a connection identifier"
 #define CHANNEL "an event channel"
 
-/* DiSNI takes the number of an event for the place in its own list of names. */
+/* DiSNI uses the number of an event as an index into its own list of names. */
 _Static_assert(RDMA_CM_EVENT_ADDR_RESOLVED == 0, "first event");
 _Static_assert(RDMA_CM_EVENT_CONNECT_REQUEST == 4, "request");
 _Static_assert(RDMA_CM_EVENT_ESTABLISHED == 9, "established");
@@ -35,7 +35,7 @@ NATIVE(jlong, createEventChannel)(JNIEnv *env, jobject self)
 	(void)self;
 	if (channel == NULL)
 		return throw_errno(env, errno, "rdma_create_event_channel");
-	/* Whoever takes an event waited for it with a deadline; another thread may have been quicker. */
+	/* Non-blocking, because another thread may take the event after a thread's wait with a deadline has ended. */
 	error = make_nonblocking(channel->fd);
 	if (error != 0) {
 		rdma_destroy_event_channel(channel);
@@ -89,10 +89,10 @@ NATIVE(jint, destroyCmId)(JNIEnv *env, jobject self, jlong handle)
 	(void)self;
 	if (id == NULL)
 		return -EINVAL;
-	/* The queue pair would be left without anybody who could destroy it. */
+	/* Without its identifier, nobody could destroy the queue pair. */
 	if (id->qp != NULL)
 		rdma_destroy_qp(id);
-	/* Waits only for events that were taken and not acknowledged; getCmEvent does both at once. */
+	/* rdma_destroy_id waits for taken events that are not acknowledged. There are none: getCmEvent acknowledges at once. */
 	return negative_errno(rdma_destroy_id(id));
 }
 
@@ -108,7 +108,7 @@ NATIVE(jint, destroyEp)(JNIEnv *env, jobject self, jlong handle)
 	return 0;
 }
 
-/* Copies the address that Java wrote; it may lie anywhere. Throws and returns false when it is not one of IPv4. */
+/* Copies the address that Java wrote; it may be unaligned. Throws and returns false if it is not an IPv4 address. */
 static bool read_address(JNIEnv *env, jlong source, struct sockaddr_in *address)
 {
 	if (source == 0) {
@@ -144,7 +144,7 @@ NATIVE(void, listen)(JNIEnv *env, jobject self, jlong handle, jint backlog)
 	if (id == NULL)
 		return;
 	if (backlog < 0)
-		throw_text(env, "a backlog of %d is not 0 or more", backlog);
+		throw_text(env, "a backlog of %d: it must be at least 0", backlog);
 	else if (rdma_listen(id, backlog) != 0)
 		throw_errno(env, errno, "rdma_listen with a backlog of %d", backlog);
 }
@@ -159,7 +159,7 @@ NATIVE(void, resolveAddr)(JNIEnv *env, jobject self, jlong handle, jlong from, j
 	if (id == NULL || !read_address(env, to, &destination) || (from != 0 && !read_address(env, from, &source)))
 		return;
 	if (timeout < 0)
-		throw_text(env, "a timeout of %d ms is not 0 or more", timeout);
+		throw_text(env, "a timeout of %d ms: it must be at least 0", timeout);
 	else if (rdma_resolve_addr(id, from == 0 ? NULL : (struct sockaddr *)&source, (struct sockaddr *)&destination,
 				   timeout) != 0)
 		throw_errno(env, errno, "rdma_resolve_addr");
@@ -173,12 +173,12 @@ NATIVE(void, resolveRoute)(JNIEnv *env, jobject self, jlong handle, jint timeout
 	if (id == NULL)
 		return;
 	if (timeout < 0)
-		throw_text(env, "a timeout of %d ms is not 0 or more", timeout);
+		throw_text(env, "a timeout of %d ms: it must be at least 0", timeout);
 	else if (rdma_resolve_route(id, timeout) != 0)
 		throw_errno(env, errno, "rdma_resolve_route");
 }
 
-/* How many pieces the device takes per request, at most PIECES_MAX. Returns 0 or an errno. */
+/* Queries the device's limit of scatter entries per request, at most PIECES_MAX. Returns 0 or an errno. */
 static int pieces(struct ibv_context *context, uint32_t *count)
 {
 	struct ibv_device_attr device;
@@ -224,7 +224,7 @@ NATIVE(jlong, createQP)
 	return to_handle(id->qp);
 }
 
-/* What both sides of a connection ask for. Throws and returns false when a count is not one of three bits. */
+/* Fills in the connection parameters, which are the same for both sides. Throws and returns false if a retry count is out of range. */
 static bool parameters(JNIEnv *env, jint retries, jint receiver_retries, struct rdma_conn_param *wish)
 {
 	if (retries < 0 || retries > RETRIES_MAX || receiver_retries < 0 || receiver_retries > RETRIES_MAX) {
@@ -233,7 +233,7 @@ static bool parameters(JNIEnv *env, jint retries, jint receiver_retries, struct 
 		return false;
 	}
 	*wish = (struct rdma_conn_param){
-		/* As many reads at a time as both devices can. */
+		/* Allow as many concurrent reads as both devices support. */
 		.responder_resources = RDMA_MAX_RESP_RES,
 		.initiator_depth = RDMA_MAX_INIT_DEPTH,
 		.flow_control = 1,
@@ -287,11 +287,11 @@ NATIVE(jint, disconnect)(JNIEnv *env, jobject self, jlong handle)
 }
 
 /*
- * Takes the next event: its number, and to the two addresses the listening identifier (0 but for a request) and the
- * identifier that it is about. -EAGAIN when none came in timeout milliseconds.
+ * Takes the next event and returns its number. Writes the listening identifier (0 unless the event is a connect request) and the
+ * event's own identifier to the two addresses. Returns -EAGAIN if no event came within timeout milliseconds.
  *
- * The event is acknowledged here, not in ackCmEvent, which DiSNI tells no more than the event's number. That gives up
- * what only lives until then, the status and the private data; DiSNI reads neither.
+ * The event is acknowledged here, because DiSNI passes only the event's number to ackCmEvent. After that, the event's status and
+ * private data are no longer valid; DiSNI reads neither.
  */
 NATIVE(jint, getCmEvent)(JNIEnv *env, jobject self, jlong handle, jlong listen_address, jlong id_address, jint timeout)
 {

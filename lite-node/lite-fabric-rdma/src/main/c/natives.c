@@ -10,13 +10,13 @@
 
 #define TEXT_BYTES 256
 
-/* The version of the native part that DiSNI 2.0 asks for. */
+/* The version of the native library that DiSNI 2.0 requires. */
 #define DISNI_NATIVE_VERSION 32
 
 /*
- * That this function exists makes System.loadLibrary("disni") of NativeDispatcher content without a file: the library is in
- * the process already, and JNI takes it for one linked into the program (JNI specification, "Library and Version
- * Management"). The version is the least that the specification asks of such a library.
+ * Because this function exists, System.loadLibrary("disni") in NativeDispatcher succeeds without a file: the library is already
+ * in the process, and JNI treats it as linked into the program (JNI specification, "Library and Version Management"). The
+ * returned version is the minimum that the specification requires of such a library.
  */
 JNIEXPORT jint JNICALL JNI_OnLoad_disni(JavaVM *vm, void *reserved);
 
@@ -29,7 +29,7 @@ JNIEXPORT jint JNICALL JNI_OnLoad_disni(JavaVM *vm, void *reserved)
 
 static jint throw_io_exception(JNIEnv *env, const char *text)
 {
-	/* When the class is not found, an error is already on its way to Java. */
+	/* If the class is not found, another exception is already pending. */
 	jclass type = (*env)->FindClass(env, "java/io/IOException");
 
 	if (type != NULL)
@@ -87,15 +87,15 @@ int make_nonblocking(int descriptor)
 
 int await_readable(int descriptor, int timeout)
 {
-	struct pollfd look = { .fd = descriptor, .events = POLLIN };
-	int ready = poll(&look, 1, timeout);
+	struct pollfd request = { .fd = descriptor, .events = POLLIN };
+	int ready = poll(&request, 1, timeout);
 
 	if (ready < 0)
 		return errno;
 	return ready == 0 ? EAGAIN : 0;
 }
 
-/* Sizes and offsets. Java writes and reads the structures by itself, so a compiler that lays them out otherwise must stop here. */
+/* Sizes and offsets. Java reads and writes the structures itself, so compilation must fail if a layout differs. */
 
 #define AT(type, field, offset) _Static_assert(offsetof(struct type, field) == (offset), #type "." #field)
 

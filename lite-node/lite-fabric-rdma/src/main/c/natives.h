@@ -1,11 +1,11 @@
 /*
- * What the parts of libdisni share: the native half of DiSNI 2.0's com.ibm.disni.verbs.impl.NativeDispatcher.
+ * Shared declarations of libdisni, the native half of DiSNI 2.0's com.ibm.disni.verbs.impl.NativeDispatcher.
  *
- * Java hands every object over as the address of the C structure, "handle" below. A handle of 0 or one that cannot be an
- * address of such a structure is refused with an error; a handle of something that was destroyed cannot be told from a live
- * one, so Java must not use one: its classes hold an "open" flag for that.
+ * Java passes every object as a handle: the address of the C structure. A handle that is 0 or cannot be such an address is
+ * refused with an error. The handle of a destroyed object cannot be detected, so Java must not pass one; its classes have an
+ * "open" flag for that purpose.
  *
- * Threads. Any, as with rdma-core; but nobody may use an object, or take events of it, while another thread destroys it.
+ * Threads. Any, as with rdma-core. But no thread may use an object, or take its events, while another thread destroys it.
  *
  * Errors. A method that declares IOException throws it and returns -1 (or nothing). One that does not returns a negative errno.
  */
@@ -20,10 +20,10 @@
 /* The JNI name of the method _NAME: JNI writes the underscore as _1. */
 #define NATIVE(type, name) JNIEXPORT type JNICALL Java_com_ibm_disni_verbs_impl_NativeDispatcher__1##name
 
-/* Every structure that has a handle holds pointers or 64-bit numbers, an event channel only a descriptor: malloc made them all. */
+/* Alignment of all structures with handles. malloc allocates them all, even the event channel, which has only a descriptor. */
 #define HANDLE_ALIGNMENT 8u
 
-/* The structure behind a handle, NULL when it cannot be one. */
+/* Returns the structure of a handle, or NULL if the handle cannot be valid. */
 static inline void *from_handle(jlong handle)
 {
 	uintptr_t address = (uintptr_t)handle;
@@ -36,25 +36,25 @@ static inline jlong to_handle(const void *structure)
 	return (jlong)(uintptr_t)structure;
 }
 
-/* Throws an IOException of this text, printf's way, at most 255 bytes. Returns -1. */
+/* Throws an IOException with this text, formatted like printf, at most 255 bytes. Returns -1. */
 jint throw_text(JNIEnv *env, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Throws an IOException: what failed, and the words for error, an errno. Returns -1. */
+/* Throws an IOException with this text and the description of the errno. Returns -1. */
 jint throw_errno(JNIEnv *env, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The structure behind a handle; throws and returns NULL when it cannot be one. */
+/* Returns the structure of a handle; throws and returns NULL if the handle cannot be valid. */
 void *require(JNIEnv *env, jlong handle, const char *what);
 
-/* Makes reads of a descriptor fail with EAGAIN instead of waiting. Returns 0 or an errno. */
+/* Makes a descriptor non-blocking: reads fail with EAGAIN instead of waiting. Returns 0 or an errno. */
 int make_nonblocking(int descriptor);
 
 /*
- * Waits until a descriptor can be read, at most timeout milliseconds, negative for without limit. Returns 0, or an errno:
- * EAGAIN when the time is over, EINTR when a signal came.
+ * Waits until a descriptor is readable, for at most timeout milliseconds; without limit if negative. Returns 0 or an errno:
+ * EAGAIN at the timeout, EINTR if a signal interrupted the wait.
  */
 int await_readable(int descriptor, int timeout);
 
-/* A negative errno of a call that reports with -1 and errno; 0 stays 0. */
+/* Converts the result of a call that returns -1 and sets errno: returns the negative errno, or 0 for success. */
 static inline jint negative_errno(int result)
 {
 	return result == 0 ? 0 : -errno;

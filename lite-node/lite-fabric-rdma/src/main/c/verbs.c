@@ -1,4 +1,4 @@
-/* The verbs: protection domains, registered memory, completion queues, and the queues' traffic. */
+/* The verbs: protection domains, registered memory, completion queues, and posting to queue pairs. */
 #include "natives.h"
 
 #include <infiniband/verbs.h>
@@ -16,8 +16,8 @@
 _Static_assert(offsetof(struct ibv_comp_channel, fd) == 8, "the driver reads the descriptor");
 
 /*
- * What belongs to a completion queue of ours, behind its cq_context. ibv_destroy_cq waits without limit until every event
- * that was taken is acknowledged, and for ever when there were more acknowledgements than events. So they are counted.
+ * This library's data for a completion queue, in its cq_context. ibv_destroy_cq waits without limit until every taken event is
+ * acknowledged; with more acknowledgements than events it never returns. So the unacknowledged events are counted.
  */
 struct cq_events {
 	atomic_uint unacknowledged;
@@ -79,10 +79,10 @@ NATIVE(jlong, regMr)
 	if (pd == NULL)
 		return -1;
 	if (address == 0 || length <= 0)
-		return throw_text(env, "cannot register %d bytes at 0x%llx: 1 to %d bytes of memory are needed", length,
+		return throw_text(env, "cannot register %d bytes at 0x%llx: 1 to %d bytes at a non-zero address are required", length,
 				  (unsigned long long)address, INT32_MAX);
 	if (local_key == 0 || remote_key == 0 || region_handle == 0)
-		return throw_text(env, "there is no place to write the keys of a memory region to");
+		return throw_text(env, "no place given to write the keys of a memory region to");
 	mr = ibv_reg_mr(pd, (void *)(uintptr_t)address, (size_t)length, (unsigned)access);
 	if (mr == NULL)
 		return throw_errno(env, errno, "ibv_reg_mr of %d bytes at 0x%llx for access 0x%x%s", length,
@@ -107,7 +107,7 @@ NATIVE(void, deregMr)(JNIEnv *env, jobject self, jlong handle)
 		throw_errno(env, error, "ibv_dereg_mr");
 }
 
-/* What the device can do with memory that is not pinned: bits of enum ibv_odp_general_caps, 0 when nothing. */
+/* The device's support for on-demand paging: bits of enum ibv_odp_general_caps, 0 for none. */
 NATIVE(jint, queryOdpSupport)(JNIEnv *env, jobject self, jlong handle)
 {
 	struct ibv_context *context = from_handle(handle);
@@ -199,7 +199,7 @@ NATIVE(jlong, createCQ)
 	return to_handle(cq);
 }
 
-/* Acknowledges at most wanted of the events that were taken. */
+/* Acknowledges taken events, at most wanted. */
 static void acknowledge(struct ibv_cq *cq, unsigned wanted)
 {
 	struct cq_events *events = cq->cq_context;
@@ -243,7 +243,7 @@ NATIVE(jint, destroyCQ)(JNIEnv *env, jobject self, jlong handle)
 	return -error;
 }
 
-/* 0 when an event was taken, which is then to be acknowledged; -1 when none came in timeout milliseconds. */
+/* Takes an event, which must be acknowledged later, and returns 0; returns -1 if none came within timeout milliseconds. */
 NATIVE(jint, getCqEvent)(JNIEnv *env, jobject self, jlong handle, jint timeout)
 {
 	struct ibv_comp_channel *channel = require(env, handle, COMPLETION_CHANNEL);
@@ -294,7 +294,7 @@ NATIVE(jint, getQpNum)(JNIEnv *env, jobject self, jlong handle)
 	return qp == NULL ? -1 : (jint)qp->qp_num;
 }
 
-/* DiSNI passes neither the attributes nor which of them to change, so there is nothing that this could do. */
+/* Not supported: DiSNI passes neither the attributes nor the mask of those to change. */
 NATIVE(jint, modifyQP)(JNIEnv *env, jobject self, jlong handle, jlong attributes)
 {
 	(void)env;
@@ -304,7 +304,7 @@ NATIVE(jint, modifyQP)(JNIEnv *env, jobject self, jlong handle, jlong attributes
 	return -EOPNOTSUPP;
 }
 
-/* The verbs return an errno; some drivers -1 with errno. */
+/* Most drivers return an errno; some return -1 and set errno. */
 static int post_error(int result)
 {
 	return result > 0 ? result : errno;

@@ -1,4 +1,4 @@
-/* Prints what the C compiler knows of the structures and constants that Java writes and reads, one NAME=VALUE a line. */
+/* Prints the C compiler's sizes, offsets and constants of the structures that Java reads and writes, one NAME=VALUE per line. */
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <rdma/rdma_cma.h>

@@ -1,6 +1,6 @@
 /*
- * Tests of libdisni without a device and without a JVM: the JVM is a table of two functions, and the functions of rdma-core
- * that would ask the kernel are the ones below, which take the place of the library's. Run under the sanitizers.
+ * Tests of libdisni without a device and without a JVM. The JVM is a table of two functions. The fakes below replace the functions
+ * of rdma-core that would call the kernel. Run under the sanitizers.
  */
 #include "natives.c"
 #include "connections.c"
@@ -47,7 +47,7 @@ static const struct JNINativeInterface_ functions = { .FindClass = find_class, .
 static JNIEnv jvm = &functions;
 #define JVM (&jvm), NULL
 
-/* Whether exactly one exception was thrown since the last question, with this in its message. */
+/* Whether exactly one exception was thrown since the last call, with this text in its message. */
 static bool threw(const char *part)
 {
 	bool result = throws == 1 && strstr(thrown, part) != NULL;
@@ -88,7 +88,7 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 {
 	if (next_error != 0)
 		return next_error;
-	/* The real one would wait for ever. */
+	/* The real function would wait forever. */
 	CHECK(events_acknowledged == events_taken);
 	queues--;
 	free(cq);
@@ -161,7 +161,7 @@ int ibv_query_device(struct ibv_context *device, struct ibv_device_attr *answer)
 	return 0;
 }
 
-/* The inline verbs go through the context's table. */
+/* The inline verbs call functions in the context's table. */
 
 static struct ibv_send_wr *posted;
 static int post_result;
@@ -224,7 +224,7 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
 	CHECK(event == &next_event);
 	events_open--;
-	/* The real one frees it. */
+	/* The real function frees it. */
 	memset(event, 0xff, sizeof(*event));
 	return 0;
 }
@@ -264,7 +264,7 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 
 /* The tests. */
 
-/* A handle of 0 and one that cannot be an address, everywhere that a handle is taken. */
+/* Passes handle 0 and a handle that cannot be an address to every function. */
 static void refuses_bad_handles(void)
 {
 	static const jlong bad[] = { 0, 1, 0x12345, -1 };
@@ -377,7 +377,7 @@ static void counts_the_events_of_a_completion_queue(void)
 	CHECK(CALL(ackCqEvent)(JVM, cq, 1) == 0 && events_acknowledged == 3);
 	CHECK(write(ends[1], "d", 1) == 1);
 	CHECK(CALL(getCqEvent)(JVM, HANDLE(completion_channel), 0) == 0);
-	/* A refused one stays as it is and can be destroyed later. */
+	/* If destroying fails, the queue stays usable and can be destroyed later. */
 	next_error = EBUSY;
 	CHECK(CALL(destroyCQ)(JVM, cq) == -EBUSY);
 	next_error = 0;
@@ -396,7 +396,7 @@ static void refuses_impossible_completion_queues(void)
 	CHECK(CALL(createCQ)(JVM, device, channel, -5, 0) == -1 && threw("-5 entries"));
 	CHECK(CALL(createCQ)(JVM, device, channel, 1, -1) == -1 && threw("vector -1"));
 	CHECK(CALL(createCQ)(JVM, device, channel, 1, 2) == -1 && threw("a vector below 2"));
-	/* What was allocated for it must be freed; the leak checker looks. */
+	/* The allocated memory must be freed; the leak checker verifies this. */
 	next_error = ENOMEM;
 	CHECK(CALL(createCQ)(JVM, device, channel, 1, 0) == -1 && threw("ibv_create_cq of 1 entries on vector 0: Cannot"));
 	next_error = 0;
@@ -457,7 +457,7 @@ static void posting_tells_which_request_was_refused(void)
 	post_result = ENOMEM;
 	CALL(postSend)(JVM, HANDLE(queue_pair), HANDLE(first));
 	CHECK(threw("request 0xbeef was not posted: Cannot allocate memory (errno 12)"));
-	/* A driver that names none, and one that reports with errno. */
+	/* A driver that does not report the refused request, and one that returns -1 and sets errno. */
 	CALL(postSend)(JVM, HANDLE(queue_pair), HANDLE(second));
 	CHECK(threw("request 0xbeef"));
 	post_result = -1;
@@ -492,7 +492,7 @@ static void polling_fills_no_more_than_there_is_room_for(void)
 
 static void takes_an_event_and_acknowledges_it(void)
 {
-	/* A descriptor only, but what malloc made is aligned as a handle is. */
+	/* It has only a descriptor, but malloc aligns it like every handle. */
 	struct rdma_event_channel *channel = malloc(sizeof(*channel));
 	struct rdma_cm_id listener;
 	struct rdma_cm_id id;
@@ -610,7 +610,7 @@ static void makes_queue_pairs_within_the_device(void)
 	CHECK(CALL(destroyCmId)(JVM, HANDLE(id)) == 0 && destroyed_pairs == 2 && destroyed_ids == 1);
 }
 
-/* Here, with the real library: works where there is a device, else says what is wrong. */
+/* Uses the real library: succeeds if there is a device, otherwise reports what is wrong. */
 static void an_event_channel_is_made_or_refused_in_words(void)
 {
 	jlong channel = CALL(createEventChannel)(JVM);

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The commands as their user types them, and what they print and end with, against a manager that answers as it is told. */
+/** The commands as a user types them, with their output and exit status, against a fake manager. */
 class CommandsTest {
     private static final String VIEW =
             "{'cluster':'lite','name':'host/7','leads':true,'leader':'host/7','managers':['host/7','b'],'directoryAvailable':true,'epoch':5,'openOrders':1}";
@@ -55,7 +55,7 @@ class CommandsTest {
     }
 
     @Test
-    void nodesAreATableOfAlignedColumns() {
+    void nodesPrintsATableWithAlignedColumns() {
         manager.with("GET /api/nodes", 200, NODES);
         assertThat(ask("nodes")).isZero();
         assertThat(out.toString()).isEqualTo("""
@@ -66,7 +66,7 @@ class CommandsTest {
     }
 
     @Test
-    void jsonIsWhatTheManagerAnswered() {
+    void jsonPrintsTheManagersAnswer() {
         manager.with("GET /api/nodes", 200, NODES);
         assertThat(ask("nodes", "--json")).isZero();
         assertThat(ManagerClient.JSON.readTree(out.toString()))
@@ -78,7 +78,7 @@ class CommandsTest {
             delimiter = '|',
             quoteCharacter = '`',
             value = {"nothing|0", "'leader':'host/7'|1", "'directoryAvailable':true|1"})
-    void theStatusTellsByItsExitStatusWhetherSomebodyLeadsAndZooKeeperIsThere(String missing, int status) {
+    void theExitStatusOfStatusShowsWhetherThereIsALeaderAndZooKeeper(String missing, int status) {
         manager.with("GET /api/manager", 200, missing.equals("nothing") ? VIEW : VIEW.replace(missing, "'x':1"))
                 .with("GET /api/nodes", 200, NODES)
                 .with(
@@ -95,7 +95,7 @@ class CommandsTest {
     }
 
     @Test
-    void lmrsAreAskedForPartByPart() {
+    void lmrsAreFetchedInPages() {
         manager.with(
                         "GET /api/lmrs?prefix=sh%C3%B6p%2F&after=&limit=500",
                         200,
@@ -112,7 +112,7 @@ class CommandsTest {
     }
 
     @Test
-    void aDrainIsFollowedUntilItIsDone() {
+    void drainWaitsUntilTheOrderIsDone() {
         manager.with("POST /api/nodes/node-1/drain", 202, "{'id':7,'state':'WANTED','note':''}")
                 .with(
                         "GET /api/orders/7",
@@ -129,7 +129,7 @@ class CommandsTest {
     }
 
     @Test
-    void anOrderThatFailsIsExitStatusOneWithItsReason() {
+    void aFailedOrderEndsWithExitStatusOneAndItsReason() {
         manager.with("POST /api/lmrs/shop%2Fx/move", 202, "{'id':8,'state':'FAILED','note':'no room on node-2'}");
         assertThat(ask("move", "shop/x", "node-2")).isEqualTo(ExitStatus.FAILED);
         assertThat(manager.requests()).containsExactly("POST /api/lmrs/shop%2Fx/move {\"node\":\"node-2\"}");
@@ -137,7 +137,7 @@ class CommandsTest {
     }
 
     @Test
-    void anOrderThatIsNotDoneInTimeIsExitStatusFive() {
+    void anOrderThatIsNotDoneInTimeEndsWithExitStatusFive() {
         manager.with("POST /api/rebalance", 202, "{'id':9,'state':'WANTED'}")
                 .with("GET /api/orders/9", 200, "{'id':9,'state':'WANTED'}");
         assertThat(ask("rebalance", "--deadline", "0")).isEqualTo(ExitStatus.NOT_YET);
@@ -147,14 +147,14 @@ class CommandsTest {
     }
 
     @Test
-    void aRefusalIsTheManagersOwnWord() {
+    void aRefusalPrintsTheManagersMessage() {
         manager.with("POST /api/nodes/x/drain", 404, "{'detail':'node \\'x\\' is not live'}".replace("\\'", "*"));
         assertThat(ask("drain", "x")).isEqualTo(ExitStatus.FAILED);
         assertThat(err.toString()).isEqualTo("lite: node *x* is not live\n");
     }
 
     @Test
-    void theNextManagerIsAskedWhenOneIsGoneOrItsZooKeeperIsAway() throws IOException {
+    void theNextManagerIsAskedIfOneIsDownOrItsZooKeeperIsUnavailable() throws IOException {
         FakeManager gone = new FakeManager();
         String goneUrl = gone.url();
         gone.close();
@@ -172,7 +172,7 @@ class CommandsTest {
     }
 
     @Test
-    void theTokenComesFromAFileAndAWrongOneIsExitStatusFour() throws IOException {
+    void theTokenComesFromAFileAndAWrongTokenEndsWithExitStatusFour() throws IOException {
         manager.withToken("0123456789abcdef").with("GET /api/nodes", 200, "[]");
         Path file = Files.writeString(directory.resolve("token"), "0123456789abcdef\n");
         assertThat(ask("nodes", "--token-file", file.toString())).isZero();
@@ -196,20 +196,20 @@ class CommandsTest {
                 "rebalance --deadline -1",
                 "up --arena much"
             })
-    void aWrongCommandLineIsExitStatusTwo(String line) {
+    void anInvalidCommandLineEndsWithExitStatusTwo(String line) {
         assertThat(line.isEmpty() ? lite() : lite(line.split(" "))).isEqualTo(ExitStatus.USAGE);
         assertThat(err.toString()).isNotBlank().doesNotContain("\tat ");
     }
 
     @Test
-    void anAnswerThatIsNoJsonIsNotAManagers() {
+    void anAnswerWithoutJsonIsReported() {
         manager.with("GET /api/nodes", 200, "<html>");
         assertThat(ask("nodes")).isEqualTo(ExitStatus.FAILED);
         assertThat(err.toString()).contains("without JSON; is it a manager?");
     }
 
     @Test
-    void theHelpNamesEveryExitStatus() {
+    void theHelpListsEveryExitStatus() {
         assertThat(lite("--help")).isZero();
         assertThat(out.toString())
                 .contains("Exit status:")
@@ -218,7 +218,7 @@ class CommandsTest {
     }
 
     @Test
-    void theCompletionScriptIsOneThatBashUnderstands() throws IOException, InterruptedException {
+    void theCompletionScriptWorksInBash() throws IOException, InterruptedException {
         assertThat(lite("completion")).isZero();
         assertThat(out.toString()).contains("rebalance").contains("--token-file");
         Path script = Files.writeString(directory.resolve("completion"), out.toString(), StandardCharsets.UTF_8);

@@ -13,7 +13,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
-/** Answers as it is told: each path with its answers one after the other, the last one again and again. */
+/** A fake manager with configured answers: a path's answers are sent one after the other, and the last one repeatedly. */
 final class FakeManager implements AutoCloseable {
     private final HttpServer server;
     private final Map<String, ArrayDeque<Answer>> answers = new ConcurrentHashMap<>();
@@ -42,7 +42,7 @@ final class FakeManager implements AutoCloseable {
         return "http://127.0.0.1:" + server.getAddress().getPort();
     }
 
-    /** Method, path and body of what was asked. */
+    /** Method, path and body of each request. */
     List<String> requests() {
         return requests;
     }

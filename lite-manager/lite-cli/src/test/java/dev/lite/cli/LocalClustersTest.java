@@ -23,7 +23,7 @@ class LocalClustersTest {
     }
 
     @Test
-    void aNameIsTakenOnceUntilItIsGivenBack() {
+    void aNameCanBeReservedOnceUntilItIsReleased() {
         clusters.reserve("a");
         assertThatThrownBy(() -> clusters.reserve("a"))
                 .isInstanceOf(CommandFailedException.class)
@@ -37,7 +37,7 @@ class LocalClustersTest {
     }
 
     @Test
-    void aStartThatDiedGivesItsNameFreeAndAClusterThatIsUpDoesNot() throws IOException, InterruptedException {
+    void aFailedStartReleasesItsNameButARunningClusterDoesNot() throws IOException, InterruptedException {
         Process ended = new ProcessBuilder("true").start();
         assertThat(ended.waitFor()).isZero();
         Files.createDirectories(directory.resolve("clusters"));
@@ -48,7 +48,7 @@ class LocalClustersTest {
     }
 
     @Test
-    void theManagerOfTheOnlyClusterIsTheOneThatIsMeant() {
+    void theManagerOfTheOnlyClusterIsTheDefault() {
         assertThat(clusters.onlyUrl()).isEmpty();
         clusters.reserve("a");
         assertThat(clusters.onlyUrl()).isEmpty();

@@ -13,7 +13,7 @@ import java.util.concurrent.Future;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 
-/** What every directory does. A subclass supplies the directory and its faults. */
+/** The contract of a directory. A subclass supplies the directory and its faults. */
 abstract class ClusterDirectoryContract implements RecordCases, MembershipCases, EpochCases, DirectoryFaultCases {
     static final Duration DEADLINE = Waits.seconds(20);
     static final int RACERS = 8;
@@ -21,10 +21,10 @@ abstract class ClusterDirectoryContract implements RecordCases, MembershipCases,
     private final List<ClusterDirectory> opened = new ArrayList<>();
     private final List<Runnable> keepers = new ArrayList<>();
 
-    /** Another session with the cluster of this test. */
+    /** Opens another session with the cluster of this test. */
     abstract ClusterDirectory openSession();
 
-    /** Starts a manager that leads; what is returned stops it. */
+    /** Starts a leading manager; closing the result stops it. */
     abstract Runnable startKeeper();
 
     @Override
@@ -68,7 +68,7 @@ abstract class ClusterDirectoryContract implements RecordCases, MembershipCases,
         T run(int racer);
     }
 
-    /** What every racer returned; they start together. */
+    /** The results of all racers, which start together. */
     static <T> List<T> race(Racer<T> racer) {
         try (ExecutorService threads = Executors.newFixedThreadPool(RACERS)) {
             List<Future<T>> running = IntStream.range(0, RACERS)

@@ -36,8 +36,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 import org.slf4j.LoggerFactory;
 
-/** Who may touch a cluster's directory. A real ZooKeeper. */
-@Isolated("it looks at what its process logs")
+/** Access control of a cluster's directory, on a real ZooKeeper. */
+@Isolated("it captures the log of its process")
 class CredentialsTest {
     private static final Duration DEADLINE = ClusterDirectoryContract.DEADLINE;
     private static final String PASSWORD = "a password: with a colon";
@@ -79,7 +79,7 @@ class CredentialsTest {
     }
 
     @Test
-    void everyZnodeOfAClusterBelongsToItsUserAlone() throws IOException, InterruptedException, KeeperException {
+    void onlyItsUserCanAccessTheZnodesOfACluster() throws IOException, InterruptedException, KeeperException {
         use(open(OURS));
 
         Map<String, List<ACL>> found = acls("/lite/" + cluster);
@@ -104,11 +104,11 @@ class CredentialsTest {
 
         assertThat(other.read("name", DEADLINE)).isPresent();
         assertThat(other.nodesNow(DEADLINE)).hasSize(1);
-        Waits.until("it hears of the node", () -> other.nodes().size() == 1);
+        Waits.until("it sees the node", () -> other.nodes().size() == 1);
     }
 
     @Test
-    void aWrongPasswordIsSaidAtOnceAndInOneMessage() {
+    void aWrongPasswordIsReportedAtOnceInOneMessage() {
         use(open(OURS));
         CuratorDirectory wrong = open(new Credentials("lite", "something else"));
         CuratorDirectory nobody = open(null);
@@ -132,7 +132,7 @@ class CredentialsTest {
     }
 
     @Test
-    void clustersOfDifferentUsersLiveOnOneZooKeeper() {
+    void clustersOfDifferentUsersCanShareAZooKeeper() {
         CuratorDirectory one = open(OURS);
         CuratorDirectory other = open(cluster + "-other", new Credentials("other", "other's"));
         CuratorDirectory open = open(cluster + "-open", null);
@@ -143,7 +143,7 @@ class CredentialsTest {
     }
 
     @Test
-    void aClusterThatWasMadeWithoutAPasswordIsReportedAsOpen() {
+    void aClusterCreatedWithoutAPasswordIsReportedAsOpen() {
         use(open(null));
         ListAppender<ILoggingEvent> messages = new ListAppender<>();
         messages.start();
@@ -164,7 +164,7 @@ class CredentialsTest {
     }
 
     @Test
-    void aPasswordComesFromAFileOrAPropertyAndIsNeverShown() throws IOException {
+    void aPasswordComesFromAFileOrAPropertyAndIsNeverPrinted() throws IOException {
         Path file = Files.writeString(directory.resolve("password"), PASSWORD + "\n");
 
         assertThat(Credentials.of("x.auth", "lite", null, file)).isEqualTo(OURS);
@@ -183,7 +183,7 @@ class CredentialsTest {
                 .doesNotContain(PASSWORD);
     }
 
-    /** What is granted for everything below a path, asked by a client of its own. */
+    /** The ACLs of all znodes below a path, read by a separate client. */
     private static Map<String, List<ACL>> acls(String top) throws IOException, InterruptedException, KeeperException {
         CountDownLatch connected = new CountDownLatch(1);
         Watcher watcher = event -> {

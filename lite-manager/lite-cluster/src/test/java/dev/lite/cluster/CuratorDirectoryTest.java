@@ -15,7 +15,7 @@ import org.apache.zookeeper.ZooKeeper;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** The contract, and what only a real ZooKeeper can do. One server for all tests, one cluster name for each. */
+/** The contract, and cases that need a real ZooKeeper. All tests share one server; each has its own cluster name. */
 class CuratorDirectoryTest extends ClusterDirectoryContract {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(5);
 
@@ -41,7 +41,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         zooKeeper.start();
     }
 
-    /** A second connection with the session's own number and password ends it: the server says "expired" to the first. */
+    /** Ends a session by a second connection with the session's id and password: the server reports "expired" to the first one. */
     @Override
     public void expire(ClusterDirectory session) {
         try {
@@ -80,7 +80,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     }
 
     @Test
-    void aWaitForALeftOverRegistrationEndsAtTheDeadline() {
+    void waitingForAStaleRegistrationEndsAtTheDeadline() {
         open().register(advert("a"), DEADLINE);
         long startNs = System.nanoTime();
 
@@ -91,22 +91,22 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     }
 
     @Test
-    void aRegistrationThatSomebodyDeletedIsMadeAgain() {
+    void aDeletedRegistrationIsRestored() {
         CuratorDirectory one = curator();
-        RecordingListener told = new RecordingListener();
-        one.addListener(told);
+        RecordingListener recorded = new RecordingListener();
+        one.addListener(recorded);
         NodeRecord before = one.register(advert("a"), DEADLINE);
-        Waits.until("the node is heard of", () -> !one.nodes().isEmpty());
+        Waits.until("the node is seen", () -> !one.nodes().isEmpty());
         String path = new ZooKeeperPaths(cluster).live("a");
         one.session().await(one.session().multi(path, List.of(Op.delete(path, -1))), Deadline.in(DEADLINE), "test");
 
-        Waits.until("it is registered again", () -> !told.registeredAgain.isEmpty());
+        Waits.until("it is registered again", () -> !recorded.registeredAgain.isEmpty());
 
-        assertThat(told.registeredAgain.getFirst().incarnation()).isGreaterThan(before.incarnation());
+        assertThat(recorded.registeredAgain.getFirst().incarnation()).isGreaterThan(before.incarnation());
     }
 
     @Test
-    void anEntryThatIsNotARegistrationHidesNoOther() {
+    void anInvalidRegistrationHidesNoOther() {
         CuratorDirectory one = curator();
         NodeRecord node = one.register(advert("a"), DEADLINE);
         for (String junk :
@@ -116,11 +116,11 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         }
 
         assertThat(one.nodesNow(DEADLINE)).containsExactly(node);
-        Waits.until("the node is heard of", () -> one.nodes().equals(List.of(node)));
+        Waits.until("the node is seen", () -> one.nodes().equals(List.of(node)));
     }
 
     @Test
-    void aLeaderWhosePartInTheElectionIsGoneDoesNotLeadNow() {
+    void aLeaderWithoutAnElectionZnodeNoLongerLeads() {
         CuratorDirectory one = curator();
         try (Leadership leadership = one.leadership("one")) {
             Waits.until("it leads", leadership::isLeader);
@@ -140,7 +140,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     }
 
     @Test
-    void aSecondManagerGoesOnWithARemovalThatTheFirstBegan() {
+    void aSecondManagerFinishesARemovalThatTheFirstStarted() {
         CuratorDirectory one = curator();
         ClusterDirectory two = open();
         NodeRecord a = one.register(advert("a"), DEADLINE);
@@ -159,18 +159,18 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
     }
 
     @Test
-    void oneOfTwoManagersLeadsAndTheOtherFollows() {
+    void oneOfTwoManagersLeadsAndTheOtherTakesOver() {
         CuratorDirectory one = curator();
         CuratorDirectory other = curator();
         Leadership first = one.leadership("one");
         Waits.until("the first leads", first::isLeader);
         Leadership second = other.leadership("other");
-        List<Boolean> told = new CopyOnWriteArrayList<>();
-        second.addListener(told::add);
+        List<Boolean> recorded = new CopyOnWriteArrayList<>();
+        second.addListener(recorded::add);
         List<List<String>> participants = new CopyOnWriteArrayList<>();
         second.addParticipantsListener(participants::add);
         Waits.until(
-                "both know both",
+                "both list both managers",
                 () -> first.participants().equals(List.of("one", "other"))
                         && second.participants().equals(List.of("one", "other")));
 
@@ -178,9 +178,9 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
 
         Waits.until("the second leads", second::isLeader);
         assertThat(first.isLeader()).isFalse();
-        assertThat(told).containsExactly(true);
+        assertThat(recorded).containsExactly(true);
         Waits.until(
-                "the second knows that it is alone", () -> second.participants().equals(List.of("other")));
+                "the second lists only itself", () -> second.participants().equals(List.of("other")));
         assertThat(participants).endsWith(List.of("other"));
         second.close();
     }

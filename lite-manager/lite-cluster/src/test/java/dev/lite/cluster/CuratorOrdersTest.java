@@ -4,7 +4,7 @@ import dev.lite.testing.Waits;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** On a real ZooKeeper. One server for all tests, one cluster name for each. */
+/** Orders on a real ZooKeeper. All tests share one server; each has its own cluster name. */
 class CuratorOrdersTest extends OrdersContract {
     private static final AtomicInteger CLUSTERS = new AtomicInteger();
 

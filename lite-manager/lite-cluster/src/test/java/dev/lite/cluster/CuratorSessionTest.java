@@ -24,11 +24,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What happens to registrations when sessions with a real ZooKeeper end or pause: tests that wait for timeouts. */
+/** Registrations whose sessions with a real ZooKeeper end or pause. These tests wait for timeouts. */
 class CuratorSessionTest {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(5);
 
-    /** For tests that wait for it to pass. */
+    /** A short session timeout, for tests that wait for it. */
     private static final Duration SHORT_SESSION_TIMEOUT = Waits.scaled(Duration.ofMillis(1500));
 
     private static final AtomicInteger CLUSTERS = new AtomicInteger();
@@ -51,7 +51,7 @@ class CuratorSessionTest {
     }
 
     @Test
-    void theRegistrationOfAKilledProcessIsWaitedForAndThatOfALiveOneIsNot() throws IOException {
+    void registeringWaitsForTheRegistrationOfAKilledProcessButNotOfALiveOne() throws IOException {
         Process process = NodeProcess.start(zooKeeper.connectString(), cluster, "a", SHORT_SESSION_TIMEOUT);
         try (CuratorDirectory one = open()) {
             Waits.until(
@@ -73,12 +73,12 @@ class CuratorSessionTest {
     }
 
     @Test
-    void aRegistrationThatAnOlderSessionOfThisProcessLeftIsReplacedInOneStep() {
-        // Longer than the client takes to find the server again, which pauses for up to 1 s between attempts.
+    void aRegistrationOfAnOlderSessionOfThisProcessIsReplacedInOneStep() {
+        // Longer than the client needs to reconnect; it pauses for up to 1 s between attempts.
         Duration timeout = SHORT_SESSION_TIMEOUT.multipliedBy(4);
         try (CuratorDirectory one = zooKeeper.open(cluster, timeout)) {
-            RecordingListener told = new RecordingListener();
-            one.addListener(told);
+            RecordingListener recorded = new RecordingListener();
+            one.addListener(recorded);
             NodeRecord before = one.register(advert("a"), DEADLINE);
             long session = one.session().sessionId();
 
@@ -87,19 +87,19 @@ class CuratorSessionTest {
             CuratorDirectory other = open();
 
             long endNs = System.nanoTime() + 3 * timeout.toNanos() / 2;
-            while (System.nanoTime() < endNs) { // the old session ends meanwhile, and takes nothing with it
+            while (System.nanoTime() < endNs) { // the old session ends meanwhile, which must not remove the registration
                 assertThat(namesOf(other.nodesNow(DEADLINE))).containsExactly("a");
                 LockSupport.parkNanos(5_000_000);
             }
 
-            assertThat(told.registeredAgain).hasSize(1);
-            NodeRecord after = told.registeredAgain.getFirst();
+            assertThat(recorded.registeredAgain).hasSize(1);
+            NodeRecord after = recorded.registeredAgain.getFirst();
             assertThat(after.incarnation()).isGreaterThan(before.incarnation());
             assertThat(other.nodesNow(DEADLINE)).containsExactly(after);
         }
     }
 
-    /** The client forgets its session; the server keeps it, with the registration, until its time-out has passed. */
+    /** The client drops its session. The server keeps the session, with the registration, until its timeout. */
     private static void giveUpSession(CuratorDirectory directory) {
         try {
             directory.session().client().getZookeeperClient().reset();
@@ -109,13 +109,13 @@ class CuratorSessionTest {
     }
 
     @Test
-    void aNameThatWasTakenBetweenTwoSessionsIsReported() {
+    void aNameTakenByAnotherNodeBetweenTwoSessionsIsReported() {
         try (CuratorDirectory one = zooKeeper.open(cluster, SHORT_SESSION_TIMEOUT)) {
-            RecordingListener told = new RecordingListener();
-            one.addListener(told);
+            RecordingListener recorded = new RecordingListener();
+            one.addListener(recorded);
             one.register(advert("a"), DEADLINE);
             CuratorDirectory other = open();
-            // Put in the place of the registration in one step, as if the session had ended long ago.
+            // Replaces the registration in one step, as if the session had ended long ago.
             ZooKeeperPaths paths = new ZooKeeperPaths(cluster);
             ZooKeeperSession session = other.session();
             other.nodesNow(DEADLINE);
@@ -132,18 +132,18 @@ class CuratorSessionTest {
                     Deadline.in(DEADLINE),
                     "test");
 
-            Waits.until("it is reported", () -> !told.refused.isEmpty());
+            Waits.until("it is reported", () -> !recorded.refused.isEmpty());
 
-            assertThat(told.refused.getFirst()).contains("another-host");
+            assertThat(recorded.refused.getFirst()).contains("another-host");
             assertThat(one.nodesNow(DEADLINE)).containsExactly(successor);
         }
     }
 
     @Test
-    void aServerThatIsNotThereIsReportedAtTheDeadline() throws IOException {
+    void anUnresponsiveServerIsReportedAtTheDeadline() throws IOException {
         try (ServerSocket silent = new ServerSocket(0);
                 CuratorDirectory one = CuratorDirectory.open(CuratorConfig.of(
-                        "127.0.0.1:" + silent.getLocalPort(), cluster))) { // accepts, and never answers
+                        "127.0.0.1:" + silent.getLocalPort(), cluster))) { // accepts but never answers
             long startNs = System.nanoTime();
 
             assertThatThrownBy(() -> one.read("a", Duration.ofMillis(300)))

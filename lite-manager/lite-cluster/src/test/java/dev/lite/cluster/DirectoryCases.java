@@ -1,11 +1,11 @@
 package dev.lite.cluster;
 
-/** What the cases of {@link ClusterDirectoryContract} ask for, which alone implements it. */
+/** The environment of the cases; only {@link ClusterDirectoryContract} implements it. */
 interface DirectoryCases {
-    /** Another session with the cluster of this test; it is closed after the test. */
+    /** Opens another session with the cluster of this test; it is closed after the test. */
     ClusterDirectory open();
 
-    /** Starts a manager that leads, until {@link #stopKeepers} or the end of the test. */
+    /** Starts a leading manager, which runs until {@link #stopKeepers} or the end of the test. */
     void keepEpochs();
 
     /** Stops every manager of {@link #keepEpochs}. */
@@ -17,6 +17,6 @@ interface DirectoryCases {
     /** Ends {@link #stopDirectory}. */
     void startDirectory();
 
-    /** Ends the session as the directory does with one that was silent for too long. */
+    /** Ends the session, like the directory ends a session that was silent for too long. */
     void expire(ClusterDirectory session);
 }

@@ -16,30 +16,30 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** Registrations that expire, and a directory that goes away. */
+/** Registrations that expire, and a directory that becomes unavailable. */
 interface DirectoryFaultCases extends DirectoryCases {
 
     @Test
-    default void anExpiredRegistrationIsMadeAgainWithALargerIncarnation() {
+    default void anExpiredRegistrationIsRestoredWithALargerIncarnation() {
         ClusterDirectory one = open();
         ClusterDirectory other = open();
-        RecordingListener told = new RecordingListener();
-        one.addListener(told);
+        RecordingListener recorded = new RecordingListener();
+        one.addListener(recorded);
         NodeRecord before = one.register(advert("a"), DEADLINE);
 
         expire(one);
 
-        Waits.until("it is registered again", () -> !told.registeredAgain.isEmpty());
-        NodeRecord after = told.registeredAgain.getFirst();
+        Waits.until("it is registered again", () -> !recorded.registeredAgain.isEmpty());
+        NodeRecord after = recorded.registeredAgain.getFirst();
         assertThat(after.id()).isEqualTo(before.id());
         assertThat(after.incarnation()).isGreaterThan(before.incarnation());
-        assertThat(told.lostAndFound).first().isEqualTo("lost");
+        assertThat(recorded.lostAndFound).first().isEqualTo("lost");
         assertThat(other.nodesNow(DEADLINE)).containsExactly(after);
         Waits.until("others see it", () -> other.nodes().equals(List.of(after)));
     }
 
     @Test
-    default void nobodyIsRegisteredAnewBeforeItHasGivenUpWhatItHad() {
+    default void aNodeIsRegisteredAgainOnlyAfterItHasGivenUpItsOldRights() {
         ClusterDirectory one = open();
         ClusterDirectory other = open();
         CountDownLatch lost = new CountDownLatch(1);
@@ -59,7 +59,7 @@ interface DirectoryFaultCases extends DirectoryCases {
         Waits.pass(Waits.scaled(Duration.ofMillis(200)));
         assertThat(other.nodesNow(DEADLINE)).isEmpty();
         givenUp.countDown();
-        Waits.until("it is there", () -> !other.nodesNow(DEADLINE).isEmpty());
+        Waits.until("it is registered", () -> !other.nodesNow(DEADLINE).isEmpty());
         assertThat(other.nodesNow(DEADLINE).getFirst().incarnation()).isGreaterThan(before.incarnation());
     }
 
@@ -72,17 +72,17 @@ interface DirectoryFaultCases extends DirectoryCases {
     }
 
     @Test
-    default void whileTheDirectoryIsAwayCallsFailAtOnceAndAfterwardsEverythingIsBackByItself() {
+    default void callsFailAtOnceWhileTheDirectoryIsUnavailableAndRecoverByThemselves() {
         ClusterDirectory one = open();
         ClusterDirectory other = open();
-        RecordingListener told = new RecordingListener();
-        one.addListener(told);
+        RecordingListener recorded = new RecordingListener();
+        one.addListener(recorded);
         NodeRecord node = one.register(advert("a"), DEADLINE);
         one.create("kept", bytes("x"), DEADLINE);
-        Waits.until("the node is heard of", () -> one.nodes().equals(List.of(node)));
+        Waits.until("the node is seen", () -> one.nodes().equals(List.of(node)));
 
         stopDirectory();
-        Waits.until("it is told", () -> told.availability.contains(false));
+        Waits.until("the listener is notified", () -> recorded.availability.contains(false));
 
         assertThat(one.isAvailable()).isFalse();
         assertThat(one.nodes()).containsExactly(node);
@@ -102,16 +102,16 @@ interface DirectoryFaultCases extends DirectoryCases {
 
         startDirectory();
 
-        Waits.until("both are back", () -> one.isAvailable() && other.isAvailable());
-        // Listeners are told on their own thread, after the state that they are told of.
-        Waits.until("it is told of both", () -> told.availability.getLast());
-        assertThat(told.availability).endsWith(false, true);
+        Waits.until("both are available again", () -> one.isAvailable() && other.isAvailable());
+        // Listeners are notified on their own thread, after the state has changed.
+        Waits.until("the listener is notified of both changes", () -> recorded.availability.getLast());
+        assertThat(recorded.availability).endsWith(false, true);
         assertThat(other.read("kept", DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("x"));
-        Waits.until("the node is there", () -> namesOf(other.nodesNow(DEADLINE)).equals(List.of("a")));
+        Waits.until("the node is registered", () -> namesOf(other.nodesNow(DEADLINE)).equals(List.of("a")));
     }
 
     @Test
-    default void aClosedDirectorySaysSo() {
+    default void aClosedDirectoryThrows() {
         ClusterDirectory one = open();
         one.create("a", bytes("x"), DEADLINE);
         one.close();

@@ -12,7 +12,7 @@ import java.util.Comparator;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Epochs: the membership as it is kept, and who has acknowledged it. */
+/** Epochs: the recorded membership, and the nodes' acknowledgements. */
 interface EpochCases extends DirectoryCases {
 
     private static void awaitMembers(ClusterDirectory directory, NodeRecord... nodes) {
@@ -23,10 +23,10 @@ interface EpochCases extends DirectoryCases {
     }
 
     @Test
-    default void everyChangeOfTheMembershipMakesTheNextEpoch() {
+    default void everyChangeOfTheMembershipCreatesANewEpoch() {
         ClusterDirectory one = open();
-        RecordingListener told = new RecordingListener();
-        one.addListener(told);
+        RecordingListener recorded = new RecordingListener();
+        one.addListener(recorded);
         assertThat(one.epoch()).isEqualTo(Epoch.NONE);
         assertThat(one.epochNow(DEADLINE)).isEqualTo(Epoch.NONE);
         keepEpochs();
@@ -37,12 +37,12 @@ interface EpochCases extends DirectoryCases {
         awaitMembers(one, a, b);
 
         assertThat(one.epochNow(DEADLINE)).isEqualTo(one.epoch());
-        Waits.until("it is told", () -> told.epochs.contains(one.epoch()));
-        assertThat(told.epochs).isSortedAccordingTo(Comparator.comparingLong(Epoch::number));
-        assertThat(told.epochs.getLast().removals()).isEmpty();
+        Waits.until("the listener is notified", () -> recorded.epochs.contains(one.epoch()));
+        assertThat(recorded.epochs).isSortedAccordingTo(Comparator.comparingLong(Epoch::number));
+        assertThat(recorded.epochs.getLast().removals()).isEmpty();
         RecordingListener late = new RecordingListener();
         one.addListener(late);
-        Waits.until("a late listener is told", () -> late.epochs.equals(List.of(one.epoch())));
+        Waits.until("a late listener is notified", () -> late.epochs.equals(List.of(one.epoch())));
     }
 
     @Test
@@ -71,13 +71,13 @@ interface EpochCases extends DirectoryCases {
         assertThat(one.epochNow(DEADLINE)).isEqualTo(removed);
 
         assertThat(two.acknowledge(b, removed.number(), DEADLINE)).isTrue();
-        assertThat(two.acknowledge(b, removed.number() - 1, DEADLINE)).isTrue(); // says nothing new
+        assertThat(two.acknowledge(b, removed.number() - 1, DEADLINE)).isTrue(); // changes nothing
 
         Waits.until("it is fenced", () -> one.epoch().isFenced(c.id(), c.incarnation()));
         assertThat(one.epoch().number()).isEqualTo(removed.number());
         assertThat(one.epoch().pending()).isEmpty();
         assertThat(one.epoch().isFenced(c.id(), c.incarnation() + 1)).isFalse();
-        Waits.until("the other hears it", () -> two.epoch().equals(one.epoch()));
+        Waits.until("the other session sees it", () -> two.epoch().equals(one.epoch()));
     }
 
     @Test
@@ -86,13 +86,13 @@ interface EpochCases extends DirectoryCases {
         ClusterDirectory two = open();
         NodeRecord a = one.register(advert("a"), DEADLINE);
         two.register(advert("b"), DEADLINE);
-        RecordingListener told = new RecordingListener();
-        one.addListener(told);
+        RecordingListener recorded = new RecordingListener();
+        one.addListener(recorded);
         keepEpochs();
         assertThat(one.acknowledge(a, 1000, DEADLINE)).isTrue();
         expire(one);
-        Waits.until("it is registered again", () -> !told.registeredAgain.isEmpty());
-        NodeRecord again = told.registeredAgain.getFirst();
+        Waits.until("it is registered again", () -> !recorded.registeredAgain.isEmpty());
+        NodeRecord again = recorded.registeredAgain.getFirst();
 
         two.close();
         awaitMembers(one, again);
@@ -111,7 +111,7 @@ interface EpochCases extends DirectoryCases {
     }
 
     @Test
-    default void withoutAKeeperNobodyIsRemovedAndOneThatComesMakesUpForWhatWasMissed() {
+    default void withoutAKeeperNoNodeIsRemovedAndANewKeeperCatchesUp() {
         ClusterDirectory one = open();
         NodeRecord a = one.register(advert("a"), DEADLINE);
         keepEpochs();
@@ -122,17 +122,17 @@ interface EpochCases extends DirectoryCases {
         ClusterDirectory passing = open();
         NodeRecord b = passing.register(advert("b"), DEADLINE);
         passing.close();
-        Waits.until("it came and went", () -> one.nodes().equals(List.of(a)));
+        Waits.until("it has registered and left", () -> one.nodes().equals(List.of(a)));
         assertThat(one.epochNow(DEADLINE)).isEqualTo(before);
 
         keepEpochs();
 
-        Waits.until("who was never a member is removed, too", () -> one.epoch().isRemoved(b.id(), b.incarnation()));
+        Waits.until("a node that was never a member is removed, too", () -> one.epoch().isRemoved(b.id(), b.incarnation()));
         assertThat(one.epoch().number()).isEqualTo(before.number() + 1);
     }
 
     @Test
-    default void onlyARegisteredNodeAcknowledges() {
+    default void onlyARegisteredNodeCanAcknowledge() {
         ClusterDirectory one = open();
         NodeRecord a = open().register(advert("a"), DEADLINE);
 

@@ -9,12 +9,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The protocol of the epochs over many histories; one of them is repeated with {@code -Dlite.test.args=-Dlite.test.seed=…}. */
+/** The epoch protocol over many random histories. {@code -Dlite.test.args=-Dlite.test.seed=…} repeats one of them. */
 class EpochProtocolTest {
     private static final int HISTORIES = 1000;
 
     @Test
-    void nobodyTouchesAnythingAfterItWasFencedWhateverHappens() {
+    void noFencedNodeTouchesMemoryInAnyHistory() {
         Long fixed = Long.getLong("lite.test.seed");
         long first = fixed != null ? fixed : System.nanoTime();
         long touches = 0;
@@ -30,16 +30,16 @@ class EpochProtocolTest {
         }
         System.out.printf(
                 "epochs: histories from seed %d: %d epochs, %d fences, %d touches%n", first, epochs, fences, touches);
-        if (fixed == null) { // the histories are about something
+        if (fixed == null) { // the histories contain enough events
             assertThat(fences).isGreaterThan(HISTORIES);
             assertThat(touches).isGreaterThan(10L * HISTORIES);
         }
     }
 
-    /** So the test above would see it. */
+    /** Proves that the test above detects each defect. */
     @ParameterizedTest
     @EnumSource(names = "NONE", mode = EnumSource.Mode.EXCLUDE)
-    void everyDefectOfTheFencingIsSeen(Defect defect) {
+    void everyDefectOfTheFencingIsDetected(Defect defect) {
         long first = 1;
         int seen = 0;
         String example = "";

@@ -46,10 +46,10 @@ class InMemoryDirectoryTest extends ClusterDirectoryContract {
     }
 
     @Test
-    void aNameThatWasTakenDuringALongAbsenceIsReported() {
+    void aNameTakenByAnotherNodeDuringALongOutageIsReported() {
         InMemoryDirectory one = (InMemoryDirectory) open();
-        RecordingListener told = new RecordingListener();
-        one.addListener(told);
+        RecordingListener recorded = new RecordingListener();
+        one.addListener(recorded);
         one.register(advert("a"), DEADLINE);
         one.setAvailable(false);
         one.expireSession();
@@ -57,8 +57,8 @@ class InMemoryDirectoryTest extends ClusterDirectoryContract {
 
         one.setAvailable(true);
 
-        Waits.until("it is reported", () -> !told.refused.isEmpty());
-        assertThat(told.refused.getFirst()).contains("\"a\"").contains("host-of-a");
+        Waits.until("it is reported", () -> !recorded.refused.isEmpty());
+        assertThat(recorded.refused.getFirst()).contains("\"a\"").contains("host-of-a");
         assertThat(one.nodesNow(DEADLINE)).containsExactly(successor);
     }
 }

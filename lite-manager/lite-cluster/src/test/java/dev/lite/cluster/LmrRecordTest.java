@@ -21,18 +21,18 @@ class LmrRecordTest {
     private static final LmrRecord RECORD =
             new LmrRecord(77, State.LIVE, 8200, 13, OWNER, 5, Map.of("a", 1, OWNER, 15), HERE, null);
 
-    /** Format version, id, state, size, chunk shift. */
+    /** Bytes of format version, id, state, size and chunk shift. */
     private static final int BYTES_BEFORE_OWNER = 1 + 8 + 1 + 8 + 1;
 
     @Test
-    void whatIsWrittenIsRead() {
+    void anEncodedRecordIsDecodedUnchanged() {
         assertThat(LmrRecord.decode(RECORD.encode())).isEqualTo(RECORD);
         LmrRecord moving = RECORD.withMove(new Move(2, 9, 14, List.of(new Share(4, new UUID(3, 4), List.of()))));
         assertThat(LmrRecord.decode(moving.encode())).isEqualTo(moving);
     }
 
     @Test
-    void theOwnerStaysWhateverBecomesOfTheRecord() {
+    void theOwnerStaysTheSameInEveryChangeOfTheRecord() {
         Move move = new Move(2, 9, 14, HERE);
         assertThat(List.of(
                         RECORD.withState(State.FREEING),
@@ -44,7 +44,7 @@ class LmrRecordTest {
     }
 
     @Test
-    void aRecordOfTheFormatBeforeOwnersIsReadAsNobodys() {
+    void aRecordOfTheFormatWithoutOwnersHasNoOwner() {
         byte[] now = RECORD.encode();
         int ownerBytes = Short.BYTES + ByteBuffer.wrap(now).getShort(BYTES_BEFORE_OWNER);
         ByteBuffer before = ByteBuffer.allocate(now.length - ownerBytes);
@@ -60,7 +60,7 @@ class LmrRecordTest {
     }
 
     @Test
-    void aRecordOfAnotherFormatOrADamagedOneIsRefused() {
+    void damagedRecordsAndRecordsOfAnotherFormatAreRefused() {
         byte[] later = RECORD.encode();
         later[0] = 3;
         assertThatThrownBy(() -> LmrRecord.decode(later))

@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Who is registered, as what, and who is told. */
+/** Registrations, and the notifications about them. */
 interface MembershipCases extends DirectoryCases {
 
     private static NodeAdvert holding(String name, int id) {
@@ -22,11 +22,11 @@ interface MembershipCases extends DirectoryCases {
     }
 
     @Test
-    default void aNodeIsSeenByEverySessionFromItsRegistrationToItsEnd() {
+    default void everySessionSeesANodeFromItsRegistrationToItsEnd() {
         ClusterDirectory one = open();
         ClusterDirectory other = open();
-        RecordingListener told = new RecordingListener();
-        other.addListener(told);
+        RecordingListener recorded = new RecordingListener();
+        other.addListener(recorded);
 
         NodeRecord registered = one.register(advert("a"), DEADLINE);
 
@@ -34,30 +34,30 @@ interface MembershipCases extends DirectoryCases {
                 .isEqualTo(new NodeRecord(
                         "a", 0, registered.incarnation(), "host-of-a/boot", 1 << 20, Map.of("shm", "/x/a")));
         assertThat(other.nodesNow(DEADLINE)).containsExactly(registered);
-        Waits.until("the join is told", () -> told.lastNodes().equals(List.of("a")));
+        Waits.until("the listener is notified of the join", () -> recorded.lastNodes().equals(List.of("a")));
         assertThat(other.nodes()).containsExactly(registered);
 
         one.close();
 
-        Waits.until("the leave is told", () -> told.lastNodes().isEmpty());
+        Waits.until("the listener is notified of the leave", () -> recorded.lastNodes().isEmpty());
         assertThat(other.nodesNow(DEADLINE)).isEmpty();
         assertThat(other.nodes()).isEmpty();
     }
 
     @Test
-    default void aListenerThatComesLateIsToldTheNodesThatAreThere() {
+    default void aLateListenerIsNotifiedOfTheExistingNodes() {
         ClusterDirectory one = open();
         one.register(advert("a"), DEADLINE);
-        Waits.until("the node is heard of", () -> !one.nodes().isEmpty());
+        Waits.until("the node is seen", () -> !one.nodes().isEmpty());
         RecordingListener late = new RecordingListener();
 
         one.addListener(late);
 
-        Waits.until("the node is told", () -> late.lastNodes().equals(List.of("a")));
+        Waits.until("the listener is notified of the node", () -> late.lastNodes().equals(List.of("a")));
     }
 
     @Test
-    default void aListenerThatThrowsDoesNotKeepOthersFromBeingTold() {
+    default void aThrowingListenerDoesNotPreventOtherNotifications() {
         ClusterDirectory one = open();
         one.addListener(new DirectoryListener() {
             @Override
@@ -65,16 +65,16 @@ interface MembershipCases extends DirectoryCases {
                 throw new IllegalStateException("thrown by a test");
             }
         });
-        RecordingListener told = new RecordingListener();
-        one.addListener(told);
+        RecordingListener recorded = new RecordingListener();
+        one.addListener(recorded);
 
         one.register(advert("a"), DEADLINE);
 
-        Waits.until("the node is told", () -> told.lastNodes().equals(List.of("a")));
+        Waits.until("the listener is notified of the node", () -> recorded.lastNodes().equals(List.of("a")));
     }
 
     @Test
-    default void nodesOfDifferentNamesGetDifferentIdsAndAreListedInTheirOrder() {
+    default void nodesWithDifferentNamesGetDifferentIdsAndAreListedInOrder() {
         List<NodeRecord> registered = race(racer -> open().register(advert("node-" + (RACERS - racer)), DEADLINE));
 
         assertThat(registered.stream().map(NodeRecord::id))
@@ -85,7 +85,7 @@ interface MembershipCases extends DirectoryCases {
     }
 
     @Test
-    default void aNodeThatComesBackHasItsIdAndALargerIncarnation() {
+    default void aRestartedNodeHasItsIdAndALargerIncarnation() {
         open().register(advert("other"), DEADLINE);
         ClusterDirectory first = open();
         NodeRecord before = first.register(advert("a"), DEADLINE);
@@ -100,7 +100,7 @@ interface MembershipCases extends DirectoryCases {
     }
 
     @Test
-    default void aHeldIdIsKeptOrRefused() {
+    default void theIdOfAnExistingArenaIsKeptOrRefused() {
         NodeRecord held = open().register(holding("a", 7), DEADLINE);
         assertThat(held.id()).isEqualTo(7);
 
@@ -121,7 +121,7 @@ interface MembershipCases extends DirectoryCases {
     }
 
     @Test
-    default void anIdThatIsAskedForFirstIsTheOneOfTheRegistration() {
+    default void aClaimedIdIsUsedForTheRegistration() {
         ClusterDirectory one = open();
         assertThat(one.claimId("a", 3, DEADLINE)).isEqualTo(3);
         assertThat(one.claimId("b", NodeAdvert.NO_ID, DEADLINE)).isZero();
@@ -135,7 +135,7 @@ interface MembershipCases extends DirectoryCases {
     }
 
     @Test
-    default void aSecondNodeOfALiveNameIsRefusedWithTheHostOfTheFirst() {
+    default void aSecondNodeWithALiveNameIsRefusedWithTheHostOfTheFirst() {
         NodeRecord first = open().register(advert("a"), DEADLINE);
         ClusterDirectory second = open();
 
@@ -148,7 +148,7 @@ interface MembershipCases extends DirectoryCases {
     }
 
     @Test
-    default void oneDirectoryRegistersOneNode() {
+    default void aDirectorySessionRegistersOnlyOneNode() {
         ClusterDirectory one = open();
         one.register(advert("a"), DEADLINE);
 

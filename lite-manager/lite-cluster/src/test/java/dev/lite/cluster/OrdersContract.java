@@ -24,7 +24,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What orders do in every directory. */
+/** The contract of orders, for any directory. */
 abstract class OrdersContract {
     private static final Duration DEADLINE = Waits.seconds(20);
     private static final int RACERS = 6;
@@ -33,7 +33,7 @@ abstract class OrdersContract {
     private ClusterDirectory directory;
     private Orders orders;
 
-    /** Another session with the cluster of this test. */
+    /** Opens another session with the cluster of this test. */
     abstract ClusterDirectory openSession();
 
     /** Makes the directory unreachable for every session. */
@@ -62,7 +62,7 @@ abstract class OrdersContract {
     }
 
     @Test
-    void anOrderIsSeenFromItsSubmissionToItsEndByEverySession() {
+    void everySessionSeesAnOrderFromItsSubmissionToItsEnd() {
         assertThat(orders.list(DEADLINE)).isEmpty();
 
         Order wanted = orders.move("data", "b", DEADLINE);
@@ -86,7 +86,7 @@ abstract class OrdersContract {
     }
 
     @Test
-    void ofManyWhoClaimAnOrderOneGetsIt() throws InterruptedException, ExecutionException {
+    void oneOfManyNodesThatClaimAnOrderGetsIt() throws InterruptedException, ExecutionException {
         Order wanted = orders.rebalance(DEADLINE);
         List<Optional<Order>> claims = new ArrayList<>();
         try (ExecutorService racers = Executors.newFixedThreadPool(RACERS)) {
@@ -107,7 +107,7 @@ abstract class OrdersContract {
     }
 
     @Test
-    void anOrderWhoseExecutorIsGoneIsClaimedAgainAndTheOldExecutorIsTold() {
+    void anOrderOfALostExecutorIsClaimedAgainAndTheOldExecutorIsNotified() {
         Order wanted = orders.move("data", "b", DEADLINE);
         Order first = orders.claim(wanted, "a", 1, DEADLINE).orElseThrow();
 
@@ -120,7 +120,7 @@ abstract class OrdersContract {
     }
 
     @Test
-    void submittingTheSameAgainAnswersTheOrderThatIsOpen() {
+    void submittingAnOrderAgainReturnsTheOpenOrder() {
         Order first = orders.drain("a", true, DEADLINE);
         assertThat(orders.drain("a", true, DEADLINE)).isEqualTo(first);
         assertThat(orders.drain("b", true, DEADLINE).id()).isEqualTo(first.id() + 1);
@@ -133,7 +133,7 @@ abstract class OrdersContract {
     }
 
     @Test
-    void aNodeIsMarkedWithTheOrderToDrainItUntilItFailsOrIsUndrained() {
+    void aDrainOrderMarksItsNodeUntilItFailsOrIsUndrained() {
         Order drain = orders.drain("a", false, DEADLINE);
         assertThat(orders.read(DEADLINE).draining()).containsExactly("a");
         Order running = orders.claim(drain, "a", 1, DEADLINE).orElseThrow();
@@ -157,7 +157,7 @@ abstract class OrdersContract {
     }
 
     @Test
-    void onlyLiveNodesAreDrainedOrMovedTo() {
+    void onlyLiveNodesCanBeDrainedOrMovedTo() {
         assertThatThrownBy(() -> orders.drain("nobody", true, DEADLINE))
                 .isInstanceOf(NodeUnreachableException.class)
                 .hasMessageContaining("nobody")
@@ -167,7 +167,7 @@ abstract class OrdersContract {
     }
 
     @Test
-    void thereIsABoundOfOpenOrdersAndOfEndedOnes() {
+    void openAndEndedOrdersAreBounded() {
         for (int number = 0; number < Orders.OPEN_MAX; number++) {
             orders.move("\"data\" ".repeat(40) + number, "b", DEADLINE);
         }
@@ -192,29 +192,29 @@ abstract class OrdersContract {
     }
 
     @Test
-    void aWatcherHearsOfOrdersOfOtherSessionsAndComesBackWithTheDirectory() {
-        AtomicInteger heard = new AtomicInteger();
-        orders.watch(heard::incrementAndGet);
-        Waits.until("it is told once", () -> heard.get() > 0);
+    void aWatcherIsNotifiedOfOtherSessionsOrdersEvenAfterAnOutage() {
+        AtomicInteger notifications = new AtomicInteger();
+        orders.watch(notifications::incrementAndGet);
+        Waits.until("the watcher is notified once", () -> notifications.get() > 0);
         Orders other = new Orders(open());
 
         Set<Integer> counts = new HashSet<>();
         for (int number = 0; number < 3; number++) {
-            int before = heard.get();
+            int before = notifications.get();
             counts.add(before);
             other.move("data " + number, "b", DEADLINE);
-            Waits.until("the order is told", () -> heard.get() > before);
+            Waits.until("the watcher is notified of the order", () -> notifications.get() > before);
         }
         assertThat(counts).hasSize(3);
 
         stopDirectory();
         assertThatThrownBy(() -> orders.rebalance(Waits.seconds(2))).isInstanceOf(ClusterUnavailableException.class);
         startDirectory();
-        Waits.until("the directory is back", directory::isAvailable);
-        Waits.until("the other session is back", () -> isSubmitted(other));
-        int before = heard.get();
+        Waits.until("the directory is available again", directory::isAvailable);
+        Waits.until("the other session works again", () -> isSubmitted(other));
+        int before = notifications.get();
         other.move("after", "b", DEADLINE);
-        Waits.until("the order is told", () -> heard.get() > before);
+        Waits.until("the watcher is notified of the order", () -> notifications.get() > before);
     }
 
     private static boolean isSubmitted(Orders orders) {

@@ -46,7 +46,7 @@ final class RealZooKeeper implements BeforeAllCallback, AfterAllCallback {
         return "127.0.0.1:" + port;
     }
 
-    /** Opens a session that is the caller's to close; it waits 1 s for a connection, scaled. */
+    /** Opens a session, which the caller closes. It waits for a connection for 1 s, scaled. */
     CuratorDirectory open(String cluster, Duration sessionTimeout) {
         return CuratorDirectory.open(new CuratorConfig(connectString(), cluster, sessionTimeout, Waits.seconds(1)));
     }
@@ -57,7 +57,7 @@ final class RealZooKeeper implements BeforeAllCallback, AfterAllCallback {
         properties.setProperty("clientPortAddress", "127.0.0.1");
         properties.setProperty("tickTime", Integer.toString(TICK_MS));
         properties.setProperty("admin.enableServer", "false");
-        // No test cuts the power: nothing has to reach the disk.
+        // No test simulates a power failure, so nothing needs to be flushed to the disk.
         properties.setProperty("forceSync", "no");
         try {
             ZooKeeperServerEmbedded started = ZooKeeperServerEmbedded.builder()

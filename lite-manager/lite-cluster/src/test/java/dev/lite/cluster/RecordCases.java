@@ -17,11 +17,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Records: made, changed, deleted and listed. */
+/** Records: creating, changing, deleting and listing them. */
 interface RecordCases extends DirectoryCases {
 
     @Test
-    default void aListingSeesWhatEverySessionMadeAndRemovedBeforeIt() {
+    default void aListingReflectsAllEarlierChangesOfEverySession() {
         long seed = System.nanoTime();
         System.out.println("seed " + seed);
         Random random = new Random(seed);
@@ -52,7 +52,7 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void aRecordIsReadAsItWasCreatedByEverySession() {
+    default void everySessionReadsARecordAsItWasCreated() {
         ClusterDirectory one = open();
         ClusterDirectory other = open();
 
@@ -64,7 +64,7 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void creatingTheSameBytesAgainIsTrueAndOtherBytesFalse() {
+    default void creatingTheSameBytesAgainSucceedsAndOtherBytesFails() {
         ClusterDirectory one = open();
         assertThat(one.create("a", bytes("first"), DEADLINE)).isTrue();
         int version = one.read("a", DEADLINE).orElseThrow().version();
@@ -78,7 +78,7 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void aChangeNeedsTheVersionThatIsThere() {
+    default void aChangeNeedsTheCurrentVersion() {
         ClusterDirectory one = open();
         one.create("a", bytes("first"), DEADLINE);
         int first = one.read("a", DEADLINE).orElseThrow().version();
@@ -95,7 +95,7 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void aDeletionNeedsTheVersionThatIsThere() {
+    default void aDeletionNeedsTheCurrentVersion() {
         ClusterDirectory one = open();
         one.create("a", bytes("first"), DEADLINE);
         int first = one.read("a", DEADLINE).orElseThrow().version();
@@ -109,7 +109,7 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void aNameThatIsMadeAgainNeverHasAVersionThatItHadBefore() {
+    default void aRecreatedNameNeverReusesAVersion() {
         ClusterDirectory one = open();
         one.create("a", bytes("old"), DEADLINE);
         int old = one.read("a", DEADLINE).orElseThrow().version();
@@ -123,7 +123,7 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void aChangeNeverHitsARecordThatWasMadeAgainMeanwhile() {
+    default void aChangeNeverAffectsARecreatedRecord() {
         ClusterDirectory maker = open();
         ClusterDirectory changer = open();
         AtomicBoolean done = new AtomicBoolean();
@@ -194,11 +194,11 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void incrementsOfManyThreadsAreAllCountedAlsoWhileNeighboursAreDeleted() {
+    default void noIncrementIsLostEvenWhileNeighboursAreDeleted() {
         ClusterDirectory one = open();
         ClusterDirectory other = open();
         one.create("counter", bytes("0"), DEADLINE);
-        // Names of the counter's own bucket, whose deletions get in the way of its changes.
+        // Names in the counter's own bucket, so that their deletions conflict with its changes.
         List<String> neighbours = IntStream.range(0, 100_000)
                 .mapToObj(number -> "neighbour " + number)
                 .filter(name -> RecordName.bucket(name) == RecordName.bucket("counter"))
@@ -238,7 +238,7 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void aRecordMayBeEmptyAndMayHaveUpToTheLimit() {
+    default void aRecordMayBeEmptyAndAsLongAsTheLimit() {
         ClusterDirectory one = open();
         byte[] longest = new byte[ClusterDirectory.RECORD_BYTES_MAX];
         longest[longest.length - 1] = 1;
@@ -259,7 +259,7 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void aRecordIsTheCallersOwnCopy() {
+    default void aReturnedRecordIsACopy() {
         ClusterDirectory one = open();
         byte[] record = bytes("abc");
         one.create("a", record, DEADLINE);
@@ -270,7 +270,7 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void everyAllowedNameIsKeptAsItIs() {
+    default void everyAllowedNameIsKeptUnchanged() {
         ClusterDirectory one = open();
         List<String> names = List.of(
                 "/",
@@ -294,7 +294,7 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void aNameThatIsNotAllowedIsRefusedBeforeAnythingIsAsked() {
+    default void anInvalidNameIsRefusedBeforeARequestIsSent() {
         ClusterDirectory one = open();
         for (String name : List.of("", " ", "x".repeat(513), "a\nb", "half a pair \ud83c")) {
             assertThatThrownBy(() -> one.create(name, bytes("x"), DEADLINE))
@@ -327,7 +327,7 @@ interface RecordCases extends DirectoryCases {
     }
 
     @Test
-    default void aListingGoesOnAfterTheLastNameOfTheOneBefore() {
+    default void aListingContinuesAfterTheLastNameOfThePreviousOne() {
         ClusterDirectory one = open();
         for (String name : List.of("a", "b/1", "b/2", "b/3", "b/4", "c")) {
             one.create(name, bytes("x"), DEADLINE);
@@ -338,7 +338,7 @@ interface RecordCases extends DirectoryCases {
         assertThat(one.names("b/", "b/4", 3, DEADLINE)).isEmpty();
         assertThat(one.names("b/", "a", 1, DEADLINE)).containsExactly("b/1");
         assertThat(one.names("b/", "c", 3, DEADLINE)).isEmpty();
-        // A name that was removed meanwhile still says where to go on.
+        // The listing can continue after a name that was removed meanwhile.
         assertThat(one.names("b/", "b/2 was here", 3, DEADLINE)).containsExactly("b/3", "b/4");
         assertThat(one.names("", "b/3", 9, DEADLINE)).containsExactly("b/4", "c");
     }

@@ -3,7 +3,7 @@ package dev.lite.cluster;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** Keeps what it was told. */
+/** Records its notifications. */
 final class RecordingListener implements DirectoryListener {
     final List<List<String>> nodes = new CopyOnWriteArrayList<>();
     final List<Boolean> availability = new CopyOnWriteArrayList<>();
@@ -13,7 +13,7 @@ final class RecordingListener implements DirectoryListener {
     final List<String> refused = new CopyOnWriteArrayList<>();
 
     List<String> lastNodes() {
-        return nodes.isEmpty() ? List.of("nothing told yet") : nodes.getLast();
+        return nodes.isEmpty() ? List.of("not notified yet") : nodes.getLast();
     }
 
     @Override

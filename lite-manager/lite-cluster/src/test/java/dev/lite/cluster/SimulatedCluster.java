@@ -14,31 +14,31 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A cluster without threads and clocks: a directory, two managers that run the real {@link EpochKeeper} and both believe that
- * they lead, and nodes that follow the rules of the tier. What happens next is drawn from a seed: messages are late, lost
- * and overtake each other, answers are lost, sessions end, processes are paused, killed and started again, and everything of
- * it also between two steps of a manager. Each history is checked while it goes on; see {@link #violation}.
+ * A simulated cluster without threads and clocks: a directory, two managers that run the real {@link EpochKeeper} and both believe
+ * that they lead, and nodes that follow the rules of the tier. A seed determines the events: messages are delayed, lost and reordered,
+ * answers are lost, sessions end, and processes are paused, killed and restarted. Such events also happen between two steps of a
+ * manager. Each history is checked while it runs; see {@link #violation}.
  *
- * <p>Two nodes whose ids are both even, or both odd, share a host: one has the other's memory mapped, so that no cut of a
- * link keeps it from it.
+ * <p>Two nodes whose ids are both even, or both odd, share a host. One has the other's memory mapped, so cutting a link does not end
+ * its access.
  */
 final class SimulatedCluster {
-    /** What can be broken, to see that the checks find it. */
+    /** Deliberate defects, to prove that the checks detect them. */
     enum Defect {
         NONE,
         /** The leader does not wait for acknowledgements. */
         FENCE_AT_ONCE,
-        /** A node acknowledges, and cuts its links some time later. */
+        /** A node acknowledges before it has cut its links. */
         ACKNOWLEDGE_BEFORE_THE_CUT,
-        /** A node takes the end of a link for the end of a process that has its memory mapped. */
+        /** A node mistakes the end of a link for the end of a process that has its memory mapped. */
         TRUST_THE_CUT_OF_A_MAPPING,
-        /** A node that registered again goes on with the links, and the rights, that it had. */
+        /** A node that registered again keeps its old links and rights. */
         KEEP_LINKS_AFTER_A_NEW_REGISTRATION,
         /** A node does not read the epoch between its registration and its first connection. */
         CONNECT_BEFORE_THE_EPOCH_IS_READ
     }
 
-    static final String UNSETTLED = "it does not settle";
+    static final String UNSETTLED = "not every removal is fenced";
 
     private static final int NODES = 5;
     private static final int STEPS = 400;
@@ -72,7 +72,7 @@ final class SimulatedCluster {
         }
     }
 
-    /** What a history did. */
+    /** The result of a history. */
     record Outcome(@Nullable String violation, int touches, int fences, long epochs) {}
 
     Outcome run() {
@@ -83,7 +83,7 @@ final class SimulatedCluster {
         return new Outcome(violation, touches, fences, epoch.number());
     }
 
-    /** No more faults: everything has to be fenced in the end. */
+    /** Runs on without faults until every removal must be fenced. */
     private void settle() {
         calm = true;
         processes.forEach(process -> process.paused = false);
@@ -137,7 +137,7 @@ final class SimulatedCluster {
                 if (chance(0.4)) {
                     process.dead = true;
                 }
-                // Also beside one that lives: the directory has to refuse it.
+                // Even if a process with this name still runs: the directory must refuse the second one.
                 if (processes.stream().filter(other -> !other.dead).count() < NODES + 2) {
                     processes.add(new Proc(process.id));
                 }
@@ -145,7 +145,7 @@ final class SimulatedCluster {
         }
     }
 
-    /** Time that passes between two steps of a manager, in which anything may happen. */
+    /** Lets random events happen between two steps of a manager. */
     private void pass() {
         if (depth < 3) {
             depth++;
@@ -162,7 +162,7 @@ final class SimulatedCluster {
         }
     }
 
-    /** A manager, whose view of the directory is as old as each of its questions. */
+    /** A manager, whose view of the directory dates from its last request. */
     private final class Manager implements EpochStore {
         private final EpochKeeper keeper = new EpochKeeper(this, deadline -> {
             pass();
@@ -178,10 +178,10 @@ final class SimulatedCluster {
             try {
                 int done = keeper.doWork(Duration.ZERO);
                 if (done > 1) {
-                    fail("one step did " + done + " acts");
+                    fail("one step made " + done + " changes");
                 }
             } catch (ClusterUnavailableException e) {
-                // It looks again the next time.
+                // It checks again in its next step.
                 return;
             } finally {
                 working = false;
@@ -217,7 +217,7 @@ final class SimulatedCluster {
                 check(next);
                 epoch = next;
                 version++;
-                processes.forEach(process -> messages.add(process::hear));
+                processes.forEach(process -> messages.add(process::receive));
             }
             answer(0.1);
             return same;
@@ -251,7 +251,7 @@ final class SimulatedCluster {
         }
     }
 
-    /** No live member may be without its acknowledgement, as the node itself knows it. */
+    /** Checks that every live member has acknowledged, according to the node itself. */
     private void checkFence(Epoch next) {
         for (Epoch.Removal removal : next.removals()) {
             if (!removal.fenced() || removal.incarnation() <= epoch.fencedUpTo(removal.id())) {
@@ -269,24 +269,24 @@ final class SimulatedCluster {
         }
     }
 
-    /** A connection as the side sees it that was connected to. */
+    /** A connection, seen from the accepting side. */
     private record Link(Proc from, long incarnation) {}
 
-    /** A process of a node. */
+    /** One process of a node. */
     private final class Proc {
         final int id;
         final long number = ++lastProcess;
-        /** As the directory has it; 0 before the first. */
+        /** The incarnation in the directory; 0 before the first registration. */
         long registered;
-        /** Whose rights it uses: {@link #registered}, or 0 from its end to the first look at the epoch after the next. */
+        /** The incarnation whose rights it uses: {@link #registered}, or 0 between its end and the first read of the epoch after the next registration. */
         long actsAs;
 
         boolean dead;
         boolean paused;
         long acknowledged;
-        Epoch heard = Epoch.NONE;
-        Map<Integer, NodeRecord> heardLive = Map.of();
-        final List<Link> links = new ArrayList<>(); // from others
+        Epoch epochSeen = Epoch.NONE;
+        Map<Integer, NodeRecord> liveSeen = Map.of();
+        final List<Link> links = new ArrayList<>(); // accepted from other nodes
         final Set<Proc> mappedBy = new HashSet<>();
 
         Proc(int id) {
@@ -307,7 +307,7 @@ final class SimulatedCluster {
             return actsAs > 0 && node != null && node.process() == number && node.incarnation() == actsAs;
         }
 
-        /** Its session ends without its knowledge. */
+        /** Ends its session; the process does not learn of it yet. */
         void expire() {
             NodeRecord node = live.get(id);
             if (node != null && node.process() == number) {
@@ -326,14 +326,14 @@ final class SimulatedCluster {
             switch (random.nextInt(4)) {
                 case 0 -> register();
                 case 1 -> join();
-                case 2 -> hear();
+                case 2 -> receive();
                 default -> acknowledge();
             }
         }
 
         /**
-         * It learns that its registration is gone: it cuts its links and gives up its rights first, and only then registers
-         * anew. So whatever is done under a registration is done with nothing that was had before.
+         * The process learns that its registration is gone. First it cuts its links and gives up its rights, and only then it registers
+         * again. So nothing done under a registration uses links or rights from before it.
          */
         private void register() {
             NodeRecord node = live.get(id);
@@ -348,7 +348,7 @@ final class SimulatedCluster {
                 registered = ++incarnations[id];
                 live.put(id, new NodeRecord("n" + id, id, registered, "host", 1, Map.of(), number));
             } else if (node.process() != number && registered > 0) {
-                dead = true; // its registration is refused: another process has the name now, so it stops
+                dead = true; // its registration is refused, because another process has the name now; so it stops
             }
         }
 
@@ -360,15 +360,15 @@ final class SimulatedCluster {
         }
 
         /**
-         * It learns that it is registered, reads the epoch, and makes and takes connections only when nobody who was removed
-         * has its memory mapped: it may not have been a member when they were fenced.
+         * The process learns that it is registered and reads the epoch. It makes and accepts connections only when no removed process has
+         * its memory mapped, because it may not have been a member when that process was fenced.
          */
         private void join() {
             if (actsAs != 0 || registered == 0) {
                 return;
             }
             if (defect != Defect.CONNECT_BEFORE_THE_EPOCH_IS_READ) {
-                hear();
+                receive();
                 if (!isAllCut()) {
                     return;
                 }
@@ -376,18 +376,18 @@ final class SimulatedCluster {
             actsAs = registered;
         }
 
-        /** Whose rights a defective process uses. */
+        /** The incarnation whose rights a defective process uses. */
         private long rightsOf;
 
         private long rights() {
             return rightsOf > 0 ? rightsOf : actsAs;
         }
 
-        /** The directory's news arrive. */
-        void hear() {
+        /** The directory's notification arrives. */
+        void receive() {
             if (canRun()) {
-                heard = ZooKeeperEpochs.isNewer(epoch, heard) ? epoch : heard;
-                heardLive = Map.copyOf(live);
+                epochSeen = ZooKeeperEpochs.isNewer(epoch, epochSeen) ? epoch : epochSeen;
+                liveSeen = Map.copyOf(live);
                 if (defect != Defect.ACKNOWLEDGE_BEFORE_THE_CUT || chance(0.3)) {
                     cut();
                 }
@@ -399,14 +399,14 @@ final class SimulatedCluster {
         }
 
         private boolean isRefused(Proc other, long incarnation) {
-            return incarnation <= heard.removedUpTo(other.id);
+            return incarnation <= epochSeen.removedUpTo(other.id);
         }
 
         private void acknowledge() {
             if (actsAs == 0 || !isAllCut()) {
                 return;
             }
-            long number = heard.number();
+            long number = epochSeen.number();
             long as = actsAs;
             acknowledged = Math.max(acknowledged, number);
             messages.add(() -> {
@@ -431,24 +431,24 @@ final class SimulatedCluster {
                     || mappedBy.stream().allMatch(this::isMappingHarmless);
         }
 
-        /** Who has this memory mapped is gone, or not removed, or has a later registration and answers for itself. */
+        /** Whether the process that has this memory mapped has ended, is not removed, or has a later registration. */
         private boolean isMappingHarmless(Proc other) {
-            NodeRecord node = heardLive.get(other.id);
+            NodeRecord node = liveSeen.get(other.id);
             return other.dead
-                    || heard.removedUpTo(other.id) == 0
+                    || epochSeen.removedUpTo(other.id) == 0
                     || (node != null
                             && node.process() == other.number
-                            && node.incarnation() > heard.removedUpTo(other.id));
+                            && node.incarnation() > epochSeen.removedUpTo(other.id));
         }
 
-        /** Connects to another node, which looks whose registration it is. */
+        /** Connects to another node, which checks the registration. */
         void connect(Proc other) {
             if (!canRun() || !other.canRun() || other.id == id || actsAs == 0 || other.actsAs == 0) {
                 return;
             }
-            NodeRecord node = other.heardLive.get(id);
+            NodeRecord node = other.liveSeen.get(id);
             long incarnation = node != null && node.process() == number ? node.incarnation() : 0;
-            if (other.heard.removedUpTo(id) > 0 && incarnation <= other.heard.removedUpTo(id)) {
+            if (other.epochSeen.removedUpTo(id) > 0 && incarnation <= other.epochSeen.removedUpTo(id)) {
                 return;
             }
             other.links.add(new Link(this, incarnation));
@@ -461,7 +461,7 @@ final class SimulatedCluster {
             return (id & 1) == (other.id & 1);
         }
 
-        /** Reads or writes memory of a node that it has a way to. */
+        /** Reads or writes memory of a node that it can reach. */
         void touch() {
             if (!canRun() || actsAs == 0) {
                 return;

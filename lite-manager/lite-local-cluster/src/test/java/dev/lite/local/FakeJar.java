@@ -10,7 +10,7 @@ import java.util.jar.JarEntry;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
 
-/** An executable jar of {@link FakeProcess}. */
+/** Makes an executable jar of {@link FakeProcess}. */
 final class FakeJar {
 
     private FakeJar() {}

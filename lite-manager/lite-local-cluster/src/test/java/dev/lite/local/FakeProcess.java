@@ -9,12 +9,12 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Stands in for a manager, a node and an application: it takes their arguments and writes their ready file. */
+/** Simulates a manager, a node or an application: it accepts their arguments and writes their ready file. */
 public final class FakeProcess {
 
     private FakeProcess() {}
 
-    /** Runs until it is told to stop, at most for a minute. */
+    /** Runs until it receives a signal, for at most a minute. */
     public static void main(String[] arguments) throws IOException, InterruptedException {
         Map<String, String> properties = new HashMap<>();
         for (String argument : arguments) {
@@ -66,7 +66,7 @@ public final class FakeProcess {
     private static void await(long seconds) {
         try {
             if (new CountDownLatch(1).await(seconds, TimeUnit.SECONDS)) {
-                throw new IllegalStateException("nobody counts this down");
+                throw new IllegalStateException("the latch is never counted down");
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

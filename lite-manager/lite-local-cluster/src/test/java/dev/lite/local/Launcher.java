@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Starts a cluster of fakes, says where it is and whom it has, and waits to be ended from outside. */
+/** Starts a cluster of fake processes, prints its directory and processes, and waits until it is killed. */
 final class Launcher {
 
     private Launcher() {}
@@ -26,7 +26,7 @@ final class Launcher {
         }
         System.out.println("ready");
         if (new CountDownLatch(1).await(60, TimeUnit.SECONDS)) {
-            throw new IllegalStateException("nobody counts this down");
+            throw new IllegalStateException("the latch is never counted down");
         }
     }
 }

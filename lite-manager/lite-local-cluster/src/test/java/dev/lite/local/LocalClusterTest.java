@@ -36,7 +36,7 @@ class LocalClusterTest {
     }
 
     @Test
-    void managerAndNodesBecomeReadyAndSayWhereTheyAre() {
+    void managerAndNodesBecomeReadyAndReportTheirAddresses() {
         try (LocalCluster cluster = fakes().nodes(2).build()) {
             cluster.startManager();
             assertThat(cluster.startNodes()).hasSize(2).allMatch(LocalProcess::isAlive);
@@ -66,7 +66,7 @@ class LocalClusterTest {
     }
 
     @Test
-    void aProcessThatDiesBeforeItIsReadyIsReportedWithItsLastWords() {
+    void aProcessThatDiesBeforeItIsReadyIsReportedWithItsOutput() {
         try (LocalCluster cluster = fakes().nodeProperty("fake.node-1", "dies").build()) {
             cluster.startManager();
             assertThatThrownBy(cluster::startNodes)
@@ -90,7 +90,7 @@ class LocalClusterTest {
     }
 
     @Test
-    void aKilledNodeComesBackUnderItsName() {
+    void aKilledNodeCanBeRestartedWithItsName() {
         try (LocalCluster cluster = fakes().build()) {
             cluster.startManager();
             long before = cluster.startNode(1).pid();
@@ -118,7 +118,7 @@ class LocalClusterTest {
     }
 
     @Test
-    void aKilledManagerComesBackWithItsPort() {
+    void aKilledManagerCanBeRestartedWithItsPort() {
         try (LocalCluster cluster = fakes().build()) {
             cluster.startManager();
             cluster.killManager();
@@ -128,7 +128,7 @@ class LocalClusterTest {
     }
 
     @Test
-    void anApplicationsLinesAreHandedOn() {
+    void theOutputOfAnApplicationIsPassedOn() {
         List<String> lines = new CopyOnWriteArrayList<>();
         try (LocalCluster cluster = fakes().build()) {
             LocalProcess application = cluster.startApplication("counter", jar, List.of("--ends=7"), lines::add);
@@ -140,9 +140,9 @@ class LocalClusterTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"INT", "TERM"})
-    void aLauncherThatIsEndedBySignalLeavesNothing(String signal, @TempDir Path sharedMemory) throws Exception {
+    void aLauncherThatIsEndedByASignalLeavesNothing(String signal, @TempDir Path sharedMemory) throws Exception {
         assumeThat(signal.equals("INT") && interruptIsIgnored())
-                .as("SIGINT is ignored by this process and so by those that it starts")
+                .as("this process ignores SIGINT, and so do its children")
                 .isFalse();
         Path arenas = sharedMemory.resolve("lite");
         Process launcher = new ProcessBuilder(
@@ -181,7 +181,7 @@ class LocalClusterTest {
     }
 
     @Test
-    void aDetachedClusterGoesOnUntilItsScriptStopsIt() throws IOException, InterruptedException {
+    void aDetachedClusterRunsUntilItsScriptStopsIt() throws IOException, InterruptedException {
         LocalCluster cluster = fakes().tied(false).build();
         cluster.startManager();
         cluster.startNodes();
@@ -207,7 +207,7 @@ class LocalClusterTest {
     }
 
     @Test
-    void aNameThatIsTakenIsRefusedAndKeepsItsArenas() throws IOException {
+    void aNameInUseIsRefusedAndKeepsItsArenas() throws IOException {
         Path taken = Files.createDirectories(directory.resolve("shm/taken"));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> fakes().name("taken").build())
@@ -216,7 +216,7 @@ class LocalClusterTest {
     }
 
     @Test
-    void valuesOutOfTheirLimitsAreNamed() {
+    void valuesOutOfRangeAreReported() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> fakes().name("No Good").build())
                 .withMessageContaining("No Good");
@@ -233,7 +233,7 @@ class LocalClusterTest {
                 .isThrownBy(() -> fakes().arenaBytes(0).build());
     }
 
-    /** As in the background of a shell without job control; children inherit it. */
+    /** Whether this process ignores SIGINT, as in the background of a shell without job control; children inherit this. */
     private static boolean interruptIsIgnored() throws IOException {
         long interrupt = 1L << (2 - 1);
         return Files.readAllLines(Path.of("/proc/self/status")).stream()

@@ -14,7 +14,7 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.JsonNode;
 
-/** Reads server-sent events, on a thread of its own. */
+/** Reads server-sent events on a separate thread. */
 public final class EventReader implements AutoCloseable {
     private static final String END = "end of the stream";
 
@@ -57,7 +57,7 @@ public final class EventReader implements AutoCloseable {
         return new EventReader(client, response.body());
     }
 
-    /** The next event; comments are passed over. */
+    /** The next event; skips comments. */
     public Event next() throws InterruptedException {
         String id = "";
         String type = "";
@@ -76,7 +76,7 @@ public final class EventReader implements AutoCloseable {
         }
     }
 
-    /** The next event that is of a type and fits; others are passed over. */
+    /** The next matching event of a type; skips others. */
     public Event nextOf(String type, Predicate<JsonNode> fits) throws InterruptedException {
         while (true) {
             Event event = next();
@@ -95,7 +95,7 @@ public final class EventReader implements AutoCloseable {
         return line.substring(1);
     }
 
-    /** Whether the stream ends in order; what comes before is passed over. */
+    /** Whether the stream ends cleanly; skips everything before its end. */
     public boolean awaitEnd() throws InterruptedException {
         while (true) {
             String line = lines.poll(RunningManager.DEADLINE.toNanos(), TimeUnit.NANOSECONDS);
@@ -111,7 +111,7 @@ public final class EventReader implements AutoCloseable {
     private String line() throws InterruptedException {
         String line = lines.poll(RunningManager.DEADLINE.toNanos(), TimeUnit.NANOSECONDS);
         if (line == null || line.equals(END) || line.startsWith("broken: ")) {
-            throw new AssertionError(line == null ? "no line came in time" : line);
+            throw new AssertionError(line == null ? "no line arrived in time" : line);
         }
         return line;
     }

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** The manager as people run it: a process, its options, its exit status and its last words. */
+/** The manager as a process: its options, its exit status and its last messages. */
 @Execution(ExecutionMode.CONCURRENT)
 class LiteManagerProcessTest {
     private static final int SIGTERM_STATUS = 128 + 15;
@@ -36,7 +36,7 @@ class LiteManagerProcessTest {
     }
 
     @Test
-    void twoManagersLeadOneAfterTheOtherAndWatchTheNodes() throws IOException, InterruptedException {
+    void aSecondManagerTakesOverTheLeadershipAndBothWatchTheNodes() throws IOException, InterruptedException {
         try (ManagerProcess first = new ManagerProcess(directory, "first", embedded("zk"))) {
             Properties ready = first.ready();
             assertThat(ready.getProperty("pid"))
@@ -55,7 +55,7 @@ class LiteManagerProcessTest {
                         .contains("\"leader\":false")
                         .contains("\"directory\":\"available\"");
 
-                // Without its ZooKeeper the second one lives on, but is not ready.
+                // Without its ZooKeeper the second manager is live, but not ready.
                 first.process().destroy();
                 assertThat(first.awaitExit(Waits.seconds(10))).isEqualTo(SIGTERM_STATUS);
                 assertThat(first.hasReadyFile()).isFalse();
@@ -74,7 +74,7 @@ class LiteManagerProcessTest {
     }
 
     @Test
-    void aPasswordKeepsOthersOutAndIsNotLogged() throws IOException, InterruptedException {
+    void aPasswordProtectsTheDirectoryAndIsNotLogged() throws IOException, InterruptedException {
         String password = "the manager's own password";
         Path file = Files.writeString(directory.resolve("password"), password + "\n");
         try (ManagerProcess first =
@@ -108,7 +108,7 @@ class LiteManagerProcessTest {
     }
 
     @Test
-    void itEndsWithTheProcessThatItBelongsTo() throws IOException, InterruptedException {
+    void theManagerEndsWithItsOwnerProcess() throws IOException, InterruptedException {
         Process owner = new ProcessBuilder("sleep", "600").start();
         try (ManagerProcess manager =
                 new ManagerProcess(directory, "manager", embedded("zk", "--lite.exit-with-pid=" + owner.pid()))) {
@@ -124,7 +124,7 @@ class LiteManagerProcessTest {
     }
 
     @Test
-    void aPortOrDirectoryThatCannotBeHadEndsTheStartInOneClearMessageAndStatusOne()
+    void anUnusablePortOrDirectoryEndsTheStartWithOneMessageAndStatusOne()
             throws IOException, InterruptedException {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             int port = taken.getLocalPort();
@@ -140,7 +140,7 @@ class LiteManagerProcessTest {
     }
 
     @Test
-    void noZooKeeperEndsTheStartInOneClearMessageAndStatusOne() throws IOException, InterruptedException {
+    void aMissingZooKeeperEndsTheStartWithOneMessageAndStatusOne() throws IOException, InterruptedException {
         assertRefused("nothing", "no ZooKeeper is configured");
         assertRefused(
                 "unreachable",
@@ -150,7 +150,7 @@ class LiteManagerProcessTest {
     }
 
     @Test
-    void aSettingThatIsNotSafeOrOutOfItsLimitsEndsTheStartInOneClearMessageAndStatusOne()
+    void anUnsafeOrInvalidSettingEndsTheStartWithOneMessageAndStatusOne()
             throws IOException, InterruptedException {
         assertRefused(
                 "open",

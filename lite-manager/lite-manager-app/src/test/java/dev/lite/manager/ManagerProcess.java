@@ -17,7 +17,7 @@ import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/** A manager in a process of its own. */
+/** A manager in its own process. */
 final class ManagerProcess implements AutoCloseable {
     static final Duration START = Waits.seconds(90);
 
@@ -33,7 +33,7 @@ final class ManagerProcess implements AutoCloseable {
                 "-XX:+UseSerialGC",
                 "-XX:TieredStopAtLevel=1",
                 "-Xmx128m",
-                // As properties of the JVM, over which the options of a test win.
+                // As system properties, so that the options of a test take precedence.
                 "-Dserver.port=0",
                 "-Dlite.manager.zookeeper.port=0",
                 "-cp",
@@ -51,7 +51,7 @@ final class ManagerProcess implements AutoCloseable {
         return process;
     }
 
-    /** What the ready file says, once it is there. */
+    /** Waits for the ready file, and returns its contents. */
     Properties ready() {
         Waits.until("the manager is ready", START, () -> {
             if (!process.isAlive()) {
@@ -72,7 +72,7 @@ final class ManagerProcess implements AutoCloseable {
         return Files.exists(readyFile);
     }
 
-    /** Its exit status. */
+    /** Waits for its end, and returns its exit status. */
     int awaitExit(Duration deadline) throws InterruptedException {
         if (!process.waitFor(deadline.toNanos(), TimeUnit.NANOSECONDS)) {
             throw new AssertionError("the manager did not end within " + deadline + ":\n" + log());
@@ -88,7 +88,7 @@ final class ManagerProcess implements AutoCloseable {
         }
     }
 
-    /** What a health address answers. */
+    /** The answer of a health URL. */
     static HttpResponse<String> get(String url) throws IOException, InterruptedException {
         try (HttpClient client = HttpClient.newHttpClient()) {
             return client.send(
@@ -99,7 +99,7 @@ final class ManagerProcess implements AutoCloseable {
         }
     }
 
-    /** Looks again until the health has the text. */
+    /** Polls the health until it contains the text. */
     static String awaitHealth(String url, String text) throws IOException, InterruptedException {
         long endNs = System.nanoTime() + Waits.seconds(30).toNanos();
         while (true) {

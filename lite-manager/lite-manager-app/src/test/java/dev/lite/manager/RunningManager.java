@@ -17,7 +17,7 @@ import org.springframework.context.ConfigurableApplicationContext;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** A manager within this JVM, on ports of its own, with its embedded ZooKeeper and a directory beside it. */
+/** A manager in this JVM, on its own ports, with its embedded ZooKeeper; and a session with its directory. */
 public final class RunningManager implements AutoCloseable {
     public static final Duration DEADLINE = Waits.seconds(20);
     private static final JsonMapper JSON = JsonMapper.builder().build();
@@ -43,7 +43,7 @@ public final class RunningManager implements AutoCloseable {
                 "lite"));
     }
 
-    /** What the nodes of the cluster use. */
+    /** The cluster directory, as the nodes use it. */
     public CuratorDirectory directory() {
         return directory;
     }
@@ -76,7 +76,7 @@ public final class RunningManager implements AutoCloseable {
         return send(request);
     }
 
-    /** The JSON of an answer that is OK. */
+    /** The JSON of an answer, which must be OK. */
     public JsonNode json(String path) throws IOException, InterruptedException {
         HttpResponse<String> answer = get(path);
         if (answer.statusCode() != 200) {

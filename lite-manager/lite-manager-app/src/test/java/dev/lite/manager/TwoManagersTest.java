@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 
-/** Two managers as processes on a ZooKeeper that outlives them. */
+/** Two manager processes on a ZooKeeper that outlives them. */
 class TwoManagersTest {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(4);
 
@@ -28,7 +28,7 @@ class TwoManagersTest {
     Path directory;
 
     @Test
-    void theOtherManagerLeadsWhenTheLeaderIsKilledAndWhoAskedGoesOnThere() throws IOException, InterruptedException {
+    void theOtherManagerTakesOverWhenTheLeaderIsKilledAndClientsContinueThere() throws IOException, InterruptedException {
         try (EmbeddedZooKeeper zooKeeper = EmbeddedZooKeeper.start(new EmbeddedZooKeeperConfig(
                         "127.0.0.1", 0, directory.resolve("zookeeper"), RunningManager.DEADLINE));
                 ManagerProcess one = manager("one", zooKeeper)) {
@@ -51,7 +51,7 @@ class TwoManagersTest {
                             "the other manager leads after %d ms, %.1f session time-outs%n",
                             took.toMillis(), (double) took.toNanos() / SESSION_TIMEOUT.toNanos());
                     assertThat(took).isLessThan(SESSION_TIMEOUT.multipliedBy(2));
-                    // It acts as the leader: the membership gets a new number.
+                    // It acts as the leader: it creates a new epoch.
                     node.close();
                     events.nextOf("epoch", event -> event.get("members").asInt() == 0);
                     JsonNode view = json(otherUrl + "/api/manager");

@@ -25,7 +25,7 @@ final class DemoRun {
     /** The exit status of an application that finished its work and found a difference, listed in its results. */
     private static final int STATUS_DIFFERENT = 3;
 
-    private static final Duration LOOK = Duration.ofMillis(100);
+    private static final Duration EXIT_POLL = Duration.ofMillis(100);
 
     private final DemoSettings settings;
     private final PrintStream out;
@@ -123,7 +123,7 @@ final class DemoRun {
     }
 
     private static boolean endedWell(LocalProcess application) {
-        OptionalInt status = application.awaitExit(LOOK);
+        OptionalInt status = application.awaitExit(EXIT_POLL);
         if (status.isPresent() && status.getAsInt() != 0 && status.getAsInt() != STATUS_DIFFERENT) {
             throw failed(application, status.getAsInt());
         }

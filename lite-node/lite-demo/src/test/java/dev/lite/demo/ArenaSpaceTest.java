@@ -17,7 +17,7 @@ class ArenaSpaceTest {
 
     @ParameterizedTest
     @ValueSource(longs = {1, 11_357, 4L << 20, 100L << 20, 3L << 30, 1L << 40})
-    void threeArenasHoldTheFileWithAChunkToSpareEach(long bytes) {
+    void threeArenasHoldTheFileWithASpareChunkEach(long bytes) {
         long arena = ArenaSpace.arenaBytes(bytes, 3);
         long chunks = Math.ceilDiv(bytes, 4L << 20);
         assertThat(arena)
@@ -27,7 +27,7 @@ class ArenaSpaceTest {
     }
 
     @Test
-    void tooLittleSharedMemoryIsSaidWithNeedAndRoom() {
+    void tooLittleSharedMemoryIsReportedWithNeededAndFreeSpace() {
         assertThatThrownBy(() -> ArenaSpace.check(FILE, 3 * GIB, 2 * GIB, 100 * GIB))
                 .isInstanceOf(DemoFailedException.class)
                 .hasMessageContaining("3.0 GiB in /dev/shm")
@@ -36,7 +36,7 @@ class ArenaSpaceTest {
     }
 
     @Test
-    void tooLittleMemoryIsSaidWithNeedAndRoom() {
+    void tooLittleMemoryIsReportedWithNeededAndAvailableMemory() {
         assertThatThrownBy(() -> ArenaSpace.check(FILE, 3 * GIB, 20 * GIB, 4 * GIB))
                 .isInstanceOf(DemoFailedException.class)
                 .hasMessageContaining("only 4.0 GiB are available");
@@ -44,7 +44,7 @@ class ArenaSpaceTest {
     }
 
     @Test
-    void readsWhatTheKernelSaysIsAvailable() {
+    void readsTheAvailableMemoryFromTheKernel() {
         assertThat(ArenaSpace.memoryAvailable(List.of("MemTotal: 9 kB", "MemAvailable:     2048 kB")))
                 .isEqualTo(2 << 20);
         assertThat(ArenaSpace.memoryAvailable(List.of())).isEqualTo(Long.MAX_VALUE);

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The command {@code lite} as a user runs it, by its wrapper, on the executable jars of this build. */
+/** The command {@code lite} as a user runs it: its wrapper script with the executable jars of this build. */
 class CommandLineTest {
     private static final long DEADLINE_SECONDS = Waits.seconds(120).toSeconds();
     private static final String NAME = "cli-" + ProcessHandle.current().pid();
@@ -46,7 +46,7 @@ class CommandLineTest {
     }
 
     @Test
-    void aClusterGoesUpIsLookedAtAndGoesDownWithoutLeavingAnything() throws IOException, InterruptedException {
+    void aClusterIsStartedInspectedAndStoppedWithoutLeavingAnything() throws IOException, InterruptedException {
         Ended up = lite("up", "--nodes", "2", "--name", NAME);
         assertThat(up.status()).as(up.output()).isZero();
         Matcher work = Pattern.compile("socket (/tmp/lite-[^/]+)/run/node-2/").matcher(up.output());
@@ -76,7 +76,7 @@ class CommandLineTest {
     }
 
     @Test
-    void aClusterThatCannotStartSaysWhyAndLeavesItsNameFree() throws IOException, InterruptedException {
+    void aClusterThatCannotStartReportsTheReasonAndReleasesItsName() throws IOException, InterruptedException {
         Ended up = lite("up", "--nodes", "65", "--name", NAME);
         assertThat(up.status()).isEqualTo(2);
         assertThat(up.output()).contains("the number of nodes is 65; it must be 1 to 64");

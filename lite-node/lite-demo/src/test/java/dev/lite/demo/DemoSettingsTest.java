@@ -18,7 +18,7 @@ class DemoSettingsTest {
     Path directory;
 
     @Test
-    void aFileIsTakenWithItsSize() throws IOException {
+    void aFileIsAcceptedWithItsSize() throws IOException {
         Path file = Files.writeString(directory.resolve("text"), "three words here");
         DemoSettings settings = DemoSettings.of(properties(file.toString(), "true"));
         assertThat(settings.file()).isEqualTo(file);
@@ -27,7 +27,7 @@ class DemoSettingsTest {
     }
 
     @Test
-    void aFileThatIsNotThereIsNamed() {
+    void aMissingFileIsReported() {
         refuses(directory.resolve("missing"), "missing (lite.demo.file) does not exist");
     }
 
@@ -47,10 +47,10 @@ class DemoSettingsTest {
     }
 
     @Test
-    void aFileThatMayNotBeReadIsRefused() throws IOException {
+    void anUnreadableFileIsRefused() throws IOException {
         Path file = Files.writeString(directory.resolve("secret"), "x");
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("---------"));
-        assumeThat(Files.isReadable(file)).as("root may read everything").isFalse();
+        assumeThat(Files.isReadable(file)).as("readable, because root may read every file").isFalse();
         refuses(file, "is not readable by the user");
     }
 

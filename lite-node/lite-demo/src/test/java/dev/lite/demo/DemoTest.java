@@ -27,7 +27,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The whole demo as a user starts it, on the executable jars of this build. */
+/** The whole demo as a user starts it, with the executable jars of this build. */
 @Execution(ExecutionMode.CONCURRENT)
 class DemoTest {
 
@@ -48,7 +48,7 @@ class DemoTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"shm", "tcp"})
-    void aFileIsStoredReadBackComparedAndCountedAndNothingIsLeft(String fabric) throws Exception {
+    void aFileIsStoredReadBackComparedAndCountedWithoutLeavingAnything(String fabric) throws Exception {
         Path file = text(13_000_001);
         start(file, false, fabric);
         assertThat(exitStatus()).as(this::output).isZero();
@@ -67,9 +67,9 @@ class DemoTest {
 
     @ParameterizedTest
     @CsvSource({"INT, Starting the nodes", "TERM, Starting the applications"})
-    void endedBySignalItLeavesNothing(String signal, String when) throws Exception {
+    void aDemoEndedByASignalLeavesNothing(String signal, String when) throws Exception {
         assumeThat(signal.equals("INT") && interruptIsIgnored())
-                .as("SIGINT is ignored by this process and so by those that it starts")
+                .as("this process ignores SIGINT, and so do its children")
                 .isFalse();
         start(text(1_000_000), false);
         awaitLine(line -> line.equals(when));
@@ -80,7 +80,7 @@ class DemoTest {
     }
 
     @Test
-    void aClusterThatIsKeptStaysUpUntilItIsStoppedAsTheDemoSays() throws Exception {
+    void aKeptClusterRunsUntilItIsStoppedWithThePrintedCommand() throws Exception {
         start(text(100), true);
         assertThat(exitStatus()).as(this::output).isZero();
         assertThat(processes()).hasSize(4);
@@ -94,7 +94,7 @@ class DemoTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"missing", "."})
-    void aFileThatCannotBeStoredIsSaidInOneLine(String name) throws Exception {
+    void aFileThatCannotBeStoredIsReportedInOneLine(String name) throws Exception {
         started = command(directory.resolve(name), false, "shm").start();
         assertThat(exitStatus()).isEqualTo(1);
         assertThat(output).singleElement().asString().startsWith("The demo failed: the file " + directory);
@@ -106,7 +106,7 @@ class DemoTest {
 
     private void start(Path file, boolean keep, String fabric) throws IOException {
         ProcessBuilder builder = command(file, keep, fabric);
-        // All its processes live for less than the second compiler would need.
+        // All its processes run too briefly to benefit from the C2 compiler.
         builder.environment().put("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1");
         started = builder.start();
     }
@@ -145,7 +145,7 @@ class DemoTest {
                 return;
             }
         }
-        throw new AssertionError("the demo ended before it said so:\n" + output());
+        throw new AssertionError("the demo ended before it printed that line:\n" + output());
     }
 
     private int exitStatus() throws IOException, InterruptedException {
@@ -161,7 +161,7 @@ class DemoTest {
         return String.join("\n", output);
     }
 
-    /** As in the background of a shell without job control; children inherit it. */
+    /** Whether this process ignores SIGINT, as in the background of a shell without job control; children inherit this. */
     private static boolean interruptIsIgnored() throws IOException {
         long interrupt = 1L << (2 - 1);
         return Files.readAllLines(Path.of("/proc/self/status")).stream()
@@ -188,7 +188,7 @@ class DemoTest {
         assertThat(Path.of(work)).doesNotExist();
     }
 
-    /** Whoever has the cluster's name on its command line; a process that ended has none, also before it was reaped. */
+    /** The processes with the cluster's name on their command line. A zombie has no command line. */
     private List<ProcessHandle> processes() {
         try (Stream<ProcessHandle> all = ProcessHandle.allProcesses()) {
             return all.filter(process -> commandLine(process).contains("--lite.cluster.name=" + cluster() + "\0"))

@@ -58,7 +58,7 @@ class ReportTest {
             """;
 
     @Test
-    void saysWhereTheFileLiesAndThatEverythingHeld() throws IOException {
+    void reportsTheNodesOfTheFileAndThatEveryComparisonHeld() throws IOException {
         Report report = report(STORE, COMPARE, OptionalLong.of(7));
         assertThat(report.allHeld()).isTrue();
         assertThat(report.text())
@@ -74,7 +74,7 @@ class ReportTest {
     }
 
     @Test
-    void everyDifferenceIsFoundAndNamed() throws IOException {
+    void everyDifferenceIsFoundAndReported() throws IOException {
         assertThat(report(STORE, COMPARE, OptionalLong.of(8)).text())
                 .contains("DIFFERENT words by wc -w and the shared word: expected 8, found 7");
         assertThat(report(STORE, COMPARE, OptionalLong.of(8)).allHeld()).isFalse();
@@ -93,7 +93,7 @@ class ReportTest {
     }
 
     @Test
-    void withoutWcItSaysThatNothingWasCompared() throws IOException {
+    void withoutWcItReportsThatNothingWasCompared() throws IOException {
         Report report = report(STORE, COMPARE, OptionalLong.empty());
         assertThat(report.allHeld()).isTrue();
         assertThat(report.text()).contains("not compared: this machine has no wc");

@@ -27,11 +27,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A node in this JVM. It serves the code that starts it, over the fabrics on the class path that work here, and has no
- * socket for other applications. Any thread.
+ * A node in this JVM. It serves only the code that starts it, and has no socket for other applications. It uses the
+ * fabrics on the class path that work on this host. Any thread.
  */
 public final class EmbeddedNode implements AutoCloseable {
-    /** For how long a node that is closed may move memory to others. */
+    /** How long a closing node may move memory to other nodes. */
     public static final Duration DRAIN = Duration.ofSeconds(10);
 
     private static final Logger log = LoggerFactory.getLogger(EmbeddedNode.class);
@@ -49,10 +49,10 @@ public final class EmbeddedNode implements AutoCloseable {
     /**
      * Starts a node.
      *
-     * @throws dev.lite.api.LiteException when the cluster cannot be joined within the deadline
-     * @throws dev.lite.tier.memory.ArenaException when the arena cannot be made
-     * @throws dev.lite.fabric.FabricException when the required fabric cannot be used, with the reason
-     * @throws IllegalArgumentException when there is no fabric of the configured name
+     * @throws dev.lite.api.LiteException if the cluster cannot be joined within the deadline
+     * @throws dev.lite.tier.memory.ArenaException if the arena cannot be created
+     * @throws dev.lite.fabric.FabricException if the required fabric cannot be used, with the reason
+     * @throws IllegalArgumentException if there is no fabric with the configured name
      */
     public static EmbeddedNode start(EmbeddedNodeConfig config) {
         Path runDirectory = makeRunDirectory();
@@ -112,7 +112,7 @@ public final class EmbeddedNode implements AutoCloseable {
         FabricProvider driver = known.get(name);
         if (driver == null) {
             throw new IllegalArgumentException(
-                    "the driver of fabric %s is not on the class path; there are %s".formatted(name, known.keySet()));
+                    "the driver of fabric %s is not on the class path; it has %s".formatted(name, known.keySet()));
         }
         return driver;
     }
@@ -126,11 +126,11 @@ public final class EmbeddedNode implements AutoCloseable {
         try {
             return Files.createTempDirectory("lite-embedded");
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot make a run directory for an embedded node", e);
+            throw new UncheckedIOException("cannot create a run directory for an embedded node", e);
         }
     }
 
-    /** A session; this JVM is trusted to name its principal. */
+    /** Opens a session. The caller is trusted to name its principal. */
     public Lite attach(String principal) {
         return node.attach(principal);
     }
@@ -141,13 +141,13 @@ public final class EmbeddedNode implements AutoCloseable {
     }
 
     /**
-     * Moves what other nodes can hold of its memory to them, for at most {@link #DRAIN}, ends its sessions and leaves the cluster;
-     * what is left of its memory is gone. A second call does nothing.
+     * Moves its memory to other nodes that have room, for at most {@link #DRAIN}. Then ends its sessions and leaves the cluster.
+     * Memory that was not moved is lost. A second call does nothing.
      */
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            node.drain(DRAIN).ifPresent(reason -> log.info("memory of {} is given up: {}", node.nodeName(), reason));
+            node.drain(DRAIN).ifPresent(reason -> log.info("memory of {} is lost: {}", node.nodeName(), reason));
         }
         node.close();
         directory.close();

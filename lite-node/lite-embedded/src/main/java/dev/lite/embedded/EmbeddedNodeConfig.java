@@ -10,16 +10,16 @@ import org.jspecify.annotations.Nullable;
  * The configuration of an embedded node. Made by {@link #builder}.
  *
  * @param cluster the cluster's name: 1 to 63 of {@code a–z A–Z 0–9 . _ -}
- * @param name the node's name, likewise; unique in the cluster
- * @param zookeeper {@code host:port[,host:port…]} of the cluster to join, or null to be a cluster of one
- * @param arenaDirectory the directory of all arenas, on a memory file system
- * @param arenaBytes the memory it contributes; it is gone when the node is closed
- * @param deadline how long an operation may wait when its call says nothing
- * @param fabric what carries data to other nodes, of the drivers on the class path: {@code auto} (shm on the same host, else rdma,
- *     else tcp, of those that work here), or {@code shm}, {@code rdma} or {@code tcp} alone
- * @param require the fabric without which it does not start, and in whose place it uses none that is less preferred; or null
- * @param secret what all nodes of the cluster know, for rdma and tcp, or null; rdma asks for one
- * @param credentials who it is for ZooKeeper, the same as every process of the cluster; or null
+ * @param name the node's name, with the same rules; unique in the cluster
+ * @param zookeeper {@code host:port[,host:port…]} of the cluster's ZooKeeper, or null for a cluster of this node alone
+ * @param arenaDirectory the parent directory of all arenas, on a memory file system
+ * @param arenaBytes the memory that the node contributes; its contents are lost when the node is closed
+ * @param deadline the timeout of operations that do not set their own
+ * @param fabric the fabric to other nodes: {@code auto} uses all drivers on the class path that work on this host, and prefers shm
+ *     (same host only), then rdma, then tcp; {@code shm}, {@code rdma} or {@code tcp} uses only that one
+ * @param require a fabric that must work, or the node does not start; fabrics that are less preferred are not used. Null for none
+ * @param secret the shared secret of all nodes of the cluster, for rdma and tcp, or null; rdma requires one
+ * @param credentials the ZooKeeper user, which is the same for every process of the cluster; null for none
  */
 public record EmbeddedNodeConfig(
         String cluster,
@@ -35,7 +35,7 @@ public record EmbeddedNodeConfig(
     private static final long ARENA_BYTES_DEFAULT = 64 << 20;
     private static final Duration DEADLINE_DEFAULT = Duration.ofSeconds(10);
 
-    /** A cluster of one, named after this process, with 64 MiB in {@code /dev/shm/lite}. */
+    /** A builder with the defaults: a cluster of one node, named after this process, with 64 MiB in {@code /dev/shm/lite}. */
     public static Builder builder() {
         return new Builder();
     }
@@ -67,13 +67,13 @@ public record EmbeddedNodeConfig(
             return this;
         }
 
-        /** {@code host:port[,host:port…]} of the cluster to join; null: a cluster of one. */
+        /** {@code host:port[,host:port…]} of the cluster's ZooKeeper; null for a cluster of this node alone. */
         public Builder zookeeper(@Nullable String newZookeeper) {
             zookeeper = newZookeeper;
             return this;
         }
 
-        /** The directory of all arenas, on a memory file system. */
+        /** The parent directory of all arenas, on a memory file system. */
         public Builder arenaDirectory(Path newDirectory) {
             arenaDirectory = newDirectory;
             return this;
@@ -85,7 +85,7 @@ public record EmbeddedNodeConfig(
             return this;
         }
 
-        /** How long an operation may wait when its call says nothing. */
+        /** The timeout of operations that do not set their own. */
         public Builder deadline(Duration newDeadline) {
             deadline = newDeadline;
             return this;
@@ -97,25 +97,25 @@ public record EmbeddedNodeConfig(
             return this;
         }
 
-        /** The fabric without which the node does not start, nor with a less preferred one in its place; null: none. */
+        /** A fabric that must work, or the node does not start; less preferred ones are not used. Null for none. */
         public Builder require(@Nullable String newRequire) {
             require = newRequire;
             return this;
         }
 
-        /** The secret of the cluster, for rdma and tcp; null: none. */
+        /** The shared secret of the cluster's nodes, for rdma and tcp; null for none. */
         public Builder secret(@Nullable String newSecret) {
             secret = newSecret;
             return this;
         }
 
-        /** The user of ZooKeeper, the same for every process of the cluster; null: none. */
+        /** The ZooKeeper user, the same for every process of the cluster; null for none. */
         public Builder credentials(CuratorConfig.@Nullable Credentials newCredentials) {
             credentials = newCredentials;
             return this;
         }
 
-        /** The configuration. */
+        /** Builds the configuration. */
         public EmbeddedNodeConfig build() {
             return new EmbeddedNodeConfig(
                     cluster,
@@ -131,7 +131,7 @@ public record EmbeddedNodeConfig(
         }
     }
 
-    /** Without the values of the secret and the password. */
+    /** Omits the values of the secret and the password. */
     @Override
     public String toString() {
         return "EmbeddedNodeConfig[cluster=%s, name=%s, zookeeper=%s, arenaDirectory=%s, arenaBytes=%d, fabric=%s, require=%s, secret=%s, credentials=%s]"

@@ -8,7 +8,7 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.env.Environment;
 
-/** A node in the application, and a session with it: the starter's other beans are made from that one. */
+/** Starts a node in the application, and a session with it. The starter's other beans use that session. */
 @AutoConfiguration(beforeName = "dev.lite.boot.LiteClientAutoConfiguration")
 @ConditionalOnBooleanProperty(name = "lite.embedded.enabled", matchIfMissing = true)
 @ConditionalOnMissingBean(Lite.class)

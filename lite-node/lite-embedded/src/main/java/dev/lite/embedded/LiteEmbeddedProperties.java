@@ -11,20 +11,19 @@ import org.springframework.util.unit.DataSize;
 /**
  * A node inside this application.
  *
- * @param enabled Whether to start one, instead of attaching to this host's node.
- * @param cluster Name of the cluster. Default: one of this process alone.
+ * @param enabled Whether to start a node, instead of attaching to this host's node.
+ * @param cluster Name of the cluster. Default: a name that only this process uses.
  * @param name Name of the node, unique in the cluster.
- * @param zookeeper ZooKeeper of the cluster to join, as host:port[,host:port...]. Default: none, a cluster of one.
- * @param arenaDirectory Directory of all arenas, on a memory file system.
- * @param arenaSize Memory that the node contributes; it is gone when the application ends.
- * @param principal Who the application is in permissions. Default: the value of spring.application.name.
- * @param deadline How long an operation may wait when the call itself names no deadline.
- * @param fabric What carries data to other nodes, of the drivers on the class path: auto is shm on the same host, else rdma, else tcp, of
- *     those that work here; or shm, rdma or tcp alone.
- * @param require Fabric without which the application does not start, and in whose place none that is less preferred is used. Default:
- *     what works is used.
- * @param secret What all nodes of the cluster know, for rdma and tcp, at least 16 bytes. Default: none, and no rdma.
- * @param auth Who the node is for ZooKeeper. All processes of a cluster are the same user.
+ * @param zookeeper ZooKeeper of the cluster to join, as host:port[,host:port...]. Default: none, for a cluster of this node alone.
+ * @param arenaDirectory Parent directory of all arenas, on a memory file system.
+ * @param arenaSize Memory that the node contributes; its contents are lost when the application ends.
+ * @param principal Principal of the application, for permissions. Default: the value of spring.application.name.
+ * @param deadline Timeout of operations that do not set their own.
+ * @param fabric Fabric to other nodes: auto uses all drivers on the class path that work on this host, and prefers shm (same host only),
+ *     then rdma, then tcp; shm, rdma or tcp uses only that one.
+ * @param require Fabric that must work, or the application does not start; fabrics that are less preferred are not used. Default: none.
+ * @param secret Shared secret of all nodes of the cluster, for rdma and tcp, at least 16 bytes. Default: none; then rdma is not used.
+ * @param auth ZooKeeper user of this node. All processes of a cluster use the same user.
  */
 @ConfigurationProperties("lite.embedded")
 record LiteEmbeddedProperties(
@@ -45,8 +44,8 @@ record LiteEmbeddedProperties(
      * A user of ZooKeeper's scheme "digest".
      *
      * @param user Name of the user, without a colon.
-     * @param password Password of the user. Default: none, and the cluster's directory is everybody's.
-     * @param passwordFile File that holds the password, instead of the property; line ends after it do not count.
+     * @param password Password of the user. Default: none; then every client of ZooKeeper can access the cluster's directory.
+     * @param passwordFile File that contains the password, instead of the property; line ends after it are ignored.
      */
     record Auth(
             @DefaultValue("lite") String user,

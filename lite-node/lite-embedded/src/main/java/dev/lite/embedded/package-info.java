@@ -1,7 +1,7 @@
 /**
- * A node inside the application's own JVM: for tests, and for tools of a single process. It is the paper's kernel-level
- * caller: nothing stands between the application and the tier. Start with {@link dev.lite.embedded.EmbeddedNode}; with Spring
- * Boot it starts by itself and offers its {@link dev.lite.api.Lite}.
+ * A node inside the application's own JVM, for tests and for single-process tools. It corresponds to the paper's kernel-level
+ * caller: the application calls the tier directly. Start with {@link dev.lite.embedded.EmbeddedNode}. With Spring Boot, the
+ * node starts automatically and provides the {@link dev.lite.api.Lite} bean.
  */
 @NullMarked
 package dev.lite.embedded;

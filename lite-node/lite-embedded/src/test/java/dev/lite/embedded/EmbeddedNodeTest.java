@@ -26,7 +26,7 @@ class EmbeddedNodeTest {
                     LiteClientAutoConfiguration.class));
 
     @Test
-    void aNodeAloneServesItsOwnJvmAndLeavesNothing() {
+    void aSingleNodeServesItsOwnJvmAndLeavesNothing() {
         EmbeddedNodeConfig config =
                 EmbeddedNodeConfig.builder().arenaBytes(16 << 20).build();
         Path arena = config.arenaDirectory().resolve(config.cluster());
@@ -68,7 +68,7 @@ class EmbeddedNodeTest {
     }
 
     @Test
-    void anApplicationWithItNeedsNoNodeOnItsHost() {
+    void anApplicationWithAnEmbeddedNodeNeedsNoNodeOnItsHost() {
         runner.withPropertyValues("lite.embedded.arena-size=16MB", "spring.application.name=orders")
                 .run(context -> {
                     assertThat(context).hasNotFailed().hasSingleBean(Lite.class).hasSingleBean(LtMemory.class);
@@ -84,7 +84,7 @@ class EmbeddedNodeTest {
     }
 
     @Test
-    void switchedOffItLeavesTheSessionToTheStarter() {
+    void aDisabledEmbeddedNodeLeavesTheSessionToTheStarter() {
         runner.withPropertyValues("lite.embedded.enabled=false", "lite.client.enabled=false")
                 .run(context -> assertThat(context)
                         .hasNotFailed()

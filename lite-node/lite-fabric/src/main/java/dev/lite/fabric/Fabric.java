@@ -53,17 +53,17 @@ public interface Fabric extends AutoCloseable {
     void await(long timeoutNs);
 
     /**
-     * Arms {@link #standBy}: until {@link #disarm}, anything that can be polled ends it. A thread that gives up the poll role
+     * Arms {@link #awaitArmed}: until {@link #disarm}, anything that can be polled ends it. A thread that gives up the poll role
      * without a successor arms the fabric first. Never blocks. Poll role.
      *
-     * @return false if there may already be something to poll that does not end {@link #standBy}; the fabric is armed in either
+     * @return false if there may already be something to poll that does not end {@link #awaitArmed}; the fabric is armed in either
      *     case
      */
     boolean arm();
 
     /**
      * Ends {@link #arm}. A thread that takes the poll role disarms first, so that what arrives while it polls wakes no other
-     * thread. A running {@link #standBy} continues. Never blocks, and is cheap. Poll role.
+     * thread. A running {@link #awaitArmed} continues. Never blocks, and is cheap. Poll role.
      */
     void disarm();
 
@@ -75,9 +75,9 @@ public interface Fabric extends AutoCloseable {
      *
      * @param timeoutNs nanoseconds, at least 0
      */
-    void standBy(long timeoutNs);
+    void awaitArmed(long timeoutNs);
 
-    /** Ends the current {@link #await}, or else the next one, and likewise {@link #standBy}. Any thread. */
+    /** Ends the current {@link #await}, or else the next one, and likewise {@link #awaitArmed}. Any thread. */
     void wakeup();
 
     /**

@@ -6,14 +6,14 @@ import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a driver is opened with.
+ * The configuration of a fabric.
  *
  * @param node the local node's name
  * @param hello at most {@value #HELLO_BYTES_MAX} bytes that every peer receives when a connection is made; opaque to the
  *     driver
- * @param runDirectory where the driver may put sockets; exists
+ * @param runDirectory an existing directory in which the driver may create sockets
  * @param options the driver's own settings, checked by the driver at open
- * @param tls this node's certificate and the authorities that it trusts, for drivers whose bytes leave the host; null for none
+ * @param tls this node's certificate and the authorities that it trusts, for drivers that reach other hosts; null for no TLS
  */
 public record FabricConfig(
         String node,
@@ -24,7 +24,7 @@ public record FabricConfig(
     /** Upper limit of a hello, in bytes. */
     public static final int HELLO_BYTES_MAX = 256;
 
-    /** Checks and copies. */
+    /** Checks the values and copies them. */
     public FabricConfig {
         if (hello.length > HELLO_BYTES_MAX) {
             throw new IllegalArgumentException(
@@ -34,7 +34,7 @@ public record FabricConfig(
         options = Map.copyOf(options);
     }
 
-    /** Without TLS. */
+    /** Makes a configuration without TLS. */
     public FabricConfig(String node, byte[] hello, Path runDirectory, Map<String, String> options) {
         this(node, hello, runDirectory, options, null);
     }
@@ -44,12 +44,12 @@ public record FabricConfig(
         return hello.clone();
     }
 
-    /** The same with other options. */
+    /** A copy with other options. */
     public FabricConfig withOptions(Map<String, String> newOptions) {
         return new FabricConfig(node, hello, runDirectory, newOptions, tls);
     }
 
-    /** The same with TLS, or without it when null. */
+    /** A copy with TLS, or without it if null. */
     public FabricConfig withTls(@Nullable SSLContext context) {
         return new FabricConfig(node, hello, runDirectory, options, context);
     }

@@ -3,11 +3,11 @@ package dev.lite.fabric;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A memory that a node offers to its peers.
+ * Memory that a node offers to its peers.
  *
  * @param segment native memory, valid until the fabric that it is registered with is closed
- * @param descriptor the file descriptor that the memory is a shared mapping of, from its first byte on, or
- *     {@value #NO_DESCRIPTOR}; the descriptor stays the caller's
+ * @param descriptor the descriptor of the file that the memory maps shared from the file's first byte on, or
+ *     {@value #NO_DESCRIPTOR}; the caller keeps ownership of the descriptor
  */
 public record FabricMemory(MemorySegment segment, int descriptor) {
     /** For memory without a file. */

@@ -8,16 +8,16 @@ import org.jspecify.annotations.Nullable;
 /**
  * The options of {@link FabricConfig}, with the checks that every driver needs.
  *
- * @param values by name; none but those the driver knows
+ * @param values the options by name; only names that the driver knows
  */
 public record FabricOptions(Map<String, String> values) {
 
     /**
      * Checks the names.
      *
-     * @param fabric the fabric's name for a message
+     * @param fabric the fabric's name, for messages
      * @param known the names of its options
-     * @throws IllegalArgumentException when one is unknown
+     * @throws IllegalArgumentException if a name is unknown
      */
     public static FabricOptions of(String fabric, Map<String, String> values, Set<String> known) {
         for (String name : values.keySet()) {
@@ -29,7 +29,7 @@ public record FabricOptions(Map<String, String> values) {
         return new FabricOptions(values);
     }
 
-    /** The text of an option, or null. */
+    /** The text of an option; null if it is not set. */
     public @Nullable String text(String name) {
         return values.get(name);
     }
@@ -42,7 +42,7 @@ public record FabricOptions(Map<String, String> values) {
     /**
      * The number of an option.
      *
-     * @throws IllegalArgumentException when it is none
+     * @throws IllegalArgumentException if it is not a number
      */
     public int number(String name, int otherwise) {
         String text = values.get(name);
@@ -59,7 +59,7 @@ public record FabricOptions(Map<String, String> values) {
     /**
      * Checks a number against its limits.
      *
-     * @throws IllegalArgumentException when it is beyond one
+     * @throws IllegalArgumentException if it is out of range
      */
     public static void requireRange(String name, int value, int min, int max) {
         if (value < min || value > max) {
@@ -67,7 +67,7 @@ public record FabricOptions(Map<String, String> values) {
         }
     }
 
-    /** Without the values: one may be a secret. */
+    /** Omits the values, because one may be a secret. */
     @Override
     public String toString() {
         return "FabricOptions" + new TreeSet<>(values.keySet());

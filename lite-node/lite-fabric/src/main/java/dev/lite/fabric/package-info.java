@@ -1,6 +1,6 @@
 /**
- * The fabric SPI, which drivers implement and the tier uses. A fabric carries bytes between the registered memories of two nodes;
- * it knows no LMRs, names or permissions.
+ * The fabric SPI, which drivers implement and the tier uses. A fabric moves bytes between the registered memories of two nodes. It
+ * knows nothing of LMRs, names or permissions.
  *
  * <p><b>Threads.</b> One thread at a time holds the poll role of a {@link dev.lite.fabric.Fabric}: it calls
  * {@link dev.lite.fabric.Fabric#poll} and {@link dev.lite.fabric.Fabric#await}, and every
@@ -11,7 +11,7 @@
  * After any other answer, none follows.
  *
  * <p><b>Ownership.</b> The local memory of a post belongs to the driver until its completion, or until the post returns if the
- * answer is {@code DONE}. After {@code BUSY} and {@code CLOSED} it was never the driver's.
+ * answer is {@code DONE}. After {@code BUSY} and {@code CLOSED}, the caller still owns it.
  *
  * <p><b>Order.</b> Posts to one endpoint may be carried out in any order, with one guarantee: the data of a
  * {@code writeImm}, and of every operation on the same endpoint that completed before it was posted, is visible at the

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
-/** The node as people run it: two processes, a real ZooKeeper, applications that attach by the Unix socket. */
+/** The node as a process: two nodes, a real ZooKeeper, and applications that attach by the Unix socket. */
 @Execution(ExecutionMode.CONCURRENT)
 class LiteNodeProcessTest {
     private static final int SIGTERM_STATUS = 128 + 15;
@@ -167,7 +167,7 @@ class LiteNodeProcessTest {
     }
 
     @Test
-    void anSslBundleThatIsNotThereIsNamed() throws IOException, InterruptedException {
+    void aMissingSslBundleIsReported() throws IOException, InterruptedException {
         try (NodeProcess node = node("a", "--lite.node.fabrics=tcp", "--lite.node.tcp.ssl-bundle=cluster")) {
             assertThat(node.awaitExit(NodeProcess.START)).isEqualTo(1);
             assertThat(node.log())
@@ -199,7 +199,7 @@ class LiteNodeProcessTest {
     }
 
     @Test
-    void aFabricThatIsNotThereIsNamedWithThoseThatAre() throws IOException, InterruptedException {
+    void anUnknownFabricIsReportedWithTheKnownOnes() throws IOException, InterruptedException {
         try (NodeProcess node = node("a", "--lite.node.fabrics=carrier-pigeon")) {
             assertThat(node.awaitExit(NodeProcess.START)).isEqualTo(1);
             assertThat(node.log())
@@ -211,7 +211,7 @@ class LiteNodeProcessTest {
     }
 
     @Test
-    void aRequiredFabricThatCannotBeUsedIsNamedWithTheReason() throws IOException, InterruptedException {
+    void anUnusableRequiredFabricIsReportedWithTheReason() throws IOException, InterruptedException {
         try (NodeProcess node = node("a", "--lite.fabric=auto", "--lite.fabric.require=rdma")) {
             assertThat(node.awaitExit(NodeProcess.START)).isEqualTo(1);
             assertThat(node.log())

@@ -17,7 +17,7 @@ import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/** A node in a process of its own. */
+/** A node in its own process. */
 final class NodeProcess implements AutoCloseable {
     static final Duration START = Waits.seconds(90);
 
@@ -34,7 +34,7 @@ final class NodeProcess implements AutoCloseable {
                 "-XX:TieredStopAtLevel=1",
                 "-Xmx128m",
                 "--enable-native-access=ALL-UNNAMED",
-                // As properties of the JVM, over which the options of a test win.
+                // As system properties, so that the options of a test take precedence.
                 "-Dserver.port=0",
                 "-Dlite.exit-with-pid=" + ProcessHandle.current().pid(),
                 "-cp",
@@ -52,7 +52,7 @@ final class NodeProcess implements AutoCloseable {
         return process;
     }
 
-    /** What the ready file says, once it is there. */
+    /** Waits for the ready file, and returns its contents. */
     Properties ready() {
         Waits.until("the node is ready", START, () -> {
             if (!process.isAlive()) {
@@ -73,7 +73,7 @@ final class NodeProcess implements AutoCloseable {
         return Files.exists(readyFile);
     }
 
-    /** Its exit status. */
+    /** Waits for its end, and returns its exit status. */
     int awaitExit(Duration deadline) throws InterruptedException {
         if (!process.waitFor(deadline.toNanos(), TimeUnit.NANOSECONDS)) {
             throw new AssertionError("the node did not end within " + deadline + ":\n" + log());
@@ -89,7 +89,7 @@ final class NodeProcess implements AutoCloseable {
         }
     }
 
-    /** What a health address answers. */
+    /** The answer of a health URL. */
     static HttpResponse<String> get(String url) throws IOException, InterruptedException {
         try (HttpClient client = HttpClient.newHttpClient()) {
             return client.send(
@@ -100,7 +100,7 @@ final class NodeProcess implements AutoCloseable {
         }
     }
 
-    /** Looks again until the health has the text. */
+    /** Polls the health until it contains the text. */
     static String awaitHealth(String url, String text) throws IOException, InterruptedException {
         long endNs = System.nanoTime() + Waits.seconds(30).toNanos();
         while (true) {

@@ -30,7 +30,7 @@ class NodePropertiesTest {
     private Path directory;
 
     @Test
-    void everythingHasADefault() {
+    void everyPropertyHasADefault() {
         NodeProperties properties = bind(Map.of());
 
         LiteNodeConfig config = properties.toConfig("lite");
@@ -52,7 +52,7 @@ class NodePropertiesTest {
     }
 
     @Test
-    void everyPropertyReachesItsPart() {
+    void everyPropertyReachesItsComponent() {
         NodeProperties properties = bind(Map.ofEntries(
                 Map.entry("lite.node.name", "n"),
                 Map.entry("lite.node.arena.size", "64MB"),
@@ -118,7 +118,7 @@ class NodePropertiesTest {
     }
 
     @Test
-    void theMemoryOfASessionIsCheckedByTheNamesOfItsProperties() {
+    void invalidSessionMemoryIsReportedWithItsPropertyNames() {
         SessionServerConfig unsaid = bind(Map.of()).toSessionConfig();
         assertThat(unsaid.area())
                 .isEqualTo(SessionServerConfig.of(unsaid.socket()).area());
@@ -137,7 +137,7 @@ class NodePropertiesTest {
     }
 
     @Test
-    void theClusterSecretComesFromAFileTooAndIsNeverPrinted() throws IOException {
+    void theClusterSecretCanComeFromAFileAndIsNeverPrinted() throws IOException {
         Path file = Files.writeString(directory.resolve("secret"), "a secret of the cluster\n");
         NodeProperties properties =
                 bind(Map.of("lite.node.fabrics", "tcp", "lite.node.tcp.secret-file", file.toString()));
@@ -160,7 +160,7 @@ class NodePropertiesTest {
     }
 
     @Test
-    void onlyConfiguredPrincipalsAreLetInAndNoTokenIsPrinted() {
+    void onlyConfiguredPrincipalsAreAdmittedAndNoTokenIsPrinted() {
         NodeProperties properties = bind(Map.of(
                 "lite.node.principals[0].name", "orders",
                 "lite.node.principals[0].token", "s3cret",
@@ -176,7 +176,7 @@ class NodePropertiesTest {
     }
 
     @Test
-    void timesThatWouldLoseMemoryAreRefusedWithTheirLimit() {
+    void timesThatCouldLoseMemoryAreRefusedWithTheirLimit() {
         assertThatThrownBy(() -> bind(Map.of("lite.node.drain-timeout", "-1s")).toConfig("c"))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("lite.node.drain-timeout is PT-1S");
@@ -187,7 +187,7 @@ class NodePropertiesTest {
     }
 
     @Test
-    void aSocketModeThatIsNoneIsRefusedWithItsValue() {
+    void anInvalidSocketModeIsRefusedWithItsValue() {
         for (String mode : new String[] {"rw", "8", "1000", "-1"}) {
             assertThatThrownBy(() -> bind(Map.of("lite.node.socket-mode", mode)).toSessionConfig())
                     .isInstanceOf(IllegalArgumentException.class)

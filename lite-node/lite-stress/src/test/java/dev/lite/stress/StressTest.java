@@ -18,7 +18,7 @@ class StressTest {
     private static final long DEADLINE_SECONDS = 600;
 
     @Test
-    void nothingForbiddenWasSeen() throws IOException, InterruptedException {
+    void noForbiddenResultIsObserved() throws IOException, InterruptedException {
         Path results = Path.of(System.getProperty("lite.stress.results"));
         Files.createDirectories(results);
         Path output = results.resolve("output.txt");

@@ -27,16 +27,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A Spring application whose node is killed and started again: it is not restarted, keeps the handles and locks that it has, and
- * its threads notice nothing but a wait, and at most the refusal to go on while a lock that was held is not closed. The nodes are
- * real processes.
+ * A Spring application whose node is killed and restarted. The application is not restarted, and keeps its handles and locks. Its
+ * threads only wait. At most, their operations are refused until a lock that was held is closed. The nodes are real processes.
  */
 @ExtendWith(SharedClusters.Resolver.class)
 class ApplicationOutlivesNodeTest {
     private static final int BYTES = 9 << 20; // three chunks, over all nodes
     private static final int BLOCK = 64 << 10;
     private static final Duration DEADLINE = Waits.seconds(60);
-    /** Between two operations of a thread: the node that is started meanwhile needs the machine, too. */
+    /** Pause between two operations of a thread, because the starting node needs the processor, too. */
     private static final long PACE_NS = 500_000;
 
     private static final long SEED = System.nanoTime();
@@ -45,7 +44,7 @@ class ApplicationOutlivesNodeTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"shm", "tcp"})
-    void itsHandlesAndLocksGoOnWhenTheNodeIsBack(String fabric, SharedClusters clusters) {
+    void handlesAndLocksOfAnApplicationContinueAfterTheNodesRestart(String fabric, SharedClusters clusters) {
         System.out.println("seed " + SEED);
         try (SharedClusters.Borrowed borrowed = clusters.borrow(fabric);
                 Applications applications = new Applications()) {
@@ -78,7 +77,7 @@ class ApplicationOutlivesNodeTest {
                 return;
             }
             assertThat(Arrays.equals(read, written))
-                    .as("what was written is read")
+                    .as("the written bytes are read")
                     .isTrue();
             blocks.incrementAndGet();
         }));
@@ -88,7 +87,7 @@ class ApplicationOutlivesNodeTest {
                 added.incrementAndGet();
             } catch (SessionLostException e) {
                 if (!isRefusedForLock(e)) {
-                    doubtful.incrementAndGet(); // the one that was under way; nobody knows
+                    doubtful.incrementAndGet(); // the outstanding operation; its outcome is unknown
                 }
             }
         }));
@@ -97,7 +96,7 @@ class ApplicationOutlivesNodeTest {
                 assertThat(held.fencingToken()).isPositive();
                 locked.incrementAndGet();
             } catch (SessionLostException e) {
-                assertThat(e).as("only what was held is lost").hasMessageNotContaining("acquire");
+                assertThat(e).as("only a held lock is lost").hasMessageNotContaining("acquire");
             }
         }));
         for (int round = 0; round < 2; round++) {
@@ -106,19 +105,19 @@ class ApplicationOutlivesNodeTest {
             cluster.startNode(1);
             long startNs = System.nanoTime();
             awaitMore(threads, blocks, added, locked);
-            System.out.printf("all went on %d ms after the node was back%n", (System.nanoTime() - startNs) / 1_000_000);
+            System.out.printf("all threads continued %d ms after the node was back%n", (System.nanoTime() - startNs) / 1_000_000);
         }
         stop.set(true);
         threads.forEach(CompletableFuture::join);
-        assertThat(doubtful.get()).as("calls that met a kill").isLessThanOrEqualTo(2);
+        assertThat(doubtful.get()).as("calls with an unknown outcome").isLessThanOrEqualTo(2);
         assertThat(handle.fetchAdd(0, 0)).isBetween(added.get(), added.get() + doubtful.get());
         assertThat(memory.map("outlives/memory", Permission.ATOMIC).id()).isEqualTo(handle.id());
         handle.free();
     }
 
-    /** The session's lock was held when the node died, and its holder, another thread, has not closed it yet. */
+    /** Whether the session's lock was held when the node died, and its holder, another thread, has not closed it yet. */
     private static boolean isRefusedForLock(SessionLostException e) {
-        return String.valueOf(e.getMessage()).contains("locks that are not closed yet");
+        return String.valueOf(e.getMessage()).contains("locks that the application has not closed yet");
     }
 
     private static void requireRefusedForLock(SessionLostException e) {

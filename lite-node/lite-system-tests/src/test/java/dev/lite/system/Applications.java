@@ -12,11 +12,11 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.core.env.MapPropertySource;
 
-/** Spring applications in this JVM, with what the starter gives them and nothing else. Any thread. */
+/** Spring applications in this JVM, configured only by the starter. Any thread. */
 final class Applications implements AutoCloseable {
     private final List<AnnotationConfigApplicationContext> contexts = new CopyOnWriteArrayList<>();
 
-    /** Starts one; its LITE outlives the node's restarts. */
+    /** Starts an application whose session survives restarts of the node. */
     Lite start(Path socket, Duration deadline) {
         Map<String, Object> properties = new HashMap<>();
         properties.put("lite.client.socket", socket.toString());
@@ -25,7 +25,7 @@ final class Applications implements AutoCloseable {
         return start(LiteClientAutoConfiguration.class, properties);
     }
 
-    /** Starts one with a node in it. */
+    /** Starts an application with an embedded node. */
     Lite startEmbedded(Map<String, Object> properties) {
         return start(LiteEmbeddedAutoConfiguration.class, properties);
     }

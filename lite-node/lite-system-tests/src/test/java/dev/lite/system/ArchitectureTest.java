@@ -18,7 +18,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Holds the table of modules: who may use what, and what is nowhere to be found. */
+/** Enforces the table of modules: which modules may use which, and what no module may contain. */
 class ArchitectureTest {
     private static JavaClasses lite;
 
@@ -30,7 +30,7 @@ class ArchitectureTest {
     }
 
     @Test
-    void everyModuleIsLookedAt() {
+    void everyModuleIsChecked() {
         for (String part : new String[] {
             "api",
             "os",
@@ -90,7 +90,7 @@ class ArchitectureTest {
     }
 
     @Test
-    void commandLineKnowsTheClusterByRestOnly() {
+    void commandLineUsesTheClusterOnlyByRest() {
         onlyUses("local");
         onlyUses("cli", "local");
     }
@@ -119,7 +119,7 @@ class ArchitectureTest {
                 .check(lite);
     }
 
-    /** LITE's own packages only; libraries have rules of their own below. */
+    /** Rules for LITE's own packages; libraries have separate rules below. */
     private static void onlyUses(String part, String... others) {
         String[] allowed = new String[others.length + 1];
         allowed[0] = "dev.lite." + part + "..";
@@ -182,14 +182,14 @@ class ArchitectureTest {
     }
 
     @Test
-    void nobodySleepsOrYields() {
+    void noCodeSleepsOrYields() {
         noClasses().should().callMethod(Thread.class, "sleep", long.class).check(lite);
         noClasses()
                 .should()
                 .callMethod(Thread.class, "sleep", java.time.Duration.class)
                 .check(lite);
         noClasses().should().callMethod(Thread.class, "yield").check(lite);
-        // With a blocker it is a wait that another thread ends by unpark.
+        // A park with a blocker is a wait that another thread ends by unpark.
         noClasses()
                 .that()
                 .resideOutsideOfPackages("dev.lite.os.waiting..", "dev.lite.testing..")

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A process that cannot start says why in one clear message, and disturbs nobody. Real processes. */
+/** A process that cannot start prints one clear message, and does not disturb others. Real processes. */
 @ExtendWith(SharedClusters.Resolver.class)
 class BadStartTest {
     private SharedClusters.Borrowed borrowed;
@@ -36,68 +36,68 @@ class BadStartTest {
     }
 
     @AfterEach
-    void giveBack() {
+    void returnCluster() {
         borrowed.close();
     }
 
     @Test
-    void aSecondNodeOfTheSameNameOnThisHostIsRefused() {
+    void aSecondNodeWithTheSameNameOnThisHostIsRefused() {
         Failed node = startNode(List.of("--lite.node.name=node-1"));
         assertThat(node.output())
                 .contains("node-1")
                 .contains(cluster.arenaDirectory().toString());
-        node.isOneClearMessage();
+        node.assertOneClearMessage();
         assertThat(cluster.node(1).isAlive()).isTrue();
     }
 
     @Test
-    void aSecondNodeOfTheSameNameWithOtherMemoryIsRefusedByTheDirectory() {
+    void aSecondNodeWithTheSameNameAndOtherMemoryIsRefusedByTheDirectory() {
         Failed node = startNode(List.of(
                 "--lite.node.name=node-1",
                 "--lite.node.arena.directory=" + directory.resolve("arenas"),
                 "--lite.node.deadline=5s"));
         assertThat(node.output()).contains("node-1").contains("registered already");
-        node.isOneClearMessage();
+        node.assertOneClearMessage();
         assertThat(cluster.node(1).isAlive()).isTrue();
     }
 
     @Test
-    void aNodeWithoutZooKeeperSaysWhereItLooked() throws IOException {
+    void aNodeWithoutZooKeeperReportsTheAddressItTried() throws IOException {
         int port = freePort();
         Failed node = startNode(List.of(
                 "--lite.node.name=lonely", "--lite.cluster.zookeeper=127.0.0.1:" + port, "--lite.node.deadline=2s"));
         assertThat(node.output()).contains("127.0.0.1:" + port);
-        node.isOneClearMessage();
+        node.assertOneClearMessage();
     }
 
     @Test
-    void anArenaThatDoesNotFitSaysHowMuchThereIs() {
+    void anArenaThatDoesNotFitReportsTheFreeSpace() {
         Failed node = startNode(List.of("--lite.node.name=large", "--lite.node.arena.size=900GB"));
         assertThat(node.output())
                 .contains("/large/arena")
                 .contains("Free space")
                 .contains("bytes");
-        node.isOneClearMessage();
+        node.assertOneClearMessage();
     }
 
     @Test
-    void aPortInUseIsNamed() throws IOException {
+    void aPortInUseIsReported() throws IOException {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             Failed node = startNode(List.of("--lite.node.name=port", "--server.port=" + taken.getLocalPort()));
             assertThat(node.output()).contains(Integer.toString(taken.getLocalPort()));
-            node.isOneClearMessage();
+            node.assertOneClearMessage();
         }
     }
 
     @Test
-    void aSocketInUseIsNamed() {
+    void aSocketInUseIsReported() {
         Failed node = startNode(List.of("--lite.node.name=socket", "--lite.node.socket=" + cluster.socket(1)));
         assertThat(node.output()).contains(cluster.socket(1).toString());
-        node.isOneClearMessage();
+        node.assertOneClearMessage();
     }
 
     @Test
-    void aClusterWhoseNodeCannotStartReportsItsLastWords() {
+    void aClusterWhoseNodeCannotStartReportsTheNodesOutput() {
         LocalCluster broken = Clusters.builder("BadStartTest-broken")
                 .nodes(1)
                 .arenaBytes(16 << 20)
@@ -112,9 +112,9 @@ class BadStartTest {
         assertThat(broken.arenaDirectory()).doesNotExist();
     }
 
-    /** A process that ended by itself. */
+    /** A process that has ended by itself. */
     private record Failed(int status, String output) {
-        void isOneClearMessage() {
+        void assertOneClearMessage() {
             assertThat(status).as(output).isEqualTo(1);
             assertThat(output).doesNotContain("\tat ").doesNotContain("Exception in thread");
         }

@@ -23,15 +23,15 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * What an application does all the time, and checks: it reads what never changes, writes blocks and reads them back, and adds
- * to words. Every operation must succeed. Start, end and counts: one thread.
+ * A continuous load with checks: threads read constant data, write blocks and read them back, and add to words. Every operation must
+ * succeed. One thread starts and ends the load and reads its counts.
  */
 final class CheckedLoad implements AutoCloseable {
     private static final int STILL_BYTES = 5 << 20; // two chunks
     private static final int BLOCK_BYTES = 64 << 10;
     private static final int BLOCKS = 4;
     private static final int WORDS = 8;
-    /** Between two operations of a thread: the processes that are started meanwhile need the machine, too. */
+    /** Pause between two operations of a thread, because starting processes need the processor, too. */
     private static final long PACE_NS = 1_000_000;
 
     private final Lite lite;
@@ -46,7 +46,7 @@ final class CheckedLoad implements AutoCloseable {
     private final List<LmrHandle> still = new ArrayList<>();
     private final List<long[]> lockCounts = new ArrayList<>();
 
-    /** One thing that is done again and again. */
+    /** A step that is repeated. */
     interface Step {
         void run(int round);
     }
@@ -85,7 +85,7 @@ final class CheckedLoad implements AutoCloseable {
         return lite.memory().malloc(LmrSpec.of(STILL_BYTES).withName(name).withPlacement(placement));
     }
 
-    /** Begins something more, on a thread of its own. */
+    /** Starts to repeat another step, on its own thread. */
     void begin(String what, Step step) {
         AtomicLong count = done.computeIfAbsent(what, key -> new AtomicLong());
         threads.add(Thread.ofPlatform().name("load " + what).daemon().start(() -> {
@@ -102,11 +102,11 @@ final class CheckedLoad implements AutoCloseable {
     }
 
     /**
-     * Begins to take a lock again and again, on two threads; who has it counts without further ado, and looks at its token.
+     * Starts two threads that take a lock repeatedly. Its holder increments a plain counter and checks its token.
      */
     void lock(String name) {
         LtLock lock = lite.sync().lock(name);
-        long[] counted = new long[2]; // how often, and the last token
+        long[] counted = new long[2]; // number of holds, last token
         lockCounts.add(counted);
         for (int thread = 0; thread < 2; thread++) {
             begin("lock", round -> {
@@ -127,7 +127,7 @@ final class CheckedLoad implements AutoCloseable {
         byte[] read = new byte[BLOCK_BYTES];
         handle.read(at, read);
         assertThat(Arrays.equals(read, bytes))
-                .as("what was just written to %s", handle)
+                .as("the block just written to %s", handle)
                 .isTrue();
     }
 
@@ -139,7 +139,7 @@ final class CheckedLoad implements AutoCloseable {
                 .isTrue();
     }
 
-    /** How much was done so far. */
+    /** The number of operations so far. */
     Map<String, Long> counts() {
         Map<String, Long> counts = new TreeMap<>();
         done.forEach((what, count) -> counts.put(what, count.get()));
@@ -150,7 +150,7 @@ final class CheckedLoad implements AutoCloseable {
         return List.copyOf(failures);
     }
 
-    /** Ends the load, and checks that nothing of it was lost. */
+    /** Ends the load, and checks that no operation was lost. */
     void check() {
         close();
         assertThat(failures).isEmpty();
@@ -163,7 +163,7 @@ final class CheckedLoad implements AutoCloseable {
         }
         AtomicLong locks = done.getOrDefault("lock", new AtomicLong());
         assertThat(lockCounts.stream().mapToLong(counted -> counted[0]).sum())
-                .as("what was counted under locks")
+                .as("increments under locks")
                 .isEqualTo(locks.get());
         for (LmrHandle handle : still) {
             readPart(handle, -1);

@@ -10,9 +10,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The loaded and linked classes of a manager and a node, kept in a file from which a JVM takes them when it starts (JEP 483,
- * 514): a process then starts with half the work. A cluster of one node that starts and ends makes them, once for a build.
- * Without them (a JVM that cannot make them) everything goes on, slower.
+ * Ahead-of-time class caches of a manager and a node (JEP 483, 514), with which a process starts with half the work. Running a cluster
+ * of one node creates them, once per build. If the JVM cannot create them, the tests run without them, slower.
  */
 final class ClassCaches {
     private static final Path DIRECTORY =
@@ -28,12 +27,12 @@ final class ClassCaches {
 
     private ClassCaches() {}
 
-    /** What to give to the JVM of a manager. */
+    /** The JVM options of a manager. */
     static List<String> managerOptions() {
         return options(MANAGER);
     }
 
-    /** What to give to the JVM of a node. */
+    /** The JVM options of a node. */
     static List<String> nodeOptions() {
         return options(NODE);
     }
@@ -60,7 +59,7 @@ final class ClassCaches {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        // A JVM writes its cache when it ends, which takes it some seconds.
+        // A JVM writes its cache when it exits, which takes some seconds.
         try (LocalCluster cluster = Clusters.bareBuilder(ClassCaches.class.getSimpleName())
                 .nodes(1)
                 .fabrics("shm", "tcp")
@@ -73,6 +72,6 @@ final class ClassCaches {
         Stream.of(MANAGER, NODE)
                 .filter(cache -> !Files.isRegularFile(cache))
                 .forEach(cache -> System.out.println(
-                        "no class cache %s was made; processes start slower without it".formatted(cache)));
+                        "the class cache %s was not created; processes start slower without it".formatted(cache)));
     }
 }

@@ -11,8 +11,8 @@ import java.util.stream.Stream;
 /** Clusters of real processes for tests, and sessions with their nodes. */
 final class Clusters {
     /**
-     * For the JVM of a node or manager: it lives for less than the second compiler would need. With both it takes twice the work to
-     * start.
+     * JVM options of a node or manager, which run too briefly to benefit from the C2 compiler. With both compilers, a start takes twice
+     * the work.
      */
     private static final String QUICK_START = "-XX:TieredStopAtLevel=1";
 
@@ -28,13 +28,13 @@ final class Clusters {
         return Path.of(System.getProperty("lite.system.node-jar"));
     }
 
-    /** What to give to the JVM of a manager that a test starts by itself. */
+    /** The JVM options of a manager that a test starts by itself. */
     static List<String> managerOptions() {
         return Stream.concat(Stream.of(QUICK_START), ClassCaches.managerOptions().stream())
                 .toList();
     }
 
-    /** {@link #managerOptions} of a node. */
+    /** As {@link #managerOptions}, for a node. */
     static List<String> nodeOptions() {
         return Stream.concat(Stream.of(QUICK_START), ClassCaches.nodeOptions().stream())
                 .toList();
@@ -47,7 +47,7 @@ final class Clusters {
         return builder;
     }
 
-    /** {@link #builder} for processes that load their classes from the jars. */
+    /** As {@link #builder}, for processes that load their classes from the jars. */
     static LocalCluster.Builder bareBuilder(String test) {
         String name = "t%d-%d".formatted(ProcessHandle.current().pid(), COUNT.incrementAndGet());
         return LocalCluster.builder()

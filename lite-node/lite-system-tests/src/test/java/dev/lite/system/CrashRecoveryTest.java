@@ -19,7 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** What SIGKILL does to a node, and does not do to anybody else. Real processes. */
+/** The effects of SIGKILL on a node, and that it does not affect others. Real processes. */
 @ExtendWith(SharedClusters.Resolver.class)
 class CrashRecoveryTest {
     private static final int BYTES = 21 << 20; // six chunks over three nodes, the last one not full
@@ -36,12 +36,12 @@ class CrashRecoveryTest {
     }
 
     @AfterEach
-    void giveBack() {
+    void returnCluster() {
         borrowed.close();
     }
 
     @Test
-    void aNodeThatWasKilledAndStartedAgainHasEveryByte() {
+    void aKilledAndRestartedNodeHasEveryByte() {
         byte[] bytes = randomBytes(1);
         try (Lite lite = Clusters.attach(cluster, 1)) {
             LmrHandle handle = malloc(lite, "crash/every-byte");
@@ -52,21 +52,21 @@ class CrashRecoveryTest {
             cluster.startNode(2);
 
             assertThat(read(handle))
-                    .as("through the handle that was there before")
+                    .as("through the handle from before the crash")
                     .isEqualTo(bytes);
             try (Lite other = Clusters.attach(cluster, 2)) {
                 LmrHandle again = other.memory().map("crash/every-byte", Permission.READ, Permission.WRITE);
-                assertThat(read(again)).as("mapped at the node that was killed").isEqualTo(bytes);
+                assertThat(read(again)).as("mapped at the killed node").isEqualTo(bytes);
                 byte[] more = randomBytes(2);
                 again.write(0, more);
-                assertThat(read(handle)).as("written there, read here").isEqualTo(more);
+                assertThat(read(handle)).as("written at the killed node, read at the other").isEqualTo(more);
             }
             handle.free();
         }
     }
 
     @Test
-    void everybodyElseGoesOnWhileANodeIsDown() {
+    void otherNodesContinueWhileANodeIsDown() {
         byte[] bytes = randomBytes(3);
         try (Lite lite = Clusters.attach(cluster, 1)) {
             LmrHandle handle = malloc(lite, "crash/others");
@@ -74,7 +74,7 @@ class CrashRecoveryTest {
 
             cluster.kill(3);
 
-            assertThat(read(handle)).as("also what lies on the dead node").isEqualTo(bytes);
+            assertThat(read(handle)).as("including the bytes on the dead node").isEqualTo(bytes);
             LmrHandle local = lite.memory().malloc(LmrSpec.of(1 << 20).withName("crash/local"));
             assertThat(local.fetchAdd(0, 5)).isZero();
             local.free();
@@ -86,7 +86,7 @@ class CrashRecoveryTest {
     }
 
     @Test
-    void allNodesKilledAtOnceComeBackWithEveryByte() {
+    void allNodesKilledAtOnceRestartWithEveryByte() {
         byte[] bytes = randomBytes(4);
         Lite lite = Clusters.attach(cluster, 1);
         LmrHandle handle = malloc(lite, "crash/all");
@@ -110,7 +110,7 @@ class CrashRecoveryTest {
     }
 
     @Test
-    void anApplicationThatEndsTakesItsAnonymousMemoryWithItOnly() {
+    void theEndOfAnApplicationFreesOnlyItsAnonymousMemory() {
         try (Lite second = Clusters.attach(cluster, 1)) {
             LmrHandle named = second.memory().malloc(LmrSpec.of(4096).withName("crash/named"));
             named.fetchAdd(8, 42);

@@ -15,12 +15,12 @@ import java.util.Map;
 import org.assertj.core.util.Throwables;
 import org.junit.jupiter.api.Test;
 
-/** A Spring application with a node in it, and a cluster of processes whose directory has a user and a password. */
+/** A Spring application with an embedded node joins a cluster of processes whose directory has a user and a password. */
 class EmbeddedNodeJoinsTest {
     private static final String PASSWORD = "of the cluster";
 
     @Test
-    void itIsANodeLikeTheOthersWithThePasswordAndIsRefusedWithAnother() {
+    void anEmbeddedNodeJoinsWithThePasswordAndIsRefusedWithAnother() {
         try (LocalCluster cluster = Clusters.builder("EmbeddedNodeJoinsTest")
                         .nodes(1)
                         .property("lite.cluster.auth.password", PASSWORD)

@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One line for each fault: what was tried meanwhile, what failed, what was wrong, and how soon all was well again. One thread. */
+/** One line per fault: operations, failures and violations during the fault, and the time to recover. One thread. */
 final class FaultReport {
     private static final String LINE = "%-46s %9s %7s %7s %6s %10s %8s %10s%n";
 
@@ -22,8 +22,8 @@ final class FaultReport {
     /**
      * Adds a line and prints it.
      *
-     * @param recovery from the end of the fault to the first round of every worker after it
-     * @param locks from the fault to the locks of the others, or null where nothing has to pass on
+     * @param recovery the time from the end of the fault to the next complete round of every worker
+     * @param locks the time from the fault until other workers got the lock; null if the fault does not require that
      */
     void add(String fault, WorkloadBooks.Tally tally, Duration recovery, @Nullable Duration locks) {
         String line = LINE.formatted(
@@ -50,6 +50,6 @@ final class FaultReport {
     }
 
     static void requireRight(Workload workload) {
-        assertThat(workload.books().wrong()).as("what is lost or wrong").isEmpty();
+        assertThat(workload.books().wrong()).as("lost or wrong effects").isEmpty();
     }
 }

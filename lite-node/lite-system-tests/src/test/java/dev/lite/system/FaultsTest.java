@@ -31,14 +31,14 @@ import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.TestMethodOrder;
 
 /**
- * Faults under a checked workload, over real processes: a ZooKeeper, two managers, three nodes, three Spring applications of which each
- * has its own node. Run by {@code mvn -Pfaults verify}; one line for each fault. Nothing may be lost or wrong, whatever happens.
+ * Faults under a checked workload with real processes: a ZooKeeper, two managers, three nodes, and three Spring applications, each
+ * with its own node. Run it with {@code mvn -Pfaults verify}; it prints one line per fault. No effect may be lost or wrong.
  */
 @Tag("faults")
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class FaultsTest {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(3);
-    /** Of the operations: longer than a node takes to start on a busy machine. */
+    /** The deadline of operations: longer than a node takes to start on a busy machine. */
     private static final Duration DEADLINE = Waits.seconds(30);
 
     private static final Duration SOON = Waits.seconds(90);
@@ -116,7 +116,7 @@ class FaultsTest {
         }
     }
 
-    /** From a cluster that is whole and works. */
+    /** Waits until the whole cluster works. */
     @BeforeEach
     void begin(TestInfo test) {
         fault = test.getDisplayName().replace("()", "");
@@ -141,7 +141,7 @@ class FaultsTest {
 
     private static void awaitWhole() {
         try (Lite lite = Clusters.attach(cluster, 1)) {
-            Waits.until("every node is there and connected", SOON, () -> {
+            Waits.until("all nodes are connected", SOON, () -> {
                 List<NodeInfo> nodes = lite.nodes();
                 return nodes.size() == NODES
                         && nodes.stream().noneMatch(node -> node.fabric().equals("none"));
@@ -149,14 +149,14 @@ class FaultsTest {
         }
     }
 
-    /** The fault is over now: waits until all is well, and says how long that took. */
+    /** Called at the end of a fault: waits for the recovery, and returns its duration. */
     private void over(@Nullable Duration locks) {
         Duration recovery = workload.awaitRound(SOON);
         REPORT.add(fault, workload.books().tally().minus(before), recovery, locks);
     }
 
     @Test
-    void anApplicationIsKilledThatHoldsTheLock() throws IOException {
+    void theApplicationThatHoldsTheLockIsKilled() throws IOException {
         Process holder = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-Xmx64m",
@@ -172,17 +172,17 @@ class FaultsTest {
                 .start();
         try {
             long token = Long.parseLong(awaitLine(holder, LockHolder.HOLDS));
-            assertThat(workload.books().newestToken()).as("while it is held").isLessThan(token);
+            assertThat(workload.books().newestToken()).as("while the lock is held").isLessThan(token);
             holder.destroyForcibly();
             Duration locks = workload.awaitLocks(SOON, 1, 2, 3);
-            assertThat(workload.books().newestToken()).as("the next holders'").isGreaterThan(token);
+            assertThat(workload.books().newestToken()).as("the next holder's token").isGreaterThan(token);
             over(locks);
         } finally {
             holder.destroyForcibly();
         }
     }
 
-    /** The rest of the first line that begins so. */
+    /** The rest of the first line with this beginning. */
     private static String awaitLine(Process process, String begin) throws IOException {
         BufferedReader output = process.inputReader(StandardCharsets.UTF_8);
         StringBuilder said = new StringBuilder();
@@ -192,33 +192,33 @@ class FaultsTest {
             }
             said.append(next).append('\n');
         }
-        throw new AssertionError("the process ended before it said \"%s\":%n%s".formatted(begin, said));
+        throw new AssertionError("the process ended before it printed \"%s\":%n%s".formatted(begin, said));
     }
 
     @Test
-    void theManagerThatLeadsIsKilled() {
+    void theLeadingManagerIsKilled() {
         int leader = leader();
         cluster.killManager(leader);
         over(null);
-        Waits.until("the other one leads", SOON, () -> leads(3 - leader));
+        Waits.until("the other manager leads", SOON, () -> leads(3 - leader));
         cluster.startManager(leader);
     }
 
     @Test
-    void theManagerThatLeadsStandsStill() {
+    void theLeadingManagerIsPaused() {
         int leader = leader();
         cluster.manager(leader).pause();
         try {
-            Waits.until("the other one leads", SOON, () -> leads(3 - leader));
+            Waits.until("the other manager leads", SOON, () -> leads(3 - leader));
         } finally {
             cluster.manager(leader).resume();
         }
         over(null);
-        Waits.until("one leads", SOON, () -> leads(1) != leads(2));
+        Waits.until("one manager leads", SOON, () -> leads(1) != leads(2));
     }
 
     private static int leader() {
-        Waits.until("one leads", SOON, () -> leads(1) != leads(2));
+        Waits.until("one manager leads", SOON, () -> leads(1) != leads(2));
         return leads(1) ? 1 : 2;
     }
 
@@ -226,7 +226,7 @@ class FaultsTest {
         return Health.of(cluster.manager(manager)).contains("\"leader\":true");
     }
 
-    /** Early: when nodes leave, they move the lock's word away, and a lock whose word is at a killed node waits for that node. */
+    /** Runs early: nodes that leave move the lock's word elsewhere, and a lock whose word is on a killed node waits for that node. */
     @Test
     @Order(1)
     void aNodeIsKilled() {
@@ -238,7 +238,7 @@ class FaultsTest {
 
     @Test
     @Order(3)
-    void theNodeIsKilledThatHasTheLocks() {
+    void theHomeOfTheLocksIsKilled() {
         cluster.kill(1);
         cluster.startNode(1);
         over(null);
@@ -255,7 +255,7 @@ class FaultsTest {
 
     @Test
     @Order(2)
-    void aNodeStandsStillForLong() {
+    void aNodeIsPausedForLong() {
         LocalProcess node = cluster.node(3);
         Duration locks;
         try {
@@ -278,7 +278,7 @@ class FaultsTest {
     }
 
     @Test
-    void zooKeeperStandsStillForLong() {
+    void zooKeeperIsPausedForLong() {
         zooKeeper.signal("STOP");
         try {
             Waits.pass(SESSION_TIMEOUT.multipliedBy(3));
@@ -290,19 +290,19 @@ class FaultsTest {
     }
 
     @Test
-    void theDiskUnderZooKeeperIsFull() throws IOException {
+    void theDiskOfZooKeeperIsFull() throws IOException {
         SmallDisk full = disk;
         assumeTrue(full != null, () -> "skipped: " + SmallDisk.unavailable().orElse(""));
         full.fill();
         try (Lite lite = Clusters.attach(cluster, 2)) {
-            // Names are made until ZooKeeper cannot write any more; it ends then.
+            // Creates names until ZooKeeper cannot write any more and ends.
             Waits.until("ZooKeeper ends", SOON, () -> {
                 NameMaker.tryOne(lite);
                 return !zooKeeper.isAlive(1);
             });
             Waits.pass(SESSION_TIMEOUT);
             assertThat(NameMaker.tryOne(lite))
-                    .as("a name while there is no ZooKeeper")
+                    .as("creating a name without ZooKeeper")
                     .isFalse();
         } finally {
             full.clear();
@@ -314,7 +314,7 @@ class FaultsTest {
 
     @Test
     @Order(Integer.MAX_VALUE)
-    void everyNodeIsRestartedInTurnAgainAndAgain() {
+    void everyNodeIsRestartedInTurnRepeatedly() {
         for (int restart = 0; restart < RESTARTS; restart++) {
             int node = restart % NODES + 1;
             assertThat(cluster.stop(node)).as("node-%d ends by itself", node).isTrue();
@@ -326,7 +326,7 @@ class FaultsTest {
         over(null);
     }
 
-    /** A small file system in memory, for the disk that is full. */
+    /** A small in-memory file system that simulates a full disk. */
     private record SmallDisk(Path at) implements AutoCloseable {
         private static final String SIZE = "32m";
         private static final int STEP = 64 << 10;
@@ -337,7 +337,7 @@ class FaultsTest {
                         ? Optional.empty()
                         : Optional.of("mounting a small file system needs root");
             } catch (IOException e) {
-                return Optional.of("it cannot be told who this is: " + e.getMessage());
+                return Optional.of("the user cannot be determined: " + e.getMessage());
             }
         }
 

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * A node process stands still for longer than its session, is removed, and what it held passes on; then it goes on, with operations
- * that its applications began meanwhile. Its links would live on by themselves: only the fence keeps it from touching anything.
+ * A node process is paused for longer than its session timeout. It is removed, and its locks are passed on. Then it resumes, with
+ * operations that its applications started meanwhile. Its links would survive the pause, so only fencing prevents these operations.
  */
 @Tag("faults")
 class FencedNodeTest {
@@ -31,7 +31,7 @@ class FencedNodeTest {
     private static final long COUNTER = 8;
 
     @Test
-    void aNodeThatStoodStillTouchesNothingThatHasPassedOnMeanwhile() {
+    void aPausedNodeTouchesNothingThatWasPassedOnMeanwhile() {
         try (LocalCluster cluster = Clusters.builder("FencedNodeTest")
                 .property("lite.cluster.session-timeout", Waits.seconds(2).toMillis() + "ms")
                 .nodes(2)
@@ -40,7 +40,7 @@ class FencedNodeTest {
                 .build()) {
             cluster.startManager();
             cluster.startNodes();
-            // A session for each operation that is to wait, so that none waits for another.
+            // One session per waiting operation, so that none waits for another.
             try (Lite other = Clusters.attach(cluster, 1);
                     Lite writer = Clusters.attach(cluster, 2);
                     Lite adder = Clusters.attach(cluster, 2)) {
@@ -50,7 +50,7 @@ class FencedNodeTest {
                                 .withName(WORD)
                                 .withPlacement(Placement.on("node-1"))
                                 .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC));
-                other.sync().lock(LOCK).acquire(Waits.seconds(10)).close(); // its word lies at node-1
+                other.sync().lock(LOCK).acquire(Waits.seconds(10)).close(); // node-1 is the home of its word
                 LmrHandle write = map(writer);
                 LmrHandle add = map(adder);
                 HeldLock lost = writer.sync().lock(LOCK).acquire(Waits.seconds(10));
@@ -67,16 +67,16 @@ class FencedNodeTest {
                 cluster.node(2).resume();
 
                 assertThat(List.of(succeeded(written), succeeded(added)))
-                        .as("whether what it was asked before it was removed succeeded")
+                        .as("an operation requested before the removal succeeded")
                         .containsOnly(false);
-                Waits.until("it is back", Waits.seconds(60), () -> isConnected(other));
+                Waits.until("it is connected again", Waits.seconds(60), () -> isConnected(other));
                 byte[] found = new byte[8];
                 word.read(0, found);
-                assertThat(found).as("what the present holder wrote").isEqualTo(number(2));
+                assertThat(found).as("the value of the current holder").isEqualTo(number(2));
                 assertThat(word.fetchAdd(COUNTER, 0)).isZero();
                 lost.close();
                 assertThat(writer.sync().lock(LOCK).tryAcquire())
-                        .as("a lock that somebody else holds")
+                        .as("a lock that has another holder")
                         .isEmpty();
                 held.close();
                 writer.sync().lock(LOCK).acquire(Waits.seconds(10)).close();
@@ -93,7 +93,7 @@ class FencedNodeTest {
         return ByteBuffer.allocate(Long.BYTES).putLong(number).array();
     }
 
-    /** On a thread of its own; completes with whether it succeeded. */
+    /** Runs an operation on its own thread; completes with whether it succeeded. */
     private static CompletableFuture<Boolean> attempt(Runnable operation) {
         CompletableFuture<Boolean> succeeded = new CompletableFuture<>();
         Thread.ofPlatform().daemon().start(() -> {
@@ -116,7 +116,7 @@ class FencedNodeTest {
             Thread.currentThread().interrupt();
             throw new AssertionError("interrupted", e);
         } catch (ExecutionException | TimeoutException e) {
-            throw new AssertionError("an operation that waited for the node", e);
+            throw new AssertionError("an operation waited for the node", e);
         }
     }
 

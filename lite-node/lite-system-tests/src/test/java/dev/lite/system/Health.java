@@ -8,11 +8,11 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 
-/** What a process says of its health. */
+/** Reads the health of a process. */
 final class Health {
     private Health() {}
 
-    /** Empty while it does not answer. */
+    /** The health; empty while the process does not answer. */
     static String of(LocalProcess process) {
         String address = process.health().orElse("");
         if (address.isEmpty() || !process.isAlive()) {

@@ -13,8 +13,9 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Several "hosts" on this machine: network namespaces, each with one interface to a switch in a namespace of its own, which
- * has an address, too. Nothing outside of these namespaces is touched. {@link #close} ends the processes and removes the namespaces.
+ * Several simulated hosts on this machine: network namespaces, each with one interface to a switch. The switch is in a separate
+ * namespace and has an address, too. Nothing outside of these namespaces is changed. {@link #close} ends the processes and removes the
+ * namespaces.
  */
 final class Hosts implements AutoCloseable {
     private static final String NET = "10.77.0.";
@@ -29,7 +30,7 @@ final class Hosts implements AutoCloseable {
         this.directory = directory;
     }
 
-    /** Why there can be none here, in words. */
+    /** Why this machine cannot create them; empty if it can. */
     static Optional<String> unavailable() {
         try {
             if (!Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0)) {
@@ -44,7 +45,7 @@ final class Hosts implements AutoCloseable {
         }
     }
 
-    /** Makes so many hosts and their switch; logs go into the directory. */
+    /** Creates this many hosts and their switch; logs are written to the directory. */
     static Hosts make(int count, Path directory) {
         var hosts = new Hosts(directory);
         try {
@@ -75,7 +76,7 @@ final class Hosts implements AutoCloseable {
         return namespace;
     }
 
-    /** The address of a host, from 1. */
+    /** The address of a host; hosts are numbered from 1. */
     static String address(int host) {
         return NET + host;
     }
@@ -84,7 +85,7 @@ final class Hosts implements AutoCloseable {
         return NET + SWITCH;
     }
 
-    /** From now on nothing gets from one of two hosts to the other. */
+    /** Blocks all traffic between two hosts. */
     void cut(int one, int other) {
         ip("-n", prefix + one, "route", "add", "blackhole", address(other) + "/32");
         ip("-n", prefix + other, "route", "add", "blackhole", address(one) + "/32");
@@ -96,7 +97,7 @@ final class Hosts implements AutoCloseable {
         ip("-n", prefix + other, "route", "del", "blackhole", address(one) + "/32");
     }
 
-    /** Runs a program at a host, or at the switch (0), and waits until its ready file is there. */
+    /** Runs a program on a host, or on the switch (0), and waits until its ready file exists. */
     void start(int host, String name, List<String> command, Path readyFile) {
         List<String> whole =
                 new ArrayList<>(List.of("ip", "netns", "exec", host == 0 ? prefix + "switch" : prefix + host));

@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A manager at the switch and a node on each host, which have only a network between them, with the cluster secret. One thread. */
+/** A manager on the switch and a node on each host, connected only by the network, with a cluster secret. One thread. */
 final class HostsCluster implements AutoCloseable {
     private static final int ZOOKEEPER_PORT = 2181;
 
@@ -20,12 +20,12 @@ final class HostsCluster implements AutoCloseable {
     private final Path secret;
 
     /**
-     * Starts it and waits until every process is ready.
+     * Starts the cluster and waits until every process is ready.
      *
      * @param directory for sockets and ready files
      * @param memory for the arenas
      * @param logs for the output of the processes
-     * @param properties more of every process, as {@code --name=value}
+     * @param properties additional properties of every process, as {@code --name=value}
      */
     HostsCluster(int count, Path directory, Path memory, Path logs, List<String> properties) throws IOException {
         this.directory = directory;
@@ -59,7 +59,7 @@ final class HostsCluster implements AutoCloseable {
         return Lite.attach(Lite.AttachOptions.to(socket(host), "system-test").withDeadline(Waits.seconds(20)));
     }
 
-    /** Until a host reaches so many others over TCP. */
+    /** Waits until a host is connected to this many others over TCP. */
     static void awaitConnected(Lite lite, int others) {
         Waits.until(
                 "connections to %d nodes".formatted(others),

@@ -7,7 +7,7 @@ import org.junit.jupiter.api.extension.AnnotatedElementContext;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.io.TempDirFactory;
 
-/** A directory on a memory file system. */
+/** Creates temporary directories in {@code /dev/shm}. */
 final class InDevShm implements TempDirFactory {
     @Override
     public Path createTempDirectory(AnnotatedElementContext element, ExtensionContext extension) throws IOException {

@@ -32,21 +32,21 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What SIGKILL of a server's node does to the calls that are under way, and to nobody else. Real processes. */
+/** Killing a server's node with SIGKILL fails the outstanding calls to it, and no others. Real processes. */
 @ExtendWith(SharedClusters.Resolver.class)
 class KilledServerTest {
     private static final byte[] REQUEST = "hello".getBytes(StandardCharsets.UTF_8);
-    /** Of the calls that the kill ends: so long that a call which only its deadline ended fails the test. */
+    /** The deadline of the calls that the kill must end: so long that a call that ends only at its deadline fails the test. */
     private static final Duration OF_CALL = Waits.seconds(120);
-    /** How soon they end at the latest. A broken connection is noticed at once; the rest is for a busy machine. */
+    /** Time limit for their end. A broken connection is noticed at once; the rest is a tolerance for a busy machine. */
     private static final Duration SOON = Waits.seconds(10);
 
-    /** Between two calls: the node that is started meanwhile needs the machine, too. */
+    /** Pause between two calls, because the starting node needs the processor, too. */
     private static final long PACE_NS = 500_000;
 
     @ParameterizedTest
     @ValueSource(strings = {"tcp", "shm"})
-    void aServerThatIsKilledInACallFailsThatCallAtOnceAndNoOther(String fabric, SharedClusters clusters) {
+    void aServerKilledDuringACallFailsOnlyThatCallAtOnce(String fabric, SharedClusters clusters) {
         try (SharedClusters.Borrowed borrowed = clusters.borrow(fabric)) {
             LocalCluster cluster = borrowed.cluster();
             EmbeddedNodeConfig config =
@@ -76,7 +76,7 @@ class KilledServerTest {
                     .toList();
             List<RpcCall> received = new ArrayList<>();
             for (int i = 0; i < callers.size(); i++) {
-                received.add(held.receive(SOON)); // so the calls are in the middle
+                received.add(held.receive(SOON)); // so the calls are being executed
             }
             Waits.until(
                     "the others call",
@@ -93,7 +93,7 @@ class KilledServerTest {
                         .hasMessageContaining("node-2");
             }
             System.out.printf("calls failed %d ms after the kill%n", (System.nanoTime() - killNs) / 1_000_000);
-            // A call begun now fails at once as well: it does not wait for its deadline either.
+            // A new call also fails at once, without waiting for its deadline.
             for (Lite caller : callers) {
                 assertThat(soon(onThread(() -> caller.rpc().call("node-2", "held", REQUEST, OF_CALL))))
                         .isInstanceOf(NodeUnreachableException.class);
@@ -103,7 +103,7 @@ class KilledServerTest {
             for (Bystander bystander : bystanders) {
                 long before = bystander.calls.get();
                 Waits.until(
-                        "the others go on",
+                        "the others continue",
                         Waits.seconds(30),
                         () -> bystander.failed() || bystander.calls.get() > before + 10);
             }
@@ -129,7 +129,7 @@ class KilledServerTest {
         return call.request();
     }
 
-    /** Calls a node that lives, again and again; no call of it may fail. */
+    /** Calls a live node repeatedly; no call may fail. */
     private static final class Bystander {
         final AtomicLong calls = new AtomicLong();
         private final CompletableFuture<Throwable> end;
@@ -149,11 +149,11 @@ class KilledServerTest {
         }
 
         void join() {
-            assertThat(soon(end)).as("a call to a node that lives").isNull();
+            assertThat(soon(end)).as("a call to a live node").isNull();
         }
     }
 
-    /** What the body threw, or null. */
+    /** The exception of the body, or null. */
     private static CompletableFuture<Throwable> onThread(Runnable body) {
         CompletableFuture<Throwable> thrown = new CompletableFuture<>();
         Thread.ofPlatform().daemon().start(() -> thrown.complete(catchThrowable(body::run)));

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 
-/** An application that takes a lock, says so with its token, and holds it until it is killed or whoever started it ends. */
+/** An application that takes a lock, prints its token, and holds the lock until it is killed or its parent process ends. */
 final class LockHolder {
     static final String HOLDS = "holds the lock, token ";
 
@@ -21,7 +21,7 @@ final class LockHolder {
         try (Lite lite = Lite.attach(
                         Lite.AttachOptions.to(Path.of(arguments[1]), "holder").withDeadline(Duration.ofSeconds(30)));
                 HeldLock held = lite.sync().lock(arguments[2]).acquire(Duration.ofSeconds(30))) {
-            lite.memory().malloc(LmrSpec.of(1 << 20)).memset(0, 1 << 20, (byte) 1); // anonymous: goes with this process
+            lite.memory().malloc(LmrSpec.of(1 << 20)).memset(0, 1 << 20, (byte) 1); // anonymous, so it is freed when this process ends
             System.out.println(HOLDS + held.fencingToken());
             while (held.isHeld()) {
                 LockSupport.parkNanos(100_000_000);

@@ -6,13 +6,13 @@ import dev.lite.api.LmrSpec;
 import dev.lite.testing.Waits;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Makes LMRs of new names and frees them. */
+/** Creates LMRs with new names and frees them. */
 final class NameMaker {
     private static final AtomicInteger COUNT = new AtomicInteger();
 
     private NameMaker() {}
 
-    /** Whether it was done; not when the cluster's directory was away. Any other failure is the caller's. */
+    /** Returns true if it succeeded, false if the cluster's directory was unavailable. Throws any other failure. */
     static boolean tryOne(Lite lite) {
         try {
             lite.memory()

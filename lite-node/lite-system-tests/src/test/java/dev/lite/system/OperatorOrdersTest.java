@@ -28,7 +28,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What an operator orders, by the command {@code lite} and by REST, done by real nodes under an application's handles. */
+/** Orders of an operator, by the command {@code lite} and by REST, executed by real nodes while an application uses its handles. */
 class OperatorOrdersTest {
     private static final String MAIN_LMR = "shop/counters";
     private static final int BYTES = 4 << 20;
@@ -41,9 +41,9 @@ class OperatorOrdersTest {
     private String manager = "";
 
     @Test
-    void moveDrainRebalanceAndLeaveAreCarriedOutAndNoByteIsLost() throws IOException, InterruptedException {
+    void moveDrainRebalanceAndLeaveAreExecutedWithoutLosingAByte() throws IOException, InterruptedException {
         System.out.println("seed " + SEED);
-        // A cluster of its own: drains and moves must not meet a node that another test embedded.
+        // A separate cluster, because drains and moves must not involve a node that another test embedded.
         try (LocalCluster cluster = Clusters.builder("OperatorOrdersTest").build()) {
             cluster.startManager();
             cluster.startNodes();
@@ -82,7 +82,7 @@ class OperatorOrdersTest {
                 Set<String> used = new HashSet<>();
                 handles.forEach(handle -> used.addAll(nodes(handle)));
                 assertThat(used)
-                        .as("where the LMRs lie after it")
+                        .as("the nodes of the LMRs afterwards")
                         .containsExactlyInAnyOrder("node-1", "node-2", "node-3");
 
                 orderByRest("/api/lmrs/shop%2Fcounters/move", "{\"node\": \"node-3\"}");
@@ -112,7 +112,7 @@ class OperatorOrdersTest {
         return nodes;
     }
 
-    /** Runs the command, which has to succeed; returns what it printed. */
+    /** Runs the command, which must succeed; returns its output. */
     private String lite(String... arguments) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),

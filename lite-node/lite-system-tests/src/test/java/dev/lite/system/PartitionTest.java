@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Two hosts do not hear each other any more; everybody else hears both. Skipped where network namespaces cannot be made. */
+/** A network partition between two hosts; all others can reach both. Skipped if network namespaces cannot be created. */
 @Tag("faults")
 class PartitionTest {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(3);
@@ -23,12 +23,12 @@ class PartitionTest {
     @TempDir
     private Path directory;
 
-    /** For the arenas. */
+    /** Directory of the arenas. */
     @TempDir(factory = InDevShm.class)
     private Path memory;
 
     @Test
-    void twoNodesDoNotHearEachOther() throws IOException {
+    void aPartitionBetweenTwoNodesAffectsNoOther() throws IOException {
         var reason = Hosts.unavailable();
         assumeTrue(reason.isEmpty(), () -> "skipped: " + reason.orElse(""));
         System.out.println("seed " + SEED);
@@ -53,8 +53,8 @@ class PartitionTest {
 
                 cluster.hosts().cut(2, 3);
 
-                // node-1, which reaches both, has the locks' words: locks work at every node, also after the time
-                // in which an operation across the cut has failed.
+                // node-1, which reaches both, is the home of the locks' words. So locks work at every node, even after
+                // operations across the cut have failed.
                 Duration locks = workload.awaitLocks(SOON, 1, 2, 3);
                 Waits.until(
                         "an operation across the cut fails",
@@ -64,7 +64,7 @@ class PartitionTest {
                 cluster.hosts().heal(2, 3);
                 Duration recovery = workload.awaitRound(SOON);
                 report.add(
-                        "two nodes do not hear each other",
+                        "a partition between two nodes",
                         workload.books().tally().minus(before),
                         recovery,
                         locks);

@@ -65,7 +65,7 @@ class RollingRestartTest {
         return logs;
     }
 
-    /** A lock whose word lies at a node: there it is used first. */
+    /** A lock with this node as its home, because it is used there first. */
     private static String lockAt(LocalCluster cluster, int number) {
         String name = "load/lock-" + number;
         try (Lite there = Clusters.attach(cluster, number)) {

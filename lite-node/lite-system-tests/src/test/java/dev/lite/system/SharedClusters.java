@@ -12,21 +12,21 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
- * Clusters of three nodes that the tests of all classes share, one for each fabric. Each starts when the first test borrows it and
- * ends with the last test of the run. One test at a time has a cluster; it may kill and stop nodes, which the next borrower finds
- * started again. LMRs and locks of a test need names that no other test uses. Any thread.
+ * Clusters of three nodes that the tests of all classes share, one per fabric. A cluster starts when the first test borrows it and
+ * stops after the last test of the run. One test at a time uses a cluster. It may kill and stop nodes; they are restarted for the next
+ * borrower. The LMRs and locks of a test need names that no other test uses. Any thread.
  */
 final class SharedClusters implements AutoCloseable {
     static final int NODES = 3;
 
-    /** TCP needs one; every process that joins the cluster has to know it. */
+    /** The cluster secret, which TCP requires; every process that joins the cluster must know it. */
     private static final String SECRET = "the secret of the shared cluster";
 
     private final Map<String, Shared> clusters = new ConcurrentHashMap<>();
 
     private SharedClusters() {}
 
-    /** Gives the clusters of this test run to the parameters of tests. */
+    /** Injects the clusters into parameters of tests. */
     static final class Resolver implements ParameterResolver {
         @Override
         public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
@@ -42,7 +42,7 @@ final class SharedClusters implements AutoCloseable {
     }
 
     /**
-     * Waits until no other test has the cluster of a fabric, and starts what does not run of it.
+     * Waits until no other test uses the cluster of a fabric, and starts its processes that do not run.
      *
      * @param fabric {@code shm} or {@code tcp}
      */
@@ -61,9 +61,9 @@ final class SharedClusters implements AutoCloseable {
         }
     }
 
-    /** A cluster that its test returns by {@link #close}. */
+    /** A borrowed cluster, which the test returns by {@link #close}. */
     record Borrowed(String fabric, Shared shared, LocalCluster cluster) implements AutoCloseable {
-        /** For an embedded node that joins the cluster. */
+        /** The properties of an embedded node that joins the cluster. */
         EmbeddedNodeConfig.Builder embedded(String name) {
             EmbeddedNodeConfig.Builder builder = EmbeddedNodeConfig.builder()
                     .zookeeper(cluster.zookeeper())
@@ -72,7 +72,7 @@ final class SharedClusters implements AutoCloseable {
             return fabric.equals("tcp") ? builder.secret(SECRET) : builder;
         }
 
-        /** The name below which the logs of its processes are. */
+        /** The name of the directory with the logs of its processes. */
         String logs() {
             return Shared.logs(fabric);
         }

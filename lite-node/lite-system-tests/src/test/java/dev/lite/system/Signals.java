@@ -4,11 +4,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 
-/** Signals that Java cannot send by itself. */
+/** Sends signals for which Java has no method. */
 final class Signals {
     private Signals() {}
 
-    /** @param signal without SIG */
+    /** @param signal the name without SIG */
     static void send(long pid, String signal) {
         try {
             Process kill = new ProcessBuilder("kill", "-" + signal, Long.toString(pid))

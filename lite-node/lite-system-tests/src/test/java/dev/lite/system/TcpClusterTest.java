@@ -16,7 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Three nodes, real processes, that have nothing but TCP between them. */
+/** Three nodes, real processes, that are connected only by TCP. */
 @ExtendWith(SharedClusters.Resolver.class)
 class TcpClusterTest {
     private static final long SEED = System.nanoTime();
@@ -32,12 +32,12 @@ class TcpClusterTest {
     }
 
     @AfterEach
-    void giveBack() {
+    void returnCluster() {
         borrowed.close();
     }
 
     @Test
-    void tcpCarriesWhatIsSpreadOverThreeNodes() {
+    void anLmrSpreadOverThreeNodesIsAccessibleOverTcp() {
         try (Lite writer = Clusters.attach(cluster, 1);
                 Lite reader = Clusters.attach(cluster, 2)) {
             TcpWorkload.run(writer, reader, "tcp/spread", SEED);
@@ -46,7 +46,7 @@ class TcpClusterTest {
     }
 
     @Test
-    void aNodeThatWasKilledIsReachedAgainOverTcp() {
+    void aKilledNodeIsReachableOverTcpAfterItsRestart() {
         try (Lite lite = Clusters.attach(cluster, 1)) {
             LmrHandle handle = lite.memory()
                     .malloc(

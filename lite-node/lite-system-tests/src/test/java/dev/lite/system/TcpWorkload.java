@@ -11,7 +11,7 @@ import dev.lite.api.Placement;
 import java.time.Duration;
 import java.util.Random;
 
-/** What two applications at different nodes do with one LMR that lies on all nodes. */
+/** Operations of two applications at different nodes on one LMR that is spread over all nodes. */
 final class TcpWorkload {
     private static final int BYTES = 21 << 20; // six chunks over three nodes, the last one not full
     private static final int ADDS = 300;
@@ -34,7 +34,7 @@ final class TcpWorkload {
         LmrHandle seen = reader.memory().map(name, Permission.READ, Permission.ATOMIC);
         byte[] read = new byte[BYTES];
         seen.read(0, read);
-        assertThat(read).as("what the other application reads").isEqualTo(bytes);
+        assertThat(read).as("the bytes that the other application reads").isEqualTo(bytes);
         for (long word = 0; word < BYTES - 8; word += 4 << 20) {
             long before = written.fetchAdd(word, 0);
             for (int i = 0; i < ADDS; i++) {

@@ -10,8 +10,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Three nodes on three "hosts" that have only a network between them, with the cluster secret, and the manager on a fourth.
- * Skipped where network namespaces cannot be made.
+ * Three nodes on three simulated hosts that are connected only by a network, with a cluster secret; the manager is on a fourth host.
+ * Skipped if network namespaces cannot be created.
  */
 class ThreeHostsTest {
     private static final long SEED = System.nanoTime();
@@ -19,7 +19,7 @@ class ThreeHostsTest {
     @TempDir
     private Path directory;
 
-    /** For the arenas. */
+    /** Directory of the arenas. */
     @TempDir(factory = InDevShm.class)
     private Path memory;
 

@@ -36,13 +36,13 @@ import java.util.zip.CRC32;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Applications that work without pause and check every answer: blocks with checksums that are written and read, counters that
- * are added to, a lock under which a plain word is counted, and calls. One worker for each node, each attached to its own.
- * A worker whose session is lost for good attaches again.
+ * Applications that work continuously and check every answer. They write and read blocks with checksums, add to counters, increment a
+ * plain word under a lock, and make calls. There is one worker per node, attached to that node. A worker whose session is permanently
+ * lost attaches again.
  *
- * <p>An operation that fails with a {@link LiteException} inside the limit is allowed here, and counted; what it did is in doubt.
- * Anything else is wrong: an answer that cannot be, an effect that is lost or came twice, another exception, an answer after
- * the limit.
+ * <p>An operation may fail with a {@link LiteException} within the time limit. The failure is counted, and the outcome of the operation
+ * is unknown. Anything else is a violation: an impossible answer, a lost or repeated effect, another exception, or an answer after the
+ * limit.
  */
 final class Workload implements AutoCloseable {
     static final String FUNCTION = "workload/flip";
@@ -52,17 +52,17 @@ final class Workload implements AutoCloseable {
     private static final long CHUNK_BYTES = 4 << 20;
     private static final int BLOCK_BYTES = 4096;
     private static final int BLOCKS = 24;
-    /** Where each chunk has its counter, and one of them the word that the lock protects. Blocks begin after the first page. */
+    /** Offset of the counter in each chunk. One chunk also has the word that the lock protects. Blocks begin after the first page. */
     private static final long COUNTER = 0;
 
     private static final long LOCKED_WORD = 64;
-    /** Has the first worker, so the lock's home is there; it has the word that the lock protects, too. */
+    /** The node of the first worker, so it is the lock's home. It also holds the word that the lock protects. */
     private static final String LOCK_NODE = "node-1";
 
     private static final long PAUSE_AFTER_FAILURE_NS = 10_000_000;
-    /** Between two rounds: the processes that are started meanwhile need the machine, too. */
+    /** Pause between two rounds, because starting processes need the processor, too. */
     private static final long PACE_NS = 2_000_000;
-    /** For the answer to come back to a thread of a machine that is busy. */
+    /** Tolerance for the answer to reach its thread on a busy machine. */
     private static final Duration SLACK = Waits.seconds(3);
 
     private static final int CALLS_KEPT = 256;
@@ -80,16 +80,16 @@ final class Workload implements AutoCloseable {
     private boolean ended;
 
     /**
-     * Makes the memory and attaches a worker to each node; they do nothing yet.
+     * Creates the memory and attaches a worker to each node; they do nothing yet.
      *
-     * @param attach a new session with a node, from 1
-     * @param deadline how long an operation may take; the nodes' default deadline is the same
+     * @param attach opens a new session with a node; nodes are numbered from 1
+     * @param deadline the deadline of an operation, equal to the nodes' default deadline
      */
     Workload(long seed, int nodes, IntFunction<Lite> attach, Duration deadline) {
         this(seed, nodes, attach, deadline, false);
     }
 
-    /** @param reattaches whether a lost session comes back by itself */
+    /** @param reattaches whether a lost session is restored automatically */
     Workload(long seed, int nodes, IntFunction<Lite> attach, Duration deadline, boolean reattaches) {
         this.reattaches = reattaches;
         this.seed = seed;
@@ -105,7 +105,7 @@ final class Workload implements AutoCloseable {
                                     .withPlacement(Placement.spread())
                                     .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC),
                             Waits.seconds(30));
-            // In the order in which the nodes were registered, which is another one each time.
+            // In the order in which the nodes registered, which differs in each run.
             lockedWord = LOCKED_WORD
                     + made.extents().stream()
                             .filter(extent -> extent.node().equals(LOCK_NODE))
@@ -126,7 +126,7 @@ final class Workload implements AutoCloseable {
         return books;
     }
 
-    /** Runs something while a node's worker holds the lock, has read the word under it and is about to write it. Waits for that. */
+    /** Runs an action while a node's worker holds the lock, after it has read the word and before it writes it. Blocks until done. */
     void insideLock(int node, Duration limit, Runnable action) {
         Worker worker = workers.get(node - 1);
         CountDownLatch done = new CountDownLatch(1);
@@ -145,19 +145,19 @@ final class Workload implements AutoCloseable {
         }
     }
 
-    /** Until every worker has done one operation of each kind that began after this call; how long that took. */
+    /** Waits until every worker has completed one operation of each kind that began after this call; returns how long that took. */
     Duration awaitRound(Duration limit) {
         long startNs = System.nanoTime();
         List<Long> before = progress();
         while (true) {
             List<Long> now = progress();
-            // One more of each may have begun before.
+            // One more operation of each kind may have begun before this call.
             if (IntStream.range(0, now.size()).allMatch(i -> now.get(i) >= before.get(i) + 2)) {
                 return Duration.ofNanos(System.nanoTime() - startNs);
             }
             if (System.nanoTime() - startNs > limit.toNanos()) {
                 throw new AssertionError(
-                        "not every worker went on within %s: rounds and locks were %s and are %s; failures %s; wrong %s"
+                        "not every worker made progress within %s: rounds and locks were %s and are %s; failures %s; wrong %s"
                                 .formatted(limit, before, now, books.failures(), books.wrong()));
             }
             LockSupport.parkNanos(5_000_000);
@@ -170,7 +170,7 @@ final class Workload implements AutoCloseable {
                 .toList();
     }
 
-    /** Until each worker of some nodes has had the lock twice; how long that took. */
+    /** Waits until each worker of some nodes has held the lock twice; returns how long that took. */
     Duration awaitLocks(Duration limit, int... some) {
         long startNs = System.nanoTime();
         for (int node : some) {
@@ -187,7 +187,7 @@ final class Workload implements AutoCloseable {
         return Duration.ofNanos(System.nanoTime() - startNs);
     }
 
-    /** Ends the workers and looks at everything once more, at rest. */
+    /** Ends the workers, then checks all data once more. */
     void finish() {
         endWorkers();
         try (Lite lite = attach.apply(1)) {
@@ -230,7 +230,7 @@ final class Workload implements AutoCloseable {
         return lite.memory().map(MEMORY, Permission.READ, Permission.WRITE, Permission.ATOMIC);
     }
 
-    /** Names may be away when the workers end; they are given time to come back, and only they. */
+    /** Retries while names are unavailable, as they may be when the workers end; everything else must work at once. */
     private LmrHandle mapWhenKnown(Lite lite) {
         long endNs = System.nanoTime() + deadline.multipliedBy(3).plus(SLACK).toNanos();
         while (true) {
@@ -259,19 +259,19 @@ final class Workload implements AutoCloseable {
         workers.forEach(Worker::detach);
     }
 
-    /** One application. Its thread works; the calls of others are answered by threads of its session. */
+    /** One application. Its own thread works; threads of its session answer calls of others. */
     private final class Worker {
         final int node;
-        /** For all but the lock, and for the lock: who waits for one thing still does the other. */
+        /** Separate threads for the lock and for everything else, so that waiting for one does not delay the other. */
         final List<Thread> threads;
 
         final AtomicLong rounds = new AtomicLong();
         final AtomicLong locks = new AtomicLong();
-        /** To be run once, within the lock. */
+        /** An action to run once while the lock is held. */
         final AtomicReference<@Nullable Runnable> inside = new AtomicReference<>();
 
         private final Random random;
-        /** The number that a block holds, or null when a write of it failed and was not repeated yet. */
+        /** The number in each block; null if a write failed and was not repeated yet. */
         private final @Nullable Long[] blocks = new Long[BLOCKS];
 
         private final Map<Long, Boolean> answered = new ConcurrentHashMap<>();
@@ -310,7 +310,7 @@ final class Workload implements AutoCloseable {
             }
         }
 
-        /** Whether it succeeded. */
+        /** Runs an operation; returns whether it succeeded. */
         private boolean attempt(String what, Runnable operations) {
             boolean succeeded = books.attempt(what, node, operations);
             if (!succeeded) {
@@ -416,7 +416,7 @@ final class Workload implements AutoCloseable {
             }
         }
 
-        /** Counts a plain word under the lock, with the token for whoever would take two holders at once. */
+        /** Increments a plain word under the lock. The token shows whether there were two holders at once. */
         private void locked() {
             LtLock shared = lock;
             if (shared == null) {
@@ -477,7 +477,7 @@ final class Workload implements AutoCloseable {
             byte[] bytes = call.request().toArray(ValueLayout.JAVA_BYTE);
             long number = ByteBuffer.wrap(bytes).getLong();
             if (answered.put(number, true) != null) {
-                books.report("call %d to node-%d was carried out twice".formatted(number, node));
+                books.report("call %d to node-%d was executed twice".formatted(number, node));
             }
             answered.keySet().removeIf(old -> old < number - CALLS_KEPT);
             for (int i = 0; i < bytes.length; i++) {

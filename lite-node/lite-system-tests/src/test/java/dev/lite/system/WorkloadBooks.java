@@ -10,7 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** What the workers of a {@link Workload} have done, what must be seen of it, and what was wrong. Any thread. */
+/** Records the operations of the workers of a {@link Workload}, the results that must follow, and all violations. Any thread. */
 final class WorkloadBooks {
     private static final int WRONG_MAX = 50;
 
@@ -19,7 +19,7 @@ final class WorkloadBooks {
     private final Map<String, AtomicLong> failures = new ConcurrentHashMap<>();
     private final AtomicLong tried = new AtomicLong();
     private final AtomicLong failed = new AtomicLong();
-    /** Of holders that a larger token had overtaken; what they were to write was refused. */
+    /** Number of writes that were refused because a holder with a larger token had come. */
     private final AtomicLong fenced = new AtomicLong();
 
     private final Range[] counters;
@@ -27,7 +27,7 @@ final class WorkloadBooks {
     private long newestToken = -1; // guarded by this
 
     /**
-     * @param limit for one operation, however it ends
+     * @param limit the time limit of one operation, whether it succeeds or fails
      */
     WorkloadBooks(int counters, Duration limit) {
         this.limit = limit;
@@ -35,7 +35,7 @@ final class WorkloadBooks {
         Arrays.setAll(this.counters, chunk -> new Range());
     }
 
-    /** How often something happened: for certain, and perhaps. */
+    /** A number of events: certain ones, and ones with an unknown outcome. */
     static final class Range {
         private final AtomicLong certain = new AtomicLong();
         private final AtomicLong doubtful = new AtomicLong();
@@ -44,19 +44,19 @@ final class WorkloadBooks {
             return certain.get();
         }
 
-        /** It may happen from now on; it stays in doubt when {@link #end} does not follow. */
+        /** The event may happen from now on. Its outcome stays unknown unless {@link #end} follows. */
         void begin() {
             doubtful.incrementAndGet();
         }
 
-        /** It has happened. */
+        /** The event has happened. */
         void end() {
             certain.incrementAndGet();
             doubtful.decrementAndGet();
         }
 
         boolean allows(long value) {
-            long least = certain.get(); // first: both only grow
+            long least = certain.get(); // read first, because both only grow
             return value >= least && value <= least + doubtful.get();
         }
 
@@ -67,9 +67,9 @@ final class WorkloadBooks {
     }
 
     /**
-     * What was counted so far.
+     * The counts so far.
      *
-     * @param failures the exceptions that were allowed, by operation and type, and how often each came
+     * @param failures the allowed exceptions with their counts, by operation and type
      */
     record Tally(long tried, long failed, long fenced, int wrong, Map<String, Long> failures) {
         static final Tally NONE = new Tally(0, 0, 0, 0, Map.of());
@@ -87,12 +87,12 @@ final class WorkloadBooks {
         return new Tally(tried.get(), failed.get(), fenced.get(), wrong.size(), failures());
     }
 
-    /** What was wrong, in words; the first {@value #WRONG_MAX}. */
+    /** Descriptions of the first {@value #WRONG_MAX} violations. */
     List<String> wrong() {
         return List.copyOf(wrong);
     }
 
-    /** The exceptions that were allowed, and how often each came. */
+    /** The allowed exceptions, with their counts. */
     Map<String, Long> failures() {
         Map<String, Long> counts = new TreeMap<>();
         failures.forEach((what, count) -> counts.put(what, count.get()));
@@ -114,7 +114,7 @@ final class WorkloadBooks {
         return newestToken;
     }
 
-    /** Whether the holder of the lock with this token may write, and nobody with a larger one came before. */
+    /** Whether the holder of the lock with this token may write, because no holder had a larger token before. */
     synchronized boolean isNewest(long token) {
         if (token == newestToken) {
             report("two holders of the lock have the token %d".formatted(token));
@@ -127,7 +127,7 @@ final class WorkloadBooks {
         return true;
     }
 
-    /** Whether it succeeded. */
+    /** Runs an operation; returns whether it succeeded. */
     boolean attempt(String what, int node, Runnable operations) {
         tried.incrementAndGet();
         try {
@@ -144,7 +144,7 @@ final class WorkloadBooks {
         }
     }
 
-    /** Carries out one operation, which has to end within the limit, however it ends. */
+    /** Executes one operation, which must end within the limit, whether it succeeds or fails. */
     void inTime(String what, int node, Runnable operation) {
         long startNs = System.nanoTime();
         try {

@@ -18,8 +18,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * ZooKeeper servers, each a process of its own: one alone, or several that are an ensemble. They keep their ports and their
- * data over restarts. Servers are numbered from 1. One thread.
+ * ZooKeeper servers, each in its own process: a single one, or an ensemble of several. They keep their ports and data when they are
+ * restarted. Servers are numbered from 1. One thread.
  */
 final class ZooKeepers implements AutoCloseable {
     static final int TICK_MS = 200;
@@ -35,7 +35,7 @@ final class ZooKeepers implements AutoCloseable {
     private record Ports(int client, int quorum, int election) {}
 
     /**
-     * Starts so many.
+     * Starts this many servers.
      *
      * @param directory for data and logs
      */
@@ -44,9 +44,9 @@ final class ZooKeepers implements AutoCloseable {
     }
 
     /**
-     * Starts so many at an address.
+     * Starts this many servers at an address.
      *
-     * @param prefix of their commands, to run them in a network namespace, say
+     * @param prefix a prefix for their commands, for example to run them in a network namespace
      */
     static ZooKeepers start(Path directory, int count, String host, List<String> prefix) {
         ZooKeepers servers = new ZooKeepers(directory, count, host, prefix);
@@ -78,7 +78,7 @@ final class ZooKeepers implements AutoCloseable {
         }
     }
 
-    /** All are held until all are found, so that none is found twice. */
+    /** Finds free ports. All are kept bound until all are found, so that none is found twice. */
     private static int freePort(List<ServerSocket> taken) throws IOException {
         ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
         taken.add(socket);
@@ -94,12 +94,12 @@ final class ZooKeepers implements AutoCloseable {
                 ",", ports.stream().map(one -> host + ":" + one.client()).toList());
     }
 
-    /** Where a server keeps its log and its snapshots. */
+    /** The directory of a server's log and snapshots. */
     Path dataDirectory(int server) {
         return directory.resolve("zookeeper-" + server);
     }
 
-    /** Starts a server, and does not wait until it serves. */
+    /** Starts a server without waiting until it serves. */
     void launch(int server) {
         try {
             Path data = Files.createDirectories(dataDirectory(server));
@@ -111,7 +111,7 @@ final class ZooKeepers implements AutoCloseable {
                     "-Xmx128m",
                     "-XX:+UseSerialGC",
                     "-XX:TieredStopAtLevel=1",
-                    // In KiB: its log is not to take 64 MiB of a small disk at once.
+                    // In KiB, because by default its log takes 64 MiB at once, which is too much for a small disk.
                     "-Dzookeeper.preAllocSize=256",
                     "-cp",
                     System.getProperty("java.class.path"),
@@ -139,7 +139,7 @@ final class ZooKeepers implements AutoCloseable {
                 "maxClientCnxns=0",
                 "admin.enableServer=false",
                 "4lw.commands.whitelist=srvr",
-                // A power cut is none of the faults; the host's disk is not the matter here.
+                // No test simulates a power failure, so nothing needs to be flushed to the disk.
                 "forceSync=no",
                 "dataDir=" + data,
                 "clientPortAddress=" + host,
@@ -151,7 +151,7 @@ final class ZooKeepers implements AutoCloseable {
         return String.join("\n", lines) + "\n";
     }
 
-    /** Until as many serve as make a majority. */
+    /** Waits until a majority serves. */
     void awaitServing() {
         Waits.until(
                 "a majority of the ZooKeeper servers serves; their logs are in " + directory,
@@ -163,7 +163,7 @@ final class ZooKeepers implements AutoCloseable {
         return ask(server).contains("Mode: ");
     }
 
-    /** Which of them leads the others; empty while none does, or there is only one. */
+    /** The leader of the ensemble; empty if there is none, or only one server. */
     OptionalInt leader() {
         return IntStream.rangeClosed(1, count())
                 .filter(server -> ask(server).contains("Mode: leader"))
@@ -186,7 +186,7 @@ final class ZooKeepers implements AutoCloseable {
         return process != null && process.isAlive();
     }
 
-    /** SIGKILL; waits until it is gone. */
+    /** Sends SIGKILL, and waits for the end. */
     void kill(int server) {
         Process process = processes.get(server - 1);
         if (process != null) {
@@ -195,7 +195,7 @@ final class ZooKeepers implements AutoCloseable {
         }
     }
 
-    /** Sends a signal, {@code STOP} or {@code CONT}, to all. */
+    /** Sends a signal, {@code STOP} or {@code CONT}, to all servers. */
     void signal(String signal) {
         processes.forEach(process -> {
             if (process != null && process.isAlive()) {
@@ -208,7 +208,7 @@ final class ZooKeepers implements AutoCloseable {
         IntStream.rangeClosed(1, count()).forEach(this::kill);
     }
 
-    /** Starts those that do not run, and waits until they serve. */
+    /** Starts the servers that do not run, and waits until they serve. */
     void startAll() {
         IntStream.rangeClosed(1, count()).filter(server -> !isAlive(server)).forEach(this::launch);
         awaitServing();

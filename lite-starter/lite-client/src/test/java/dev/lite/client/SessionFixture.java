@@ -22,7 +22,7 @@ final class SessionFixture implements AutoCloseable {
     final Lite lite;
     private final Path directory;
 
-    /** @param deadline of the session */
+    /** @param deadline the deadline of the session */
     SessionFixture(Duration deadline) throws IOException {
         directory = Files.createTempDirectory("lite-client");
         node = new FakeNode(directory.resolve("node.sock"));

@@ -42,7 +42,7 @@ class SessionSyncTest {
     }
 
     @Test
-    void aTakenLockIsWaitedForOnTheControlChannel() throws IOException {
+    void waitingForATakenLockUsesTheControlChannel() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             LtLock lock = fixture.lite.sync().lock("l");
             fixture.node.holdCommands(op -> op == Op.TRY_LOCK);

@@ -22,7 +22,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void aSlotHasOneOwnerHoweverManyThreadsWantOne() throws InterruptedException {
+    void aSlotHasOneOwnerEvenIfManyThreadsCompete() throws InterruptedException {
         SlotPool pool = new SlotPool(3, slot -> false);
         AtomicIntegerArray owners = new AtomicIntegerArray(3);
         AtomicInteger wrong = new AtomicInteger();
@@ -99,7 +99,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void awaitNoneForWaitsForTheOperationUnderWay() {
+    void awaitNoneForWaitsForTheOutstandingOperation() {
         SlotPool pool = new SlotPool(2, slot -> false);
         int slot = pool.tryAcquire();
         pool.workFor(slot, 77);

@@ -161,7 +161,7 @@ public final class UnixSocket implements AutoCloseable {
     public void setTimeout(long receiveNs, long sendNs) {
         if ((receiveNs | sendNs) < 0) {
             throw new IllegalArgumentException(
-                    "a timeout is at least 0 ns; receive %d, send %d".formatted(receiveNs, sendNs));
+                    "a timeout must be at least 0 ns; receive %d, send %d".formatted(receiveNs, sendNs));
         }
         int number = descriptor.acquire("setsockopt");
         try {

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A second JVM with the class path of this one. Ended by close, if it has not ended before. */
+/** A second JVM with the class path of this one. Closing kills it if it still runs. */
 final class ChildJvm implements AutoCloseable {
     private final Process process;
     private final BufferedReader output;
@@ -44,7 +44,7 @@ final class ChildJvm implements AutoCloseable {
         return Math.toIntExact(process.pid());
     }
 
-    /** The next line of its standard output; the empty text at its end. */
+    /** The next line of its standard output; empty at the end of the output. */
     String line() {
         try {
             var line = output.readLine();

@@ -15,7 +15,7 @@ class EpollTest {
     private static final int ROUNDS = 5_000;
 
     @Test
-    void aSignalIsThereUntilItIsDrainedAndSeveralAreOne() {
+    void aSignalStaysUntilItIsDrainedAndSeveralCountAsOne() {
         try (var set = Epoll.create();
                 var bell = EventFd.create()) {
             set.add(bell, Epoll.IN, 7);
@@ -33,7 +33,7 @@ class EpollTest {
     }
 
     @Test
-    void aWaitLastsItsTimeAndASignalEndsIt() throws InterruptedException {
+    void aWaitEndsAtItsTimeoutOrOnASignal() throws InterruptedException {
         try (var set = Epoll.create();
                 var bell = EventFd.create()) {
             set.add(bell, Epoll.IN, Long.MIN_VALUE);
@@ -51,7 +51,7 @@ class EpollTest {
     }
 
     @Test
-    void aSetInASetCountsOnlyWhileItIsOfInterest() {
+    void aNestedSetIsReportedOnlyWhileItIsOfInterest() {
         try (var inner = Epoll.create();
                 var outer = Epoll.create();
                 var bell = EventFd.create()) {
@@ -85,12 +85,12 @@ class EpollTest {
             assertThat(set.await(0)).isZero();
             accepted.close();
             assertThat(set.await(Waits.seconds(10).toNanos())).isEqualTo(1);
-            assertThat(set.isReadable(0)).as("its end counts").isTrue();
+            assertThat(set.isReadable(0)).as("the end of the input counts as readable").isTrue();
         }
     }
 
     @Test
-    void whatIsClosedOrThereAlreadyIsRefused() {
+    void addingAClosedOrPresentDescriptorIsRefused() {
         try (var set = Epoll.create();
                 var bell = EventFd.create()) {
             set.add(bell, Epoll.IN, 1);
@@ -111,12 +111,12 @@ class EpollTest {
     }
 
     @Test
-    void waitingAndChangingAllocatesNothingOnTheHeap() {
+    void waitingAndModifyingAllocateNothingOnTheHeap() {
         var threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         try (var set = Epoll.create();
                 var inner = Epoll.create()) {
             set.add(inner, Epoll.IN, 1);
-            // Rounds until the JIT is done, whenever a busy machine lets it.
+            // Repeats until the JIT compiler is done, which takes longer on a busy machine.
             long deadline = System.nanoTime() + Waits.seconds(20).toNanos();
             long allocatedMin = Long.MAX_VALUE;
             while (allocatedMin >= ROUNDS && System.nanoTime() < deadline) {

@@ -25,13 +25,13 @@ class FutexTest {
     }
 
     @Test
-    void aWordThatChangedIsNotWaitedFor() {
+    void waitingOnAChangedWordReturnsAtOnce() {
         RawMemory.putInt(word, 1);
         assertThat(Futex.await(word, 0, Waits.seconds(20).toNanos())).isEqualTo(Futex.Wait.CHANGED);
     }
 
     @Test
-    void aWaitEndsWithItsTime() {
+    void aWaitEndsAtItsTimeout() {
         long start = System.nanoTime();
         assertThat(Futex.await(word, 0, 20_000_000)).isEqualTo(Futex.Wait.TIMED_OUT);
         assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(20_000_000);
@@ -40,12 +40,12 @@ class FutexTest {
     }
 
     @Test
-    void nobodyIsWokenWhereNobodyWaits() {
+    void wakingWithoutWaitersWakesNoThread() {
         assertThat(Futex.wake(word, Integer.MAX_VALUE)).isZero();
     }
 
     @Test
-    void asManyAsAskedForAreWoken() throws InterruptedException {
+    void wakeWakesTheRequestedNumberOfThreads() throws InterruptedException {
         var waiters = new Thread[3];
         for (int i = 0; i < waiters.length; i++) {
             waiters[i] = Thread.ofPlatform().start(() -> {
@@ -55,7 +55,7 @@ class FutexTest {
                 }
             });
         }
-        // A wake counts only who sleeps; the word is still 0, so who is woken goes to sleep again.
+        // Wake returns the number of sleeping threads. The word is still 0, so the woken threads sleep again.
         Waits.until("three sleep", () -> Futex.wake(word, Integer.MAX_VALUE) == waiters.length);
         Waits.until("one is woken", () -> Futex.wake(word, 1) == 1);
         RawMemory.putIntVolatile(word, 1);
@@ -66,7 +66,7 @@ class FutexTest {
     }
 
     @Test
-    void aWrongAddressIsRefused() {
+    void anInvalidAddressIsRefused() {
         assertThatIllegalArgumentException().isThrownBy(() -> Futex.await(word + 2, 0, 1));
         assertThatIllegalArgumentException().isThrownBy(() -> Futex.wake(word + 1, 1));
         assertThatThrownBy(() -> Futex.await(4096, 0, 1))
@@ -90,9 +90,9 @@ class FutexTest {
     }
 
     @Test
-    void waitingAndWakingAllocatesNothingOnTheHeap() {
+    void waitingAndWakingAllocateNothingOnTheHeap() {
         var threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        // Rounds until the JIT is done, whenever a busy machine lets it.
+        // Repeats until the JIT compiler is done, which takes longer on a busy machine.
         long deadline = System.nanoTime() + Waits.seconds(20).toNanos();
         long allocatedMin = Long.MAX_VALUE;
         while (allocatedMin >= WAITS && System.nanoTime() < deadline) {
@@ -122,7 +122,7 @@ class FutexTest {
         }
     }
 
-    /** The other process: answers each number of the first word in the second. */
+    /** The other process: copies each number from the first word to the second. */
     static final class Echo {
         static final long REPLY = 128;
 

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 class InFlightTest {
 
     @Test
-    void anOperationUnderWayIsWaitedForAndItsEndEndsTheWait() {
+    void waitingEndsWhenTheOutstandingOperationEnds() {
         long mapping = InFlight.newNumber();
         AtomicBoolean entered = new AtomicBoolean();
         AtomicBoolean mayEnd = new AtomicBoolean();
@@ -40,7 +40,7 @@ class InFlightTest {
     }
 
     @Test
-    void finishedOperationsAndThoseOnOtherMappingsAreNotWaitedFor() {
+    void waitingIgnoresFinishedOperationsAndOtherMappings() {
         long mapping = InFlight.newNumber();
         InFlight.exit(InFlight.enter(mapping));
         InFlight.awaitEnd(number -> number == mapping);
@@ -50,7 +50,7 @@ class InFlightTest {
     }
 
     @Test
-    void anOperationWithinAnotherIsSeenAndTheOtherGoesOn() {
+    void aNestedOperationIsSeenAndTheOuterOneContinues() {
         long outer = InFlight.newNumber();
         long inner = InFlight.newNumber();
         AtomicInteger step = new AtomicInteger();
@@ -84,7 +84,7 @@ class InFlightTest {
     }
 
     @Test
-    void numbersAreNeverGivenTwice() {
+    void numbersAreNeverAssignedTwice() {
         Set<Long> given = ConcurrentHashMap.newKeySet();
         List<Thread> threads = new ArrayList<>();
         for (int index = 0; index < 4; index++) {
@@ -98,9 +98,9 @@ class InFlightTest {
         assertThat(given).hasSize(40_000).doesNotContain(0L);
     }
 
-    /** More than the slots that threads own: the others take shared ones, and every operation is seen. */
+    /** Uses more threads than there are slots for one thread each. The other threads share slots; every operation is seen. */
     @Test
-    void twoThousandVirtualThreadsAreAllSeenAndNoSlotIsLeftTaken() {
+    void theOperationsOfTwoThousandVirtualThreadsAreAllSeenAndNoSlotIsLeaked() {
         long mapping = InFlight.newNumber();
         CountDownLatch started = new CountDownLatch(2000);
         AtomicBoolean stopped = new AtomicBoolean();
@@ -118,7 +118,7 @@ class InFlightTest {
                         inside.decrementAndGet();
                     }
                     InFlight.exit(slot);
-                    LockSupport.parkNanos(100_000); // so that all of them live at once
+                    LockSupport.parkNanos(100_000); // so that all of them run at once
                 }
             }));
         }
@@ -134,7 +134,7 @@ class InFlightTest {
     }
 
     @Test
-    void aDeadThreadsSlotGoesToTheNext() {
+    void theSlotOfADeadThreadIsReused() {
         long mapping = InFlight.newNumber();
         for (int count = 0; count < 3000; count++) {
             Thread thread = Thread.ofPlatform().start(() -> InFlight.exit(InFlight.enter(mapping)));
@@ -144,11 +144,11 @@ class InFlightTest {
     }
 
     /**
-     * The promise itself, in miniature: whoever takes the right away and waits sees nobody act on it afterwards. Its
-     * window is a store buffer's, so it is tried very often.
+     * The guarantee itself: a thread that revokes a right and then waits for operations in flight sees no operation use the right
+     * afterwards. A violation would need the short delay of a store buffer, so the test repeats it very often.
      */
     @Test
-    void noOperationActsOnARightAfterItWasTakenAwayAndWaitedFor() {
+    void noOperationUsesARightAfterItsRevocationWasAwaited() {
         class Shared {
             volatile long mapping = InFlight.newNumber();
             volatile boolean right = true;
@@ -164,7 +164,7 @@ class InFlightTest {
                     if (shared.right) {
                         shared.acting.incrementAndGet();
                         for (int spins = 0; spins < 50; spins++) {
-                            Thread.onSpinWait(); // longer than the look at all slots takes
+                            Thread.onSpinWait(); // longer than scanning all slots takes
                         }
                         shared.acting.decrementAndGet();
                     }

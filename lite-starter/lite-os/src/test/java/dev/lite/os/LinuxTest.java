@@ -20,7 +20,7 @@ class LinuxTest {
 
     @ParameterizedTest
     @CsvSource({"Mac OS X,aarch64,Mac OS X", "Windows 11,amd64,Windows 11", "Linux,riscv64,riscv64", "Linux,x86,x86"})
-    void anotherSystemIsRefusedByItsName(String os, String architecture, String named) {
+    void anUnsupportedSystemIsRefusedWithItsName(String os, String architecture, String named) {
         assertThat(Linux.unsupported(os, architecture))
                 .hasValueSatisfying(
                         reason -> assertThat(reason).contains("LITE needs").contains("'" + named + "'"));

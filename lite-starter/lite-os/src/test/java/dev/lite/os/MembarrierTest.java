@@ -13,18 +13,18 @@ class MembarrierTest {
     private static final long CACHE_LINE_PAIR = 128;
 
     @Test
-    void registeringTwiceIsFine() {
+    void registeringTwiceIsAllowed() {
         assumeTrue(Membarrier.register(), "this kernel has no membarrier");
         assertThat(Membarrier.register()).isTrue();
         assertThatCode(Membarrier::barrier).doesNotThrowAnyException();
     }
 
     /**
-     * Dekker's test: each side stores its own word, then reads the other's; both reading the old value is what a missing
-     * barrier shows. Only the rare side pays for one.
+     * Dekker's test: each side stores its own word, then reads the other's. If both read the old value, a barrier is missing. Only the
+     * rarely executed side has a barrier.
      */
     @Test
-    void oneSideNeedsNoBarrierOfItsOwn() throws InterruptedException {
+    void oneSideNeedsNoBarrier() throws InterruptedException {
         assumeTrue(Membarrier.register(), "this kernel has no membarrier");
         try (var memory = SharedMemory.createMemfd("membarrier-test", 4096)) {
             long a = memory.address();

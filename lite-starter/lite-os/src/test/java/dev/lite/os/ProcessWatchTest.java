@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 class ProcessWatchTest {
 
     @Test
-    void theEndOfAKilledChildIsSeen() {
+    void theEndOfAKilledChildIsDetected() {
         try (var child = ChildJvm.start(WaitsForInput.class);
                 var watch = ProcessWatch.open(child.pid())) {
             assertThat(child.line()).isEqualTo("ready");
@@ -25,15 +25,15 @@ class ProcessWatchTest {
     }
 
     @Test
-    void aProcessThatIsNotThereIsNamed() {
-        // One above the highest number that Linux gives.
+    void aMissingProcessIsReportedWithItsId() {
+        // One above the highest process id that Linux assigns.
         var refused = catchThrowableOfType(OsException.class, () -> ProcessWatch.open(1 << 22));
         assertThat(refused.errno()).isEqualTo(Errno.ESRCH);
         assertThat(refused).hasMessageContaining("pidfd_open(4194304)");
     }
 
     @Test
-    void aClosedWatchSaysSo() {
+    void aClosedWatchThrows() {
         var watch = ProcessWatch.open(Math.toIntExact(ProcessHandle.current().pid()));
         watch.close();
         watch.close();
@@ -41,7 +41,7 @@ class ProcessWatchTest {
                 .isEqualTo(Errno.EBADF);
     }
 
-    /** The other process: lives until it is killed. */
+    /** The other process: runs until it is killed. */
     static final class WaitsForInput {
         private WaitsForInput() {}
 

@@ -37,7 +37,7 @@ class RawMemoryTest {
     }
 
     @Test
-    void overlappingCopiesAreRight() {
+    void overlappingCopiesAreCorrect() {
         for (int i = 0; i < 64; i++) {
             RawMemory.putByte(base + i, (byte) i);
         }
@@ -48,7 +48,7 @@ class RawMemoryTest {
     }
 
     @Test
-    void fillTouchesItsRangeOnly() {
+    void fillChangesOnlyItsRange() {
         RawMemory.fill(base + 1, 3, (byte) 0x5a);
         assertThat(memory.segment().asSlice(0, 5).toArray(JAVA_BYTE)).containsExactly(0, 0x5a, 0x5a, 0x5a, 0);
         RawMemory.fill(base, 0, (byte) 1);
@@ -56,7 +56,7 @@ class RawMemoryTest {
     }
 
     @Test
-    void longsOfEveryOrderHitTheSameWord() {
+    void everyAccessModeOfALongAccessesTheSameWord() {
         long word = base + 64;
         RawMemory.putLong(word, 1);
         assertThat(RawMemory.getLongOpaque(word)).isEqualTo(1);
@@ -75,7 +75,7 @@ class RawMemoryTest {
     }
 
     @Test
-    void intsOfEveryOrderHitTheSameWord() {
+    void everyAccessModeOfAnIntAccessesTheSameWord() {
         long word = base + 68;
         RawMemory.putLong(base + 64, -1);
         RawMemory.putInt(word, 1);
@@ -90,11 +90,11 @@ class RawMemoryTest {
         assertThat(RawMemory.compareAndSetInt(word, 9, 10)).isTrue();
         assertThat(RawMemory.getAndSetInt(word, 11)).isEqualTo(10);
         assertThat(RawMemory.getInt(word)).isEqualTo(11);
-        assertThat(RawMemory.getInt(base + 64)).as("the neighbour").isEqualTo(-1);
+        assertThat(RawMemory.getInt(base + 64)).as("the adjacent word").isEqualTo(-1);
     }
 
     @Test
-    void plainAccessMayBeUnalignedAndAtomicMayNot() {
+    void plainAccessMayBeUnalignedButAtomicAccessMayNot() {
         RawMemory.putLong(base + 3, 0x0102030405060708L);
         assertThat(RawMemory.getLong(base + 3)).isEqualTo(0x0102030405060708L);
         assertThatIllegalArgumentException().isThrownBy(() -> RawMemory.getLongVolatile(base + 3));
@@ -102,13 +102,13 @@ class RawMemoryTest {
     }
 
     @Test
-    void anAddressBelowZeroIsNotAnAddress() {
+    void aNegativeAddressIsRefused() {
         assertThatThrownBy(() -> RawMemory.getLong(-8)).isInstanceOf(IndexOutOfBoundsException.class);
         assertThatThrownBy(() -> RawMemory.copy(base, -8, 8)).isInstanceOf(IndexOutOfBoundsException.class);
     }
 
     @Test
-    void addsOfTwoProcessesAreAllCounted(@TempDir(factory = InDevShm.class) Path directory)
+    void noAddOfTwoProcessesIsLost(@TempDir(factory = InDevShm.class) Path directory)
             throws InterruptedException {
         var file = directory.resolve("word");
         try (var shared = SharedMemory.createFile(file, 4096);
@@ -123,7 +123,7 @@ class RawMemoryTest {
         }
     }
 
-    /** The other process: adds as often as the test, at the same time. */
+    /** The other process: adds concurrently, as often as the test. */
     static final class Adds {
         private Adds() {}
 
@@ -143,7 +143,7 @@ class RawMemoryTest {
     @Test
     void nothingIsAllocatedOnTheHeap() {
         var threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        // Rounds until the JIT is done, whenever a busy machine lets it.
+        // Repeats until the JIT compiler is done, which takes longer on a busy machine.
         long deadline = System.nanoTime() + Waits.seconds(20).toNanos();
         long allocatedMin = Long.MAX_VALUE;
         while (allocatedMin >= 20_000 && System.nanoTime() < deadline) {

@@ -25,7 +25,7 @@ class SharedMemoryTest {
     Path directory;
 
     @Test
-    void aMemfdIsZeroedAndSharedWithWhoeverMapsItsDescriptor() throws IOException {
+    void aMemfdIsZeroedAndSharedByAllMappingsOfItsDescriptor() throws IOException {
         try (var memory = SharedMemory.createMemfd("lite-test", MIB);
                 var other = SharedMemory.openFile(throughProc(memory))) {
             assertThat(memory.size()).isEqualTo(MIB);
@@ -51,7 +51,7 @@ class SharedMemoryTest {
     }
 
     @Test
-    void aFileHasAllItsBlocksAndIsTheOwnersOnly() throws IOException {
+    void aFileHasAllItsBlocksAndOnlyTheOwnerCanAccessIt() throws IOException {
         var file = directory.resolve("arena");
         try (var memory = SharedMemory.createFile(file, 3 * MIB)) {
             assertThat(Files.size(file)).isEqualTo(3 * MIB);
@@ -70,7 +70,7 @@ class SharedMemoryTest {
     void aFileOfMoreThanTwoGibibytesIsAddressableToItsLastByte() throws IOException {
         long bytes = (2L << 30) + 64 * MIB;
         var file = directory.resolve("big");
-        // Sparse, to spare the machine; createFile differs from this by the blocks only.
+        // A sparse file saves memory; createFile differs only in that it allocates the blocks.
         try (var channel = Files.newByteChannel(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
             channel.position(bytes - 1).write(ByteBuffer.wrap(new byte[] {9}));
         }
@@ -87,7 +87,7 @@ class SharedMemoryTest {
     }
 
     @Test
-    void aFileThatDoesNotFitIsRemovedAndNamedWithItsSize() throws IOException {
+    void aFileThatDoesNotFitIsRemovedAndReportedWithItsSize() throws IOException {
         var file = directory.resolve("huge");
         long bytes = Files.getFileStore(directory).getTotalSpace() + MIB;
         var refused = catchThrowableOfType(OsException.class, () -> SharedMemory.createFile(file, bytes));
@@ -97,7 +97,7 @@ class SharedMemoryTest {
     }
 
     @Test
-    void aFileThatIsThereIsNotTouched() throws IOException {
+    void anExistingFileIsNotChanged() throws IOException {
         var file = directory.resolve("arena");
         Files.writeString(file, "mine");
         var refused = catchThrowableOfType(OsException.class, () -> SharedMemory.createFile(file, MIB));
@@ -116,7 +116,7 @@ class SharedMemoryTest {
     }
 
     @Test
-    void aSizeBelowOneIsRefusedBeforeAnythingIsMade() {
+    void aSizeBelowOneIsRefusedBeforeAFileIsCreated() {
         var file = directory.resolve("arena");
         assertThatIllegalArgumentException().isThrownBy(() -> SharedMemory.createFile(file, 0));
         assertThatIllegalArgumentException().isThrownBy(() -> SharedMemory.createMemfd("lite-test", -1));
@@ -124,7 +124,7 @@ class SharedMemoryTest {
     }
 
     @Test
-    void aPassedDescriptorMustBeSealedWhenThatIsAskedFor() {
+    void aPassedDescriptorMustBeSealedIfRequired() {
         try (var memory = SharedMemory.createFile(directory.resolve("arena"), MIB);
                 var sealed = SharedMemory.createMemfd("lite-test", MIB)) {
             int unsealedCopy =
@@ -155,13 +155,13 @@ class SharedMemoryTest {
     }
 
     @Test
-    void aDescriptorThatIsNoMemoryIsRefused() {
+    void aDescriptorThatIsNotMemoryIsRefused() {
         int device = MemoryCalls.openExisting("/dev/null");
         assertThatIllegalArgumentException().isThrownBy(() -> SharedMemory.fromDescriptor(device, 4096, false));
     }
 
     @Test
-    void afterCloseTheSegmentIsGuardedAndTheMappingGone() throws IOException {
+    void afterCloseTheSegmentIsInvalidAndTheMappingIsRemoved() throws IOException {
         var memory = SharedMemory.createMemfd("lite-test-closed", MIB);
         int number = memory.descriptor();
         memory.close();
@@ -172,9 +172,9 @@ class SharedMemoryTest {
     }
 
     @Test
-    void hugePagesMayBeAskedFor() {
+    void hugePagesCanBeRequested() {
         try (var memory = SharedMemory.createMemfd("lite-test", 4 * MIB)) {
-            // Whether this kernel has them is not ours to say; the memory must be whole either way.
+            // This kernel may or may not provide huge pages; the memory must be usable either way.
             boolean known = memory.adviseHugePages();
             memory.segment().fill((byte) (known ? 1 : 2));
             assertThat(memory.segment().get(JAVA_BYTE, 4 * MIB - 1)).isEqualTo((byte) (known ? 1 : 2));
@@ -186,7 +186,7 @@ class SharedMemoryTest {
     }
 
     private static long allocatedBytes(Path file) throws IOException {
-        // Java does not show st_blocks; du does.
+        // Java cannot read st_blocks, so use du.
         var process = new ProcessBuilder("du", "--block-size=1", file.toString()).start();
         try (var reader = process.inputReader()) {
             return Long.parseLong(reader.readLine().split("\t", -1)[0]);

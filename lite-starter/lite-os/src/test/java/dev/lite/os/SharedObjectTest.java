@@ -13,7 +13,7 @@ class SharedObjectTest {
     }
 
     @Test
-    void saysWhyALibraryCannotBeLoaded() {
+    void reportsWhyALibraryCannotBeLoaded() {
         assertThatThrownBy(() -> SharedObject.loadGlobally(Path.of("/nonexistent/library.so")))
                 .isInstanceOf(UnsatisfiedLinkError.class)
                 .hasMessage("/nonexistent/library.so: cannot open shared object file: No such file or directory");

@@ -4,7 +4,7 @@ import dev.lite.testing.Waits;
 import java.util.Arrays;
 import java.util.Set;
 
-/** Waits of tests for threads that block in the kernel. */
+/** Lets tests wait for threads that block in the kernel. */
 final class SystemCalls {
     private static final Set<String> CALLERS = Set.of(Syscalls.class.getName(), SocketCalls.class.getName());
 

@@ -28,7 +28,7 @@ class TcpSocketTest {
         arena.close();
     }
 
-    /** Both ends. */
+    /** Both ends of a connection. */
     private record Pair(TcpServerSocket server, TcpSocket client, TcpSocket accepted) implements AutoCloseable {
         static Pair open(String host) {
             var server = listen(host);
@@ -54,10 +54,10 @@ class TcpSocketTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"127.0.0.1", "::1"})
-    void bytesGoBothWaysBetweenAddresses(String host) {
+    void bytesAreTransferredInBothDirections(String host) {
         try (var pair = Pair.open(host)) {
             long word = arena.allocate(16, 8).address();
-            assertThat(pair.accepted().receive(word, 8)).as("nothing is there").isZero();
+            assertThat(pair.accepted().receive(word, 8)).as("there is no input").isZero();
             RawMemory.putLong(word, 42);
             assertThat(pair.client().send(word, 8)).isEqualTo(8);
             assertThat(pair.accepted().awaitReadable(Waits.seconds(10).toNanos()))
@@ -71,7 +71,7 @@ class TcpSocketTest {
     }
 
     @Test
-    void severalRangesGoInOneCallAndInTheirOrder() {
+    void severalRangesAreSentInOneCallAndInOrder() {
         try (var pair = Pair.open("127.0.0.1")) {
             var data = arena.allocateFrom(JAVA_BYTE, "abcdefghij".getBytes(java.nio.charset.StandardCharsets.US_ASCII));
             var ranges = arena.allocateFrom(JAVA_LONG, data.address() + 5, 5L, data.address(), 3L);
@@ -85,7 +85,7 @@ class TcpSocketTest {
     }
 
     @Test
-    void aFullSocketTakesPartThenNothingThenTheRest() {
+    void aFullSocketAcceptsAPartThenNothingThenTheRest() {
         try (var pair = Pair.open("127.0.0.1")) {
             byte[] bytes = new byte[LARGE];
             new Random(1).nextBytes(bytes);
@@ -112,7 +112,7 @@ class TcpSocketTest {
     }
 
     @Test
-    void theEndOfThePeersOutputIsToldAfterItsBytes() {
+    void theEndOfThePeersOutputIsReportedAfterItsBytes() {
         try (var pair = Pair.open("127.0.0.1")) {
             long word = arena.allocate(8, 8).address();
             pair.client().send(word, 8);
@@ -123,13 +123,13 @@ class TcpSocketTest {
             assertThat(pair.accepted().receive(word, 8)).isEqualTo(8);
             assertThat(pair.accepted().receive(word, 8)).isEqualTo(TcpSocket.END);
             assertThat(pair.accepted().send(word, 8))
-                    .as("the other way stays open")
+                    .as("the other direction stays open")
                     .isEqualTo(8);
         }
     }
 
     @Test
-    void anAbortIsAResetAtThePeer() {
+    void anAbortResetsTheConnectionAtThePeer() {
         try (var pair = Pair.open("127.0.0.1")) {
             long word = arena.allocate(8, 8).address();
             pair.client().abort();
@@ -146,7 +146,7 @@ class TcpSocketTest {
     }
 
     @Test
-    void connectingWhereNobodyListensSaysSo() {
+    void connectingToAnUnusedPortFailsWithAReason() {
         var server = listen("127.0.0.1");
         var nowhere = server.address();
         server.close();
@@ -159,7 +159,7 @@ class TcpSocketTest {
     }
 
     @Test
-    void aPortIsTakenOnceAndClosingEndsABlockedAccept() throws InterruptedException {
+    void aPortCanBeBoundOnceAndClosingEndsABlockedAccept() throws InterruptedException {
         var server = listen("127.0.0.1");
         assertThatThrownBy(() -> TcpServerSocket.bind(server.address(), 1))
                 .isInstanceOf(OsException.class)

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-@Isolated("it looks at the descriptors of its process")
+@Isolated("it counts the descriptors of its process")
 class UnixSocketTest {
     private static final int OWNER_ONLY = 0600;
     private static final int BACKLOG = 8;
@@ -48,7 +48,7 @@ class UnixSocketTest {
     }
 
     @Test
-    void aMessageLongerThanTheBufferIsAnErrorAndTheNextOneIsWhole() {
+    void aMessageLongerThanTheBufferIsAnErrorAndTheNextOneIsComplete() {
         try (var pair = pair()) {
             send(pair.client(), "0123456789");
             send(pair.client(), "next");
@@ -68,7 +68,7 @@ class UnixSocketTest {
     }
 
     @Test
-    void anEmptyMessageIsRefusedSinceItWouldMeanTheEnd() {
+    void anEmptyMessageIsRefusedBecauseItWouldMeanTheEnd() {
         try (var pair = pair()) {
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> pair.client().send(buffer, 0))
@@ -78,7 +78,7 @@ class UnixSocketTest {
     }
 
     @Test
-    void memoryOfTheHeapAndClosedMemoryAreRefused() {
+    void heapMemoryAndClosedMemoryAreRefused() {
         try (var pair = pair()) {
             var heap = MemorySegment.ofArray(new byte[8]);
             assertThatIllegalArgumentException().isThrownBy(() -> pair.client().send(heap, 8));
@@ -112,7 +112,7 @@ class UnixSocketTest {
     }
 
     @Test
-    void asManyDescriptorsAsTheLimitFitAndOneMoreIsRefused() throws IOException {
+    void descriptorsUpToTheLimitArePassedAndOneMoreIsRefused() throws IOException {
         try (var pair = pair();
                 var memory = SharedMemory.createMemfd("many-test", 4096)) {
             var descriptors = new int[UnixSocket.DESCRIPTORS_MAX];
@@ -144,13 +144,13 @@ class UnixSocketTest {
                 assertThat(child.exitValue()).isZero();
                 assertThat(peer.receive(buffer).isEnd()).isTrue();
                 assertThat(memory.segment().get(JAVA_LONG, 16))
-                        .as("written by a process that is gone")
+                        .as("written by a process that has ended")
                         .isEqualTo(1148);
             }
         }
     }
 
-    /** The other process: makes memory, passes it, and adds to what it finds there after the answer. */
+    /** The other process: creates and passes memory, and adds to its contents after the answer. */
     static final class PassesMemory {
         private PassesMemory() {}
 
@@ -167,7 +167,7 @@ class UnixSocketTest {
     }
 
     @Test
-    void thePeersCredentialsAreTheKernels() throws IOException {
+    void thePeersCredentialsComeFromTheKernel() throws IOException {
         try (var pair = pair()) {
             int uid = (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
             int gid = (int) Files.getAttribute(Path.of("/proc/self"), "unix:gid");
@@ -179,7 +179,7 @@ class UnixSocketTest {
     }
 
     @Test
-    void theSocketHasTheModeAskedForWhateverTheUmask() throws IOException {
+    void theSocketHasTheRequestedModeWithAnyUmask() throws IOException {
         var path = directory.resolve("s");
         try (var server = UnixServerSocket.bind(path, 0762, BACKLOG)) {
             assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(server.path())))
@@ -189,7 +189,7 @@ class UnixSocketTest {
     }
 
     @Test
-    void aSocketThatADeadProcessLeftIsReplaced() throws InterruptedException {
+    void aSocketLeftByADeadProcessIsReplaced() throws InterruptedException {
         var path = directory.resolve("s");
         try (var child = ChildJvm.start(Listens.class, path.toString())) {
             assertThat(child.line()).isEqualTo("listening");
@@ -258,14 +258,14 @@ class UnixSocketTest {
     }
 
     @Test
-    void nobodyThereAndNoDirectoryAreToldApart() {
+    void aMissingSocketAndAMissingDirectoryAreDistinguished() {
         assertThat(errno(() -> UnixSocket.connect(directory.resolve("none")))).isEqualTo(Errno.ENOENT);
         assertThat(errno(() -> UnixServerSocket.bind(directory.resolve("no/s"), OWNER_ONLY, BACKLOG)))
                 .isEqualTo(Errno.ENOENT);
     }
 
     @Test
-    void aReceiveEndsWithItsTime() {
+    void aReceiveEndsAtItsTimeout() {
         try (var pair = pair()) {
             pair.server().setTimeout(20_000_000, 0);
             long start = System.nanoTime();
@@ -276,7 +276,7 @@ class UnixSocketTest {
     }
 
     @Test
-    void aSendToAPeerThatDoesNotReadEndsWithItsTime() {
+    void aSendToAPeerThatDoesNotReadEndsAtItsTimeout() {
         try (var pair = pair()) {
             pair.client().setTimeout(0, 20_000_000);
             assertThat(errno(() -> {
@@ -303,7 +303,7 @@ class UnixSocketTest {
     }
 
     @Test
-    void closeWakesABlockedReceiverAndLaterCallsSayClosed() throws Exception {
+    void closeWakesABlockedReceiverAndLaterCallsFail() throws Exception {
         try (var pair = pair()) {
             var blocked = inThread(() -> pair.server().receive(Arena.ofAuto().allocate(16)));
             pair.server().close();
@@ -314,9 +314,9 @@ class UnixSocketTest {
     }
 
     @Test
-    void whatAPeerSaidBeforeItClosedIsStillHeard() {
+    void aMessageSentBeforeThePeerClosedIsStillReceived() {
         try (var pair = pair()) {
-            // The server leaves with a message unread: the kernel tells the client of a reset before anything else.
+            // The server closes with an unread message, so the kernel reports a reset to the client first.
             send(pair.client(), "unread");
             send(pair.server(), "goodbye");
             pair.server().close();
@@ -376,7 +376,7 @@ class UnixSocketTest {
         T run();
     }
 
-    /** Runs a call that blocks, and returns when its thread is in it. */
+    /** Starts a blocking call, and returns when its thread is inside of it. */
     private static <T> Future<T> inThread(Call<T> call) {
         var result = new CompletableFuture<T>();
         var thread = Thread.ofPlatform().daemon().start(() -> {
@@ -401,7 +401,7 @@ class UnixSocketTest {
                 try {
                     count += Files.readSymbolicLink(descriptor).toString().contains(memory) ? 1 : 0;
                 } catch (NoSuchFileException e) {
-                    // The one that listed the directory, closed by now: not of the memory.
+                    // The descriptor that listed the directory; it is closed by now and does not belong to the memory.
                 }
             }
         }

@@ -6,7 +6,7 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeLite;
 
-/** Attaches to anything, except to sockets whose name says otherwise. */
+/** Attaches to every socket, except to those whose names request a failure. */
 public final class FakeAttachProvider implements Lite.AttachProvider {
     @Override
     public Lite attach(AttachOptions options) {

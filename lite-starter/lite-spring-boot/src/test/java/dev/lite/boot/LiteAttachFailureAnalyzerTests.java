@@ -19,7 +19,7 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Configuration;
 
-@Isolated("it looks at the output of its process")
+@Isolated("it captures the output of its process")
 @ExtendWith(OutputCaptureExtension.class)
 class LiteAttachFailureAnalyzerTests {
 
@@ -42,7 +42,7 @@ class LiteAttachFailureAnalyzerTests {
     }
 
     @Test
-    void saysWhatToDoWhenTheNodeRefuses(CapturedOutput output) {
+    void advisesWhenTheNodeRefuses(CapturedOutput output) {
         SpringApplication application = new SpringApplication(Application.class);
         application.setWebApplicationType(WebApplicationType.NONE);
         try {
@@ -54,7 +54,7 @@ class LiteAttachFailureAnalyzerTests {
     }
 
     @Test
-    void tellsAMissingFileFromOneWhereNobodyListens(@TempDir Path directory) throws IOException {
+    void distinguishesAMissingSocketFromAnUnusedOne(@TempDir Path directory) throws IOException {
         Path socket = directory.resolve("node.sock");
         assertThat(analyze(socket, new NodeUnreachableException("x")).getAction())
                 .contains("There is no such file");

@@ -58,7 +58,7 @@ class LiteClientAutoConfigurationTests {
     }
 
     @Test
-    void theApplicationsNameDefaultsToSprings() {
+    void theApplicationsNameDefaultsToSpringsApplicationName() {
         runner.withPropertyValues("spring.application.name=orders")
                 .run(context -> assertThat(
                                 attachOptions(context.getBean(Lite.class)).application())
@@ -99,7 +99,7 @@ class LiteClientAutoConfigurationTests {
     }
 
     @Test
-    void anApplicationsOwnSessionReplacesOurs() {
+    void anApplicationsOwnSessionReplacesTheAutoConfiguredOne() {
         runner.withUserConfiguration(OwnLite.class)
                 .withPropertyValues("lite.client.socket=/tmp/missing.sock")
                 .run(context -> {
@@ -109,7 +109,7 @@ class LiteClientAutoConfigurationTests {
     }
 
     @Test
-    void anApplicationsOwnMemoryReplacesOurs() {
+    void anApplicationsOwnMemoryReplacesTheAutoConfiguredOne() {
         runner.withUserConfiguration(OwnMemory.class).run(context -> {
             assertThat(context).hasSingleBean(LtMemory.class);
             assertThat(context.getBean(LtMemory.class)).isSameAs(OwnMemory.MEMORY);
@@ -128,7 +128,7 @@ class LiteClientAutoConfigurationTests {
     }
 
     @Test
-    void everyOwnTypeIsNamedInTheImportsFile() {
+    void everyAutoConfigurationIsListedInTheImportsFile() {
         new ApplicationContextRunner()
                 .withUserConfiguration(Application.class)
                 .run(context -> assertThat(context).hasSingleBean(Lite.class).hasSingleBean(LiteHealthIndicator.class));

@@ -22,7 +22,7 @@ class LiteHealthContributorAutoConfigurationTests {
                     LiteClientAutoConfiguration.class, LiteHealthContributorAutoConfiguration.class));
 
     @Test
-    void healthNamesTheNodeAndTheFabrics() {
+    void healthShowsTheNodeAndTheFabrics() {
         runner.run(context -> {
             Health health = context.getBean(LiteHealthIndicator.class).health();
             assertThat(health.getStatus()).isEqualTo(Status.UP);
@@ -55,13 +55,13 @@ class LiteHealthContributorAutoConfigurationTests {
     }
 
     @Test
-    void thereIsNoContributorWhenItIsSwitchedOff() {
+    void thereIsNoContributorWhenItIsDisabled() {
         runner.withPropertyValues("management.health.lite.enabled=false")
                 .run(context -> assertThat(context).doesNotHaveBean(LiteHealthIndicator.class));
     }
 
     @Test
-    void anApplicationsOwnContributorReplacesOurs() {
+    void anApplicationsOwnContributorReplacesTheAutoConfiguredOne() {
         runner.withBean(
                         "liteHealthIndicator",
                         HealthIndicator.class,

@@ -61,7 +61,7 @@ class LiteRpcAutoConfigurationTests {
     }
 
     @Test
-    void aHandlerMethodGetsARecordAndAnswersWithOne() {
+    void aHandlerMethodReceivesAndReturnsRecords() {
         runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
             LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
             assertThat(template.call("fake-1", "order", new Order("tea", 4), Receipt.class))
@@ -71,7 +71,7 @@ class LiteRpcAutoConfigurationTests {
     }
 
     @Test
-    void bytesAndTextGoAsTheyAre() {
+    void bytesAndTextArePassedUnchanged() {
         runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
             LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
             assertThat(template.call("fake-1", "shout", "grüß", String.class)).isEqualTo("GRÜSS");
@@ -82,7 +82,7 @@ class LiteRpcAutoConfigurationTests {
     }
 
     @Test
-    void whatAHandlerThrowsFailsTheCallWithItsMessage() {
+    void anExceptionOfAHandlerFailsTheCallWithItsMessage() {
         runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
             LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
             assertThatThrownBy(() -> template.call("fake-1", "order", new Order("tea", 0), Receipt.class))
@@ -117,7 +117,7 @@ class LiteRpcAutoConfigurationTests {
     }
 
     @Test
-    void aMethodThatCannotBeAHandlerIsNamedAtTheStart() {
+    void anInvalidHandlerMethodIsReportedAtTheStart() {
         runner.withBean("odd", Odd.class, Odd::new)
                 .run(context -> assertThat(context)
                         .getFailure()

@@ -16,7 +16,7 @@ public final class Waits {
 
     private Waits() {}
 
-    /** So many seconds, scaled. */
+    /** A number of seconds, scaled. */
     public static Duration seconds(double seconds) {
         return Duration.ofNanos((long) (seconds * SCALE * 1e9));
     }
@@ -36,7 +36,7 @@ public final class Waits {
      *
      * @param what the condition in words, for the error message
      * @param timeout is not scaled here; see {@link #seconds}
-     * @throws AssertionError when the condition does not hold within the timeout
+     * @throws AssertionError if the condition does not hold within the timeout
      */
     public static void until(String what, Duration timeout, BooleanSupplier condition) {
         long deadlineNs = System.nanoTime() + timeout.toNanos();
@@ -51,8 +51,8 @@ public final class Waits {
     }
 
     /**
-     * Lets time pass, not scaled: a timeout of the tested code that has to expire, or time for other threads to do what they must
-     * not do. Where there is an event to wait for, use {@link #until}.
+     * Lets time pass, not scaled: until a timeout of the tested code expires, or to give other threads time for what they must not do.
+     * If there is an event to wait for, use {@link #until}.
      */
     public static void pass(Duration duration) {
         long endNs = System.nanoTime() + duration.toNanos();
@@ -64,7 +64,7 @@ public final class Waits {
     /**
      * Waits until a thread has ended, at most 20 seconds, scaled.
      *
-     * @throws AssertionError when it has not ended, with the stack trace of the thread
+     * @throws AssertionError if it has not ended, with the stack trace of the thread
      */
     public static void join(Thread thread) {
         try {

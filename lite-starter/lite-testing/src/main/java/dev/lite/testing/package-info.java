@@ -1,3 +1,3 @@
-/** What the tests of all modules share. Uses the JDK only, so that the tests of the lowest module can use it, too. */
+/** Utilities for the tests of all modules. Uses only the JDK, so that the tests of the lowest module can use it, too. */
 @org.jspecify.annotations.NullMarked
 package dev.lite.testing;

@@ -12,13 +12,13 @@ class ProcessUrlsTest {
     private final ProcessUrls urls = new ProcessUrls(properties::get);
 
     @Test
-    void aServerWithoutSettingsIsOnLoopbackAndNotEncrypted() {
+    void aServerWithoutSettingsUsesLoopbackAndHttp() {
         assertThat(urls.base()).isEqualTo("http://127.0.0.1:7410");
         assertThat(urls.health()).isEqualTo("http://127.0.0.1:7410/actuator/health");
     }
 
     @Test
-    void aServerWithACertificateHasHttps() {
+    void aServerWithACertificateUsesHttps() {
         properties.put("server.ssl.bundle", "web");
         properties.put("server.address", "10.0.0.1");
         properties.put("local.management.port", "7410");
@@ -27,14 +27,14 @@ class ProcessUrlsTest {
     }
 
     @Test
-    void disabledEncryptionIsHttp() {
+    void disabledEncryptionMeansHttp() {
         properties.put("server.ssl.bundle", "web");
         properties.put("server.ssl.enabled", "false");
         assertThat(urls.base()).isEqualTo("http://127.0.0.1:7410");
     }
 
     @Test
-    void aManagementPortTakesAddressAndEncryptionOfTheServerUnlessItHasItsOwn() {
+    void aManagementPortInheritsAddressAndEncryptionOfTheServerUnlessConfigured() {
         properties.put("server.ssl.key-store", "server.p12");
         properties.put("server.address", "::");
         properties.put("local.management.port", "7411");

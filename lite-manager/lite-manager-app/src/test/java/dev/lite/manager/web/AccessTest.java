@@ -22,8 +22,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
-/** Who is let in when the manager listens to everybody. */
-@Isolated("it looks at the output of its process")
+/** Access control when the manager listens beyond loopback. */
+@Isolated("it captures the output of its process")
 @ExtendWith(OutputCaptureExtension.class)
 class AccessTest {
     private static final String TOKEN = "0123456789abcdef-secret:with/colon";
@@ -32,7 +32,7 @@ class AccessTest {
     Path work;
 
     @Test
-    void beyondLoopbackEverythingButTheProbesAsksForTheToken(CapturedOutput output)
+    void beyondLoopbackEverythingButTheProbesRequiresTheToken(CapturedOutput output)
             throws IOException, InterruptedException {
         Path file = Files.writeString(work.resolve("token"), TOKEN + "\n");
         try (RunningManager manager =
@@ -77,7 +77,7 @@ class AccessTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"short", "a token with a blank in it", "täken-of-16-bytes-or-more"})
-    void aTokenThatNoHeaderCanCarryIsRefusedWithoutBeingTold(String token) {
+    void anInvalidTokenIsRefusedWithoutBeingPrinted(String token) {
         assertThatThrownBy(() -> AccessToken.of(properties(token, null)))
                 .isInstanceOf(StartException.class)
                 .hasMessageContaining("lite.manager.token")
@@ -85,7 +85,7 @@ class AccessTest {
     }
 
     @Test
-    void aTokenFileThatCannotBeReadOrIsOneTooManyIsNamed() {
+    void anUnreadableOrSuperfluousTokenFileIsReported() {
         Path missing = work.resolve("missing");
         assertThatThrownBy(() -> AccessToken.of(properties(null, missing)))
                 .isInstanceOf(StartException.class)

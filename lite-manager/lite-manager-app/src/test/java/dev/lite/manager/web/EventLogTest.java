@@ -17,7 +17,7 @@ class EventLogTest {
     private final EventLog log = new EventLog("abc", new WebProperties.Events(2, 3, 5, SECOND, SECOND));
 
     @Test
-    void aNewSubscriberHearsTheStateAndThenWhatHappens() throws InterruptedException {
+    void aNewSubscriberGetsTheStateAndThenTheEvents() throws InterruptedException {
         log.publish("nodes", "joined a", List.of("a"));
         log.publish("nodes", "joined b", List.of("a", "b"));
         log.publish("note", "said once", null);
@@ -25,15 +25,15 @@ class EventLogTest {
         EventQueue queue = log.subscribe(null);
         log.publish("nodes", "left a", List.of("b"));
 
-        List<ClusterEvent> heard = drain(queue);
-        assertThat(heard).extracting(ClusterEvent::type).containsExactly("state", "nodes");
-        assertThat(heard.getFirst().data()).isEqualTo(Map.of("nodes", List.of("a", "b")));
-        assertThat(log.idOf(heard.getFirst())).isEqualTo("abc-3");
-        assertThat(log.idOf(heard.getLast())).isEqualTo("abc-4");
+        List<ClusterEvent> received = drain(queue);
+        assertThat(received).extracting(ClusterEvent::type).containsExactly("state", "nodes");
+        assertThat(received.getFirst().data()).isEqualTo(Map.of("nodes", List.of("a", "b")));
+        assertThat(log.idOf(received.getFirst())).isEqualTo("abc-3");
+        assertThat(log.idOf(received.getLast())).isEqualTo("abc-4");
     }
 
     @Test
-    void aSubscriberThatComesBackHearsWhatItMissedAndNothingTwice() throws InterruptedException {
+    void aReturningSubscriberGetsTheMissedEventsExactlyOnce() throws InterruptedException {
         for (int number = 1; number <= 7; number++) {
             log.publish("note", number, null);
         }
@@ -45,11 +45,11 @@ class EventLogTest {
     }
 
     @Test
-    void anIdThatIsTooOldOrNotOfThisManagerBeginsWithTheState() throws InterruptedException {
+    void anOldOrForeignIdStartsWithTheState() throws InterruptedException {
         for (int number = 1; number <= 7; number++) {
             log.publish("note", number, null);
         }
-        // The history has 3 to 7, so whoever has 2 misses nothing.
+        // The history has 3 to 7, so a subscriber that has 2 misses nothing.
         for (String id : new String[] {"abc-1", "abc-8", "abd-5", "abc-", "abc--5", "abc-x", "x", ""}) {
             EventQueue queue = log.subscribe(id);
             assertThat(drain(queue)).as(id).extracting(ClusterEvent::type).containsExactly("state");
@@ -59,26 +59,26 @@ class EventLogTest {
     }
 
     @Test
-    void aSlowSubscriberIsCutOffAfterWhatItsQueueHoldsAndTheOthersGoOn() throws InterruptedException {
+    void aSlowSubscriberIsDisconnectedWhenItsQueueIsFullAndOthersAreNot() throws InterruptedException {
         EventQueue slow = log.subscribe(null);
         EventQueue quick = log.subscribe(null);
-        List<ClusterEvent> heard = new ArrayList<>(drain(quick));
+        List<ClusterEvent> received = new ArrayList<>(drain(quick));
         for (int number = 1; number <= 5; number++) {
             log.publish("note", number, null);
-            heard.addAll(drain(quick));
+            received.addAll(drain(quick));
         }
 
         assertThat(log.subscribers()).isEqualTo(1);
         assertThat(drain(slow)).extracting(ClusterEvent::number).containsExactly(0L, 1L, 2L, 3L);
         assertThat(slow.isDone()).isTrue();
-        assertThat(heard).extracting(ClusterEvent::number).containsExactly(0L, 1L, 2L, 3L, 4L, 5L);
+        assertThat(received).extracting(ClusterEvent::number).containsExactly(0L, 1L, 2L, 3L, 4L, 5L);
         assertThat(drain(log.subscribe("abc-3")))
                 .extracting(ClusterEvent::number)
                 .containsExactly(4L, 5L);
     }
 
     @Test
-    void thereAreOnlySoManySubscribers() {
+    void theNumberOfSubscribersIsLimited() {
         EventQueue first = log.subscribe(null);
         log.subscribe(null);
         assertThatThrownBy(() -> log.subscribe(null))
@@ -90,7 +90,7 @@ class EventLogTest {
     }
 
     @Test
-    void theEndEndsTheStreamsThatAreThereAndThoseThatCome() throws InterruptedException {
+    void closingEndsExistingAndNewStreams() throws InterruptedException {
         EventQueue before = log.subscribe(null);
         log.close();
         assertThat(before.isDone()).isTrue();

@@ -44,7 +44,7 @@ class EventStreamTest {
     }
 
     @Test
-    void aReaderHearsOfNodesThatComeAndGoAndGoesOnWhereItEnded() throws IOException, InterruptedException {
+    void aReaderIsNotifiedOfNodesAndCanResume() throws IOException, InterruptedException {
         String lastId;
         try (EventReader events = read(null)) {
             EventReader.Event state = events.next();
@@ -71,7 +71,7 @@ class EventStreamTest {
                             .nodes()
                             .isEmpty());
             try (EventReader events = read(lastId)) {
-                // What was missed, of which the epoch may come first, and not the state of now.
+                // The missed events, of which the epoch may come first, and not the current state.
                 EventReader.Event missed = events.next();
                 assertThat(missed.type()).isNotEqualTo("state");
                 JsonNode nodes = missed.type().equals("nodes")
@@ -90,7 +90,7 @@ class EventStreamTest {
     }
 
     @Test
-    void aReaderTooManyIsToldTheLimitAndOneThatGoesMakesRoom() throws IOException, InterruptedException {
+    void aReaderOverTheLimitIsRefusedUntilAnotherLeaves() throws IOException, InterruptedException {
         List<EventReader> readers = new ArrayList<>();
         for (int count = 0; count < 3; count++) {
             readers.add(read(null));
@@ -100,14 +100,14 @@ class EventStreamTest {
         assertThat(refused.statusCode()).isEqualTo(503);
         assertThat(refused.body()).contains("there are 3 subscribers of events; the limit is 3");
         readers.removeFirst().close();
-        Waits.until("its place is free", () -> manager.bean(EventStreams.class).subscribers() == 2);
+        Waits.until("the number of subscribers has dropped", () -> manager.bean(EventStreams.class).subscribers() == 2);
         readers.add(read(null));
         assertThat(readers.getLast().next().type()).isEqualTo("state");
         readers.forEach(EventReader::close);
     }
 
     @Test
-    void anEndOfTheManagerEndsTheStreamsAtOnce() throws IOException, InterruptedException {
+    void stoppingTheManagerEndsTheStreamsAtOnce() throws IOException, InterruptedException {
         try (EventReader events = read(null)) {
             assertThat(events.next().type()).isEqualTo("state");
             long beginNs = System.nanoTime();

@@ -26,7 +26,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import tools.jackson.databind.JsonNode;
 
-/** Acts become orders in the directory, which the test carries out in the place of a node. */
+/** Requests become orders in the directory, which the test executes in place of a node. */
 class OrdersTest {
     @TempDir
     static Path work;
@@ -59,7 +59,7 @@ class OrdersTest {
     }
 
     @Test
-    void aDrainIsAnOrderThatCanBeFollowedUntilItIsDone() throws IOException, InterruptedException {
+    void aDrainBecomesAnOrderThatCanBeFollowed() throws IOException, InterruptedException {
         try (EventReader events = EventReader.open(manager.uri("/api/events"), null)) {
             HttpResponse<String> answer = post("/api/nodes/node-a/drain", "{\"leave\":true}");
             assertThat(answer.statusCode()).as(answer.body()).isEqualTo(202);
@@ -111,7 +111,7 @@ class OrdersTest {
     }
 
     @Test
-    void aMoveARebalanceAndTheFreeingOfOrphansAreOrders() throws IOException, InterruptedException {
+    void movesRebalancesAndFreeingOrphansBecomeOrders() throws IOException, InterruptedException {
         HttpResponse<String> move = post("/api/lmrs/shop%2Fcounters/move", "{\"node\":\"node-a\"}");
         assertThat(move.statusCode()).as(move.body()).isEqualTo(202);
         assertThat(RunningManager.tree(move.body()).get("lmr").asString()).isEqualTo("shop/counters");
@@ -138,7 +138,7 @@ class OrdersTest {
     }
 
     @Test
-    void theEpochNumbersTheMembership() throws IOException, InterruptedException {
+    void theEpochShowsTheMembership() throws IOException, InterruptedException {
         Waits.until(
                 "there is an epoch",
                 () -> manager.bean(ClusterDirectory.class).epoch().number() > 0);
@@ -159,7 +159,7 @@ class OrdersTest {
         "/api/lmrs/shop%2Fcounters/move, '', 400, 'request'",
         "/api/lmrs/shop%2Fcounters/move, '{', 400, 'request'",
     })
-    void whatCannotBeOrderedIsSaid(String path, String body, int status, String detail)
+    void anInvalidOrderIsRefusedWithTheReason(String path, String body, int status, String detail)
             throws IOException, InterruptedException {
         HttpResponse<String> answer = post(path.replace(" ", "%20"), body);
         assertThat(answer.statusCode()).as(answer.body()).isEqualTo(status);
@@ -168,7 +168,7 @@ class OrdersTest {
     }
 
     @Test
-    void anOrderThatIsNotThereIsNotFound() throws IOException, InterruptedException {
+    void anUnknownOrderIsNotFound() throws IOException, InterruptedException {
         assertThat(manager.get("/api/orders/4711").statusCode()).isEqualTo(404);
         assertThat(manager.get("/api/orders/x").statusCode()).isEqualTo(400);
     }

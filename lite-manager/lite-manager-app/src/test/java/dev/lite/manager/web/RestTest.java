@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
 import tools.jackson.databind.JsonNode;
 
-/** The interface over real HTTP, on a real ZooKeeper, at a loopback address without a token. */
+/** The REST interface over real HTTP, with a real ZooKeeper, on a loopback address without a token. */
 class RestTest {
     @TempDir
     static Path work;
@@ -82,7 +82,7 @@ class RestTest {
     }
 
     @Test
-    void theNodesAreThereWithWhatTheyContribute() throws IOException, InterruptedException {
+    void theNodesAreListedWithTheirMemoryAndFabrics() throws IOException, InterruptedException {
         JsonNode nodes = manager.json("/api/nodes");
         assertThat(nodes.size()).isEqualTo(1);
         assertThat(nodes.get(0).get("name").asString()).isEqualTo("node-a");
@@ -93,7 +93,7 @@ class RestTest {
     }
 
     @Test
-    void theManagerSaysWhoLeads() throws IOException, InterruptedException {
+    void theManagerReportsTheLeader() throws IOException, InterruptedException {
         Waits.until(
                 "it leads",
                 () -> manager.bean(dev.lite.cluster.Leadership.class).isLeader());
@@ -106,7 +106,7 @@ class RestTest {
     }
 
     @Test
-    void anLmrIsThereWithItsPlacesAndPermissions() throws IOException, InterruptedException {
+    void anLmrIsShownWithItsSharesAndPermissions() throws IOException, InterruptedException {
         JsonNode lmr = manager.json("/api/lmrs/shop%2Fcounters");
         assertThat(lmr.get("name").asString()).isEqualTo("shop/counters");
         assertThat(lmr.get("id").asString()).isEqualTo("9223372036854775800");
@@ -122,7 +122,7 @@ class RestTest {
     }
 
     @Test
-    void listingsArePagedAndHaveNoneOfLitesOwnRecords() throws IOException, InterruptedException {
+    void listingsArePagedAndOmitLitesInternalRecords() throws IOException, InterruptedException {
         List<String> names = new ArrayList<>();
         String after = "";
         int parts = 0;
@@ -141,7 +141,7 @@ class RestTest {
     }
 
     @Test
-    void theLocksAreThereWithTheirHomes() throws IOException, InterruptedException {
+    void theLocksAreListedWithTheirHomes() throws IOException, InterruptedException {
         JsonNode locks = manager.json("/api/locks");
         assertThat(locks.get("items").size()).isEqualTo(2);
         assertThat(locks.get("items").get(0).get("name").asString()).isEqualTo("first");
@@ -161,7 +161,7 @@ class RestTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"0", "1001", "-1"})
-    void aLimitOutOfItsLimitsIsNamed(String limit) throws IOException, InterruptedException {
+    void aLimitOutOfRangeIsReported(String limit) throws IOException, InterruptedException {
         HttpResponse<String> answer = manager.get("/api/lmrs?limit=" + limit);
         assertProblem(answer, 400, "limit is " + limit + "; it must be 1 to 1000");
         JsonNode problem = RunningManager.tree(answer.body());
@@ -182,7 +182,7 @@ class RestTest {
     }
 
     @Test
-    void aRequestUnderAnotherHostsNameIsRefused() throws IOException {
+    void aRequestWithAnotherHostNameIsRefused() throws IOException {
         assertThat(raw("GET /api/nodes HTTP/1.1\r\nHost: evil.example:80\r\nConnection: close\r\n\r\n"))
                 .startsWith("HTTP/1.1 403")
                 .contains("application/problem+json", "evil.example");
@@ -193,7 +193,7 @@ class RestTest {
     }
 
     @Test
-    void anActOfAnotherSitesPageIsRefused() throws IOException, InterruptedException {
+    void aChangeRequestedByAnotherSitesPageIsRefused() throws IOException, InterruptedException {
         HttpRequest.Builder act = HttpRequest.newBuilder(manager.uri("/api/nodes/node-a/drain"))
                 .POST(HttpRequest.BodyPublishers.noBody());
         assertProblem(
@@ -208,7 +208,7 @@ class RestTest {
     }
 
     @Test
-    void aBodyThatIsTooLongOrSaysNoLengthIsRefusedUnread() throws IOException {
+    void aBodyThatIsTooLongOrHasNoLengthIsRefusedUnread() throws IOException {
         String head = "POST /api/rebalance HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
         assertThat(raw(head + "Content-Length: 65537\r\n\r\n"))
                 .startsWith("HTTP/1.1 413")
@@ -217,7 +217,7 @@ class RestTest {
     }
 
     @Test
-    void theOpenApiTextHasEveryHandlerAndItsPageIsThere() throws IOException, InterruptedException {
+    void theOpenApiDocumentListsEveryHandlerAndItsPageExists() throws IOException, InterruptedException {
         JsonNode paths = manager.json("/api/openapi.json").get("paths");
         Set<String> mapped = new TreeSet<>();
         manager.bean("requestMappingHandlerMapping", RequestMappingHandlerMapping.class)
@@ -248,7 +248,7 @@ class RestTest {
         assertThat(problem.get("detail").asString()).contains(detail);
     }
 
-    /** For headers that the JDK's client does not let a caller set. */
+    /** Sends headers that the JDK's client does not allow to set. */
     private static String raw(String request) throws IOException {
         try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), manager.port())) {
             socket.setSoTimeout((int) RunningManager.DEADLINE.toMillis());

@@ -115,7 +115,7 @@ final class Announcements implements AutoCloseable {
         }
     }
 
-    /** The channel was readable. Any thread. */
+    /** Records that the channel was readable. Any thread. */
     void came() {
         announced = true;
     }

@@ -23,8 +23,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The connection manager's ids and events. One daemon thread waits for events and passes each to its id. It also runs tasks that are
- * too slow for the poll role. Thread-safe.
+ * The connection manager's ids and events. One daemon thread waits for events and passes each event to its id. The thread also runs
+ * tasks that are too slow for the poll role. Thread-safe.
  */
 final class ConnectionManager implements AutoCloseable {
     private static final int BACKLOG = 128;
@@ -47,7 +47,7 @@ final class ConnectionManager implements AutoCloseable {
             return handle;
         }
 
-        /** Whom its end concerns. */
+        /** Sets the lane to notify when the connection ends. */
         void carry(RdmaLane carried) {
             lane = carried;
         }
@@ -55,13 +55,13 @@ final class ConnectionManager implements AutoCloseable {
         /**
          * Waits for an event.
          *
-         * @throws HandshakeException when another one comes, or none in time
+         * @throws HandshakeException if another event arrives, or none before the deadline
          */
         void await(int wanted, Deadline deadline) {
             try {
                 var event = events.poll(deadline.remainingNs(), TimeUnit.NANOSECONDS);
                 if (event == null) {
-                    throw new HandshakeException("it did not answer in time; waited for: " + Verbs.describe(wanted));
+                    throw new HandshakeException("it did not answer in time; expected: " + Verbs.describe(wanted));
                 }
                 if (event == ABORTED) {
                     throw new HandshakeException("this node closed the fabric");
@@ -98,16 +98,16 @@ final class ConnectionManager implements AutoCloseable {
 
     // Guarded by this object.
     private final Map<Long, Id> ids = new HashMap<>();
-    /** Where an event's ids are written. */
+    /** Native memory for the ids of an event. */
     private final Arena arena = Arena.ofAuto();
 
     private final long place = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
 
     /**
-     * Binds, and so chooses the device.
+     * Binds to the address, which determines the device.
      *
-     * @param requests receives connections that peers want to make; on the manager's thread, must not block
-     * @throws VerbsException when the address is no device's
+     * @param requests receives the connection requests of peers, on the manager's thread; must not block
+     * @throws VerbsException if the address belongs to no device
      */
     ConnectionManager(String node, Verbs verbs, InetSocketAddress address, Consumer<Id> requests) {
         this.verbs = verbs;
@@ -140,23 +140,23 @@ final class ConnectionManager implements AutoCloseable {
         verbs.destroyEventChannel(channel);
     }
 
-    /** The device's context. */
+    /** The context of the bound device. */
     long context() {
         return verbs.context(listener.handle);
     }
 
-    /** Where peers find it. */
+    /** The address that peers connect to. */
     InetSocketAddress address() {
         return verbs.localAddress(listener.handle);
     }
 
-    /** Begins to listen. */
+    /** Starts to listen, and starts the thread. */
     void start() {
         verbs.listen(listener.handle, BACKLOG);
         thread.start();
     }
 
-    /** An id to connect with. */
+    /** Creates an id for an outgoing connection. */
     synchronized Id create() {
         if (closed) {
             throw new HandshakeException("this node closed the fabric");
@@ -166,21 +166,21 @@ final class ConnectionManager implements AutoCloseable {
         return id;
     }
 
-    /** Gives an id up; one that a peer wanted to connect with is thereby rejected. Its queue pair is gone already. */
+    /** Destroys an id, whose queue pair must be destroyed already. Rejects the peer if the id was a connection request. */
     synchronized void destroy(Id id) {
-        // Under the lock, as events are handed over: the next id may have the same handle.
+        // Under the lock that event dispatch also takes: the next id may have the same handle.
         if (ids.remove(id.handle) != null) {
             verbs.destroyId(id.handle);
         }
     }
 
-    /** Does something on this thread. */
+    /** Runs a task on the manager's thread. */
     void execute(Runnable task) {
         tasks.add(task);
         bell.signal();
     }
 
-    /** Hands over what events there are. Any thread; does not block for long. */
+    /** Passes the available events to their ids. Any thread; does not wait for events. */
     synchronized void dispatch() {
         while (!closed) {
             int event = verbs.takeEvent(channel, place);
@@ -210,7 +210,7 @@ final class ConnectionManager implements AutoCloseable {
         }
     }
 
-    /** Ends every wait for an event; no more is created. */
+    /** Aborts all waits for events, refuses new ids, and stops the thread. */
     void stop() {
         List<Id> left;
         synchronized (this) {
@@ -235,7 +235,7 @@ final class ConnectionManager implements AutoCloseable {
         }
     }
 
-    /** After {@link #stop}: gives up the listener, whatever id is left, and the channel. */
+    /** Call after {@link #stop}: destroys the listener, all remaining ids, and the channel. */
     @Override
     public synchronized void close() {
         for (var id : List.copyOf(ids.values())) {

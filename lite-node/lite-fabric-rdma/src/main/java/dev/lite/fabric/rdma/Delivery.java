@@ -105,11 +105,11 @@ final class Delivery {
      */
     boolean leave() {
         announcements.startRelying();
-        // Nothing is there that was not announced unless the device had to be asked anew.
+        // If the device was already armed, it announces everything; if it was armed only now, check the queue once more.
         return batchNext == batchEnd && (!announcements.ask() || refill() == 0);
     }
 
-    /** A thread polls again. */
+    /** Called when a thread polls again. */
     void resume() {
         announcements.stopRelying();
     }
@@ -119,7 +119,7 @@ final class Delivery {
         return announcements.isUsual();
     }
 
-    /** Something was announced. Any thread. */
+    /** Records that the device announced a completion. Any thread. */
     void announced() {
         announcements.came();
     }
@@ -230,7 +230,7 @@ final class Delivery {
         return handed;
     }
 
-    /** Sends peers their acknowledgements, as far as there is room. */
+    /** Sends the answers and credits that are owed to peers, as far as there is room. */
     void settle(List<RdmaEndpoint> live) {
         if (!debts) {
             return;

@@ -7,11 +7,11 @@ import dev.lite.fabric.rdma.verbs.WorkRequest;
 import java.lang.foreign.Arena;
 
 /**
- * A lane's own memory: a request to post, small payloads, messages of the handshake, and on the first lane buffers for the
- * peer's messages. Registered for this node's device only; the word that the peer writes has a registration of its own.
+ * The native memory of one lane. It holds a request to post, small payloads, and the handshake's messages; the first lane also uses its
+ * buffers for the peer's messages. Only this node's device can access it. The credit word, which the peer writes, is registered separately.
  */
 final class LaneMemory {
-    /** The longest message of a handshake. */
+    /** Maximum length of a handshake message, in bytes. */
     static final int MESSAGE_BYTES =
             (Math.max(LaneHandshake.MESSAGE_BYTES_MAX, PeerMemory.ENCODED_BYTES) + LaneMemory.LINE_BYTES - 1)
                     & -LaneMemory.LINE_BYTES;
@@ -22,14 +22,14 @@ final class LaneMemory {
 
     private static final long REQUEST = 0;
     private static final long WORDS = 192;
-    private static final long SAID = 256;
-    private static final long HEARD = SAID + (long) MESSAGES * MESSAGE_BYTES;
-    private static final long BUFFERS = HEARD + (long) MESSAGES * MESSAGE_BYTES;
+    private static final long SENT = 256;
+    private static final long RECEIVED = SENT + (long) MESSAGES * MESSAGE_BYTES;
+    private static final long BUFFERS = RECEIVED + (long) MESSAGES * MESSAGE_BYTES;
     private static final long RECEIVES = BUFFERS + (long) Mailbox.RECEIVES * Mailbox.BUFFER_BYTES;
     private static final long BYTES = RECEIVES + (long) Mailbox.RECEIVES * WorkRequest.RECEIVE_BYTES;
 
     private final Verbs verbs;
-    /** Kept as long as this object, so that a late call can still write a request. */
+    /** Lives as long as this object, so that a late call can still safely write a request. */
     private final Arena arena = Arena.ofAuto();
 
     private final long address;
@@ -37,7 +37,7 @@ final class LaneMemory {
     private final Verbs.Region region;
     private final Verbs.Region creditRegion;
 
-    /** Registers. */
+    /** Allocates and registers the memory. */
     LaneMemory(Verbs verbs, long domain) {
         this.verbs = verbs;
         address = arena.allocate(BYTES, PAGE_BYTES).address();
@@ -51,42 +51,42 @@ final class LaneMemory {
         }
     }
 
-    /** Where a request is written before it is posted. */
+    /** Address at which a request is built before it is posted. */
     long request() {
         return address + REQUEST;
     }
 
-    /** The place of a small payload, which is copied when it is posted. */
+    /** Address of a small payload, which the device copies when the request is posted. */
     long payload() {
         return address + WORDS;
     }
 
-    /** The place of a message of the handshake to send. */
+    /** Address of an outgoing handshake message. */
     long sent(int count) {
-        return address + SAID + (long) count * MESSAGE_BYTES;
+        return address + SENT + (long) count * MESSAGE_BYTES;
     }
 
-    /** Where a message of the handshake comes in. */
+    /** Address of an incoming handshake message. */
     long received(int count) {
-        return address + HEARD + (long) count * MESSAGE_BYTES;
+        return address + RECEIVED + (long) count * MESSAGE_BYTES;
     }
 
-    /** The place of the peer's messages. */
+    /** Address of a buffer for a message of the peer. */
     long buffer(int index) {
         return address + BUFFERS + (long) index * Mailbox.BUFFER_BYTES;
     }
 
-    /** The request for one of those. */
+    /** Address of the receive request for such a buffer. */
     long receive(int index) {
         return address + RECEIVES + (long) index * WorkRequest.RECEIVE_BYTES;
     }
 
-    /** The key for all of this. */
+    /** The local key of this memory, without the credit word. */
     int key() {
         return region.localKey();
     }
 
-    /** The place where the peer writes how many immediates it took. */
+    /** Address of the credit word, in which the peer writes the number of immediates that it took. */
     long credit() {
         return credit;
     }
@@ -95,7 +95,7 @@ final class LaneMemory {
         return creditRegion.remoteKey();
     }
 
-    /** Gives the registrations up; the queue pair is gone. */
+    /** Releases the registrations. Call after the queue pair is destroyed. */
     void release() {
         verbs.deregister(creditRegion);
         verbs.deregister(region);

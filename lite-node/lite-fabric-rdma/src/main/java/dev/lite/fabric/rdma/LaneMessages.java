@@ -5,9 +5,9 @@ import dev.lite.fabric.driver.MessageChannel;
 import dev.lite.os.waiting.Deadline;
 
 /**
- * The messages of a handshake, each one a send of its lane. The poll role receives them.
+ * The messages of a handshake. Each is one send on the lane; the poll role receives them.
  *
- * @param lane in its handshake
+ * @param lane a lane that is in its handshake
  */
 record LaneMessages(RdmaLane lane) implements MessageChannel {
     private static final long LAST_MESSAGE_NS = 100_000_000;
@@ -25,7 +25,7 @@ record LaneMessages(RdmaLane lane) implements MessageChannel {
         try {
             message = lane.nextMessage(deadline.remainingNs());
             if (message != null && message.length == 0) {
-                // The end may overtake the peer's last message, which may be the reason.
+                // The event of the lane's end may overtake the peer's last message, which may contain the reason.
                 var last = lane.nextMessage(LAST_MESSAGE_NS);
                 message = last == null ? message : last;
             }

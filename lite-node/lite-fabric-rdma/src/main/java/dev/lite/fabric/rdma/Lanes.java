@@ -10,12 +10,12 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Every lane by its tag. An index is reused only when no completion of its former lane can come any more; as a further safeguard, tags have a
- * generation. Thread-safe; a lookup takes no lock.
+ * All lanes by tag. An index is reused only when no completion of its previous lane can arrive any more. As a further safeguard, each tag
+ * contains a generation. Thread-safe; a lookup takes no lock.
  */
 final class Lanes {
     private final AtomicReferenceArray<@Nullable RdmaLane> lanes;
-    /** The same without gaps. Replaced, never changed. */
+    /** The same lanes without gaps. Replaced, never changed. */
     private volatile RdmaLane[] present = {};
 
     // Guarded by this object.
@@ -25,7 +25,7 @@ final class Lanes {
     Lanes(int lanesMax) {
         if (lanesMax > Completion.LANES_MAX) {
             throw new IllegalArgumentException(
-                    "there are at most %d lanes, not %d".formatted(Completion.LANES_MAX, lanesMax));
+                    "%d lanes are too many; the limit is %d".formatted(lanesMax, Completion.LANES_MAX));
         }
         lanes = new AtomicReferenceArray<>(lanesMax);
         generations = new int[lanesMax];
@@ -35,9 +35,9 @@ final class Lanes {
     }
 
     /**
-     * A tag for a new lane.
+     * Takes a tag for a new lane.
      *
-     * @throws HandshakeException when there are as many as there may be
+     * @throws HandshakeException if all tags are in use
      */
     synchronized int take() {
         var index = free.poll();
@@ -47,13 +47,13 @@ final class Lanes {
         return Completion.tag(index, ++generations[index]);
     }
 
-    /** Puts the lane where {@link #of} finds it. */
+    /** Adds a lane, so that {@link #of} finds it by its tag. */
     synchronized void put(RdmaLane lane) {
         lanes.setRelease(Completion.index(lane.tag), lane);
         present = collect();
     }
 
-    /** The lane of a tag; null when it is gone. */
+    /** The lane with this tag; null if it was released. */
     @Nullable
     RdmaLane of(int tag) {
         int index = Completion.index(tag);
@@ -61,7 +61,7 @@ final class Lanes {
         return lane != null && lane.tag == tag ? lane : null;
     }
 
-    /** Gives a tag back, with its lane if it was put. */
+    /** Releases a tag, and removes its lane if one was added. */
     synchronized void release(int tag) {
         int index = Completion.index(tag);
         lanes.setRelease(index, null);
@@ -80,12 +80,12 @@ final class Lanes {
         return all.toArray(RdmaLane[]::new);
     }
 
-    /** Those there are now. */
+    /** The lanes that are present now. */
     List<RdmaLane> all() {
         return List.of(present);
     }
 
-    /** Poll role: whether a request of any lane is under way. */
+    /** Poll role: whether any lane has a request in flight. */
     boolean areUnderWay() {
         for (var lane : present) {
             if (lane.isUnderWay()) {

@@ -19,8 +19,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * </pre>
  *
  * <p>Limits: at most {@value #IMMEDIATES} immediates that the peer has not taken, and {@value #ATOMICS} atomic steps
- * that it has not answered. So at most {@value #IMMEDIATES} immediates, {@value #ATOMICS} questions and
- * {@value #ATOMICS} answers arrive while up to {@value #BATCH} receives wait to be replaced together, and
+ * that it has not answered. Up to {@value #BATCH} receives wait to be replaced together. Meanwhile at most
+ * {@value #IMMEDIATES} immediates, {@value #ATOMICS} questions and {@value #ATOMICS} answers can arrive, so
  * {@value #RECEIVES} receives always suffice. Answers need no credit: the asking node has room for them.
  */
 final class Mailbox {
@@ -261,7 +261,7 @@ final class Mailbox {
         freeSlots[freeCount++] = slot;
     }
 
-    // Debts.
+    // Receives, answers and credits.
 
     private void postReceives(int count) {
         int from = posted;

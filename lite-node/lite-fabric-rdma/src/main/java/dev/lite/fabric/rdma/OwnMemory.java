@@ -6,7 +6,7 @@ import dev.lite.fabric.rdma.verbs.Verbs;
 import dev.lite.fabric.rdma.verbs.VerbsException;
 import java.lang.foreign.MemorySegment;
 
-/** This node's registered memory. As many registrations as {@link Windows}, whatever lies in them. */
+/** This node's registered memory, with one registration per window (see {@link Windows}). */
 final class OwnMemory implements AutoCloseable {
     private final Verbs verbs;
     private final Windows windows;
@@ -23,9 +23,9 @@ final class OwnMemory implements AutoCloseable {
     }
 
     /**
-     * Registers and pins all of it; this takes a second for every few gigabytes.
+     * Registers and pins the whole memory, which takes about a second for every few gigabytes.
      *
-     * @throws FabricException when it is too large, or the system does not pin as much
+     * @throws FabricException if the memory is too large, or if the system refuses to pin it
      */
     static OwnMemory register(Verbs verbs, long domain, MemorySegment segment, Windows windows) {
         if (windows.count(segment.byteSize()) > Windows.COUNT_MAX) {
@@ -63,7 +63,7 @@ final class OwnMemory implements AutoCloseable {
         return bytes;
     }
 
-    /** What peers need, each of them with a credit word of its own. */
+    /** The data that a peer needs to access this memory. Each peer has a credit word of its own. */
     PeerMemory describe(long creditAddress, int creditKey) {
         int[] keys = new int[regions.length];
         for (int i = 0; i < keys.length; i++) {
@@ -72,12 +72,12 @@ final class OwnMemory implements AutoCloseable {
         return new PeerMemory(address, bytes, windows, keys, creditAddress, creditKey);
     }
 
-    /** Whether an aligned 64-bit word lies in it. */
+    /** Whether the offset is that of an aligned 64-bit word in this memory. */
     boolean hasWord(long offset) {
         return offset >= 0 && offset <= bytes - Long.BYTES && (offset & (Long.BYTES - 1)) == 0;
     }
 
-    /** Checks that local memory of a post lies in it; nothing else is known to the device. */
+    /** Checks that the local range of a post lies in this memory; the device can access no other memory. */
     void checkLocal(long local, long length) {
         long offset = local - address;
         if (offset < 0 || offset > bytes - length) {
@@ -87,22 +87,22 @@ final class OwnMemory implements AutoCloseable {
         }
     }
 
-    /** The key for an address that {@link #checkLocal} allowed. */
+    /** The local key for an address that {@link #checkLocal} accepted. */
     int localKey(long local) {
         return regions[windows.of(local - address)].localKey();
     }
 
-    /** How much of a transfer lies in one window of this memory and in one of the peer's, in bytes. */
+    /** Length of the next piece of a transfer, in bytes: it must not cross a window border of either memory. */
     long piece(PeerMemory peer, long offset, long local, long length) {
         return pieceOf(windows, local - address, peer.windows(), offset, length);
     }
 
-    /** The same, with both places as offsets in their memories. */
+    /** As {@link #piece}, with both positions as offsets into their memories. */
     static long pieceOf(Windows own, long localOffset, Windows peers, long offset, long length) {
         return Math.min(length, Math.min(own.left(localOffset), peers.left(offset)));
     }
 
-    /** Gives the registrations up; no queue pair uses them any more. */
+    /** Releases the registrations. Call when no queue pair uses them any more. */
     @Override
     public void close() {
         for (var region : regions) {

@@ -5,23 +5,23 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * How a peer's memory is reached. The peer sends this after the handshake.
+ * The data needed to access a peer's memory. The peer sends it after the handshake.
  *
- * @param address where the registered memory lies in the peer's process
- * @param bytes its size
- * @param windows how it is cut
- * @param keys one for each window
- * @param creditAddress where the peer reads how many of its immediates were taken; 8 bytes
- * @param creditKey for that
+ * @param address address of the registered memory in the peer's process
+ * @param bytes size of the memory
+ * @param windows how the memory is split into registrations
+ * @param keys one remote key per window
+ * @param creditAddress address of the peer's credit word: 8 bytes, in which this node writes how many of the peer's immediates it took
+ * @param creditKey remote key of the credit word
  */
 record PeerMemory(long address, long bytes, Windows windows, int[] keys, long creditAddress, int creditKey) {
     private static final long MAGIC = 0x4C495445_4B455953L;
     private static final int FIXED_BYTES = 4 * Long.BYTES + 3 * Integer.BYTES;
 
-    /** What {@link #encode} makes, in bytes. */
+    /** Length of the encoded form, in bytes. */
     static final int ENCODED_BYTES = FIXED_BYTES + Windows.COUNT_MAX * Integer.BYTES;
 
-    /** For the wire; always of the same length. */
+    /** Encodes this for the wire, always {@value #ENCODED_BYTES} bytes. */
     byte[] encode() {
         byte[] message = new byte[ENCODED_BYTES];
         var fields = ByteBuffer.wrap(message).order(ByteOrder.LITTLE_ENDIAN);
@@ -34,10 +34,10 @@ record PeerMemory(long address, long bytes, Windows windows, int[] keys, long cr
     }
 
     /**
-     * From the wire.
+     * Decodes and checks a peer's message.
      *
-     * @param claimedBytes the size that the peer named in its handshake
-     * @throws HandshakeException if it is invalid
+     * @param claimedBytes the memory size that the peer sent in its handshake
+     * @throws HandshakeException if the message is invalid
      */
     static PeerMemory decode(byte[] message, long claimedBytes) {
         var fields = ByteBuffer.wrap(message).order(ByteOrder.LITTLE_ENDIAN);
@@ -50,12 +50,12 @@ record PeerMemory(long address, long bytes, Windows windows, int[] keys, long cr
         int count = fields.getInt();
         if (magic != MAGIC || bytes != claimedBytes || shift < Windows.SHIFT_MIN || shift > Windows.SHIFT_MAX) {
             throw new HandshakeException(
-                    "it describes %d bytes of memory in windows of 2^%d; its handshake named %d bytes"
+                    "it describes %d bytes of memory in windows of 2^%d bytes; in its handshake it said %d bytes"
                             .formatted(bytes, shift, claimedBytes));
         }
         var windows = new Windows(shift);
         if (count != windows.count(bytes) || count > Windows.COUNT_MAX) {
-            throw new HandshakeException("it describes %d windows for %d bytes of memory, which has %d; the limit is %d"
+            throw new HandshakeException("it describes %d windows for %d bytes of memory, which need %d; the limit is %d"
                     .formatted(count, bytes, windows.count(bytes), Windows.COUNT_MAX));
         }
         int[] keys = new int[count];
@@ -65,7 +65,7 @@ record PeerMemory(long address, long bytes, Windows windows, int[] keys, long cr
         return new PeerMemory(address, bytes, windows, keys, creditAddress, creditKey);
     }
 
-    /** The key for the window that an offset lies in. */
+    /** The remote key of the window that contains the offset. */
     int key(long offset) {
         return keys[windows.of(offset)];
     }

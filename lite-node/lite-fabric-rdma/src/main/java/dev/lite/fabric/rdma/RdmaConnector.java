@@ -20,12 +20,12 @@ import java.util.function.LongConsumer;
 /**
  * Makes lanes over the connection manager. The poll role passes the peer's messages to the thread of a handshake. Thread-safe.
  *
- * <p>No key leaves before the peer proved to know the secret. Until then its queue pair reaches nothing but receives for the
- * handshake's messages: a stranger that guesses keys has one attempt for each connection, since the first wrong one ends it.
+ * <p>A node sends its memory keys only after the peer has proved that it knows the secret. Until then, the peer's queue pair reaches only
+ * the receives for the handshake's messages. An attacker who guesses keys has one attempt per connection, because a wrong key ends it.
  */
 final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane> {
-    /** Accepted queue pairs whose peers have not proved yet who they are; further ones are rejected. */
-    static final int STRANGERS_MAX = 16;
+    /** Maximum number of accepted queue pairs whose peers are not authenticated yet; further ones are rejected. */
+    static final int UNAUTHENTICATED_MAX = 16;
 
     private static final Duration DRAIN_TIMEOUT = Duration.ofMillis(100);
     private static final long DRAIN_POLL_NS = 100_000;
@@ -41,7 +41,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
 
     /**
      * @param source the address of this node's device
-     * @param discarded takes a lane that is destroyed and was never an endpoint's; poll role
+     * @param discarded receives a destroyed lane that never belonged to an endpoint; called by the poll role
      */
     RdmaConnector(
             Connections<RdmaEndpoint, RdmaLink> connections,
@@ -51,7 +51,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
             Resources resources,
             Lanes lanes,
             Consumer<RdmaLane> discarded) {
-        super(connections, handshake, options.lanes(), STRANGERS_MAX);
+        super(connections, handshake, options.lanes(), UNAUTHENTICATED_MAX);
         this.connections = connections;
         this.options = options;
         this.source = source;
@@ -96,7 +96,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
         return (int) Math.max(1, deadline.remainingNs() / NS_PER_MS);
     }
 
-    /** A peer wants to connect. The manager's thread; does not block. */
+    /** Accepts a peer's connection request. Called on the manager's thread; does not block. */
     void requested(ConnectionManager.Id id) {
         accept(deadline -> establish(id, resources.verbs()::accept, deadline), () -> manager.destroy(id));
     }
@@ -120,7 +120,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
         }
     }
 
-    /** A lane with its queue pair; the id stays the caller's when this fails. */
+    /** Makes a lane with its queue pair. If this fails, the caller still owns the id. */
     private RdmaLane lane(ConnectionManager.Id id) {
         int tag = lanes.take();
         LaneMemory memory = null;
@@ -158,7 +158,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
             MessageChannel first,
             boolean connecting,
             Deadline deadline) {
-        // Once the peer has the keys, it may send anything: so the mailbox is opened before they are sent.
+        // Open the mailbox before sending the keys: once the peer has the keys, it may send anything.
         Mailbox mailbox;
         PeerMemory remote;
         if (connecting) {
@@ -191,7 +191,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
         lane.lost("this node closed the fabric", FabricError.FLUSHED);
     }
 
-    /** Waits, within bounds, until the last messages of the handshake have reached the peer, and destroys the lane. */
+    /** Waits a bounded time until the last messages of the handshake have reached the peer, then destroys the lane. */
     @Override
     protected void discard(RdmaLane lane) {
         lane.refuse();
@@ -203,7 +203,7 @@ final class RdmaConnector extends LaneConnector<RdmaEndpoint, RdmaLink, RdmaLane
                 Deadline.in(DRAIN_TIMEOUT),
                 DRAIN_POLL_NS);
         lane.destroy();
-        unused = connections.inPollRole(() -> discarded.accept(lane)); // refused when closed: its place is not needed
+        unused = connections.inPollRole(() -> discarded.accept(lane)); // refused once closed: nobody needs the tag then
     }
 
     @Override

@@ -36,11 +36,11 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
     static final long PROTOCOL = 0x4C49544552444D01L;
 
     /**
-     * A poll this long after the previous one checks for ended peers first; a close waits twice as long for an answer. The first poll after a
-     * wait may check, too, which is cheaper than to read the clock whenever the poll role is taken.
+     * A poll this long after the previous one first checks for ended peers; a close waits twice as long for an answer. The first poll after
+     * a wait may check, too. That costs less than reading the clock each time a thread takes the poll role.
      */
     private static final long STALL_NS = RdmaEndpoint.CLOSE_WAIT.toNanos() / 2;
-    /** The peer timeout has so many ticks: a peer is probed after one silent tick, and given up after all of them. */
+    /** Ticks per peer timeout. A peer is probed after one silent tick and disconnected after all of them. */
     private static final int TICKS = 3;
 
     private final FabricConfig config;
@@ -60,16 +60,19 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
 
     private volatile @Nullable Delivery delivery;
 
-    // Poll role, as all that follows.
+    // Used by the poll role, like all following fields.
     private final List<RdmaEndpoint> live = new ArrayList<>();
 
-    /** Ended endpoints whose lanes are destroyed, and lanes that never were an endpoint's. */
+    /** Ended endpoints whose lanes are destroyed, and destroyed lanes that never belonged to an endpoint. */
     private final ArrayDeque<Gone> gone = new ArrayDeque<>();
 
     private long lastPollNs = System.nanoTime();
     private long lastTickNs = lastPollNs;
 
-    /** Waits until no completion of it can come any more: the queue was empty since, or as many were taken as it holds. */
+    /**
+     * Waits until none of its completions can arrive any more: since {@code since}, the queue was empty once, or as many completions were
+     * taken as the queue holds.
+     */
     private record Gone(
             @Nullable RdmaEndpoint endpoint, @Nullable RdmaLane lane, long since) {}
 
@@ -77,7 +80,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         this(config, options, handler, PROTOCOL);
     }
 
-    /** For tests: with another protocol number. */
+    /** For tests: uses another protocol number. */
     RdmaFabric(FabricConfig config, RdmaOptions options, FabricHandler handler, long protocol) {
         this.config = config;
         this.protocol = protocol;
@@ -86,12 +89,12 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         host = Device.address(Device.all(), options.device(), options.host());
         if (!host.isLoopbackAddress() && options.secret() == null) {
             throw new FabricException(
-                    "the RDMA fabric listens at %s, where others than this host reach it: set %s"
+                    "the RDMA fabric listens at %s, which other hosts can reach: set %s"
                             .formatted(host.getHostAddress(), RdmaOptions.SECRET),
                     null);
         }
         tickNs = TimeUnit.MILLISECONDS.toNanos(options.peerTimeoutMs()) / TICKS;
-        lanes = new Lanes(options.limits().connectionsMax() * options.lanes() + RdmaConnector.STRANGERS_MAX);
+        lanes = new Lanes(options.limits().connectionsMax() * options.lanes() + RdmaConnector.UNAUTHENTICATED_MAX);
         verbs = Verbs.load();
         try {
             waiting = Waiting.open(tickNs);
@@ -213,7 +216,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         live.add(endpoint);
     }
 
-    /** Destroying lanes is slow, so the manager's thread does it. */
+    /** The manager's thread destroys the lanes, because that is slow. */
     @Override
     public boolean ended(RdmaEndpoint endpoint) {
         live.remove(endpoint);
@@ -264,7 +267,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         }
     }
 
-    /** Checks for peers that are silent for too long. */
+    /** Checks for peers that were silent for too long. Called {@value #TICKS} times per peer timeout. */
     private void tick(long now) {
         lastTickNs = now;
         for (var endpoint : live) {
@@ -288,7 +291,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         gone.add(new Gone(endpoint, lane, current == null ? 0 : current.handled()));
     }
 
-    /** Frees the places of lanes whose completions have all been taken, and begins to flush their endpoints. */
+    /** Releases the tags of lanes whose completions were all taken, and starts to flush their endpoints. */
     private void releaseGone(Delivery current) {
         while (!gone.isEmpty()) {
             var first = gone.peek();
@@ -316,17 +319,17 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
 
     private static void requireTimeout(long timeoutNs) {
         if (timeoutNs < 0) {
-            throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
+            throw new IllegalArgumentException("a timeout must be at least 0 ns, not " + timeoutNs);
         }
     }
 
-    /** No thread will poll for a while. Returns whether there is nothing to poll, and then what comes is announced. */
+    /** Called when polling stops. Returns true if there is nothing to poll; then the device announces the next completion. */
     private boolean leave() {
         var current = delivery;
         return !connections.hasWork() && gone.isEmpty() && (current == null || current.leave());
     }
 
-    /** A thread polls again. */
+    /** Called when a thread polls again. */
     private void resume() {
         var current = delivery;
         if (current != null) {
@@ -334,7 +337,7 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         }
     }
 
-    /** Any thread. */
+    /** Records that the device announced a completion. Any thread. */
     private void announced() {
         var current = delivery;
         if (current != null) {
@@ -350,8 +353,8 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
         waiting.arm();
         boolean idle = leave();
         if (!idle) {
-            // It may not be announced to the standby thread.
-            waiting.wakeStandBy();
+            // The device may not announce this work to the standby thread.
+            waiting.wakeStandby();
         }
         return idle;
     }
@@ -365,14 +368,14 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
     }
 
     @Override
-    public void standBy(long timeoutNs) {
+    public void awaitArmed(long timeoutNs) {
         requireTimeout(timeoutNs);
         long startNs = System.nanoTime();
         // Peers are checked at every tick.
         long allNs = Math.min(timeoutNs, tickNs);
         long leftNs = allNs;
         while (!connections.isClosed() && leftNs >= 0) {
-            if (waiting.standBy(leftNs)) {
+            if (waiting.awaitArmed(leftNs)) {
                 announced();
                 return;
             }
@@ -400,14 +403,14 @@ final class RdmaFabric implements Fabric, Connections.Driver<RdmaEndpoint, RdmaL
             if (alone) {
                 opened.close();
             } else {
-                // A thread that makes a connection still uses the rest, which is left to the end of the process.
+                // A connecting thread still uses the other resources; they are released when the process ends.
                 opened.closeMemory();
             }
         }
         waiting.wakeAll();
         waiting.close();
         if (opened != null) {
-            // Last, because the standby thread may just be about to watch it.
+            // Closed last, because the standby thread may be about to watch its descriptor.
             opened.announcements().close();
         }
     }

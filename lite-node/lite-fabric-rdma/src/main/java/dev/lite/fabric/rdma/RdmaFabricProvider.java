@@ -24,7 +24,7 @@ public final class RdmaFabricProvider implements FabricProvider {
         return NAME;
     }
 
-    /** Looks at the system anew each time, and for the cheapest first. */
+    /** Checks the system on each call, with the cheapest checks first. */
     @Override
     public Optional<String> unavailable() {
         return Linux.unsupported()

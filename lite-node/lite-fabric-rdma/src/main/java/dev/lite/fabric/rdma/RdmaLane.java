@@ -65,7 +65,7 @@ final class RdmaLane {
     /** Number of completions taken from the completion queue; written by the taking thread, one at a time. */
     private final AtomicInteger taken = new AtomicInteger();
 
-    /** Guarded by this object: native calls that must not come after the end. */
+    /** Whether the queue pair is disconnected. Guarded by this object, like {@link #destroyed}: no native call may follow the end. */
     private boolean disconnected;
 
     private boolean destroyed;
@@ -351,7 +351,7 @@ final class RdmaLane {
         return contexts[count & mask];
     }
 
-    /** Poll role: frees a request's place; returns whether the request was a caller's post and not the driver's own. */
+    /** Poll role: frees a request's place. Returns whether the request was a caller's post, not one of the driver's own. */
     boolean end(int count) {
         boolean post = posts[count & mask];
         head.setRelease(count + 1);
@@ -484,7 +484,7 @@ final class RdmaLane {
         return mailbox;
     }
 
-    /** Makes it the first lane. */
+    /** Makes this the first lane: opens a mailbox on it. */
     Mailbox openMailbox(OwnMemory own) {
         var made = new Mailbox(this, own);
         mailbox = made;

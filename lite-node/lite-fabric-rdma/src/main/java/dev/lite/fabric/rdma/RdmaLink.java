@@ -3,13 +3,13 @@ package dev.lite.fabric.rdma;
 import dev.lite.fabric.driver.DriverLink;
 
 /**
- * What a connection consists of.
+ * The parts of a connection.
  *
- * @param hello the peer's
+ * @param hello the peer's hello
  * @param own this node's memory
- * @param remote the peer's
- * @param lanes 1 to {@value RdmaOptions#LANES_MAX}; the first one carries what is small, every immediate and every atomic step
- * @param mailbox of the first lane
+ * @param remote the peer's memory
+ * @param lanes 1 to {@value RdmaOptions#LANES_MAX}; the first one carries small operations, every immediate and every atomic step
+ * @param mailbox the mailbox of the first lane
  * @param peer the peer's address
  */
 record RdmaLink(byte[] hello, OwnMemory own, PeerMemory remote, RdmaLane[] lanes, Mailbox mailbox, String peer)
@@ -20,7 +20,7 @@ record RdmaLink(byte[] hello, OwnMemory own, PeerMemory remote, RdmaLane[] lanes
         return remote.bytes();
     }
 
-    /** Destroys its lanes; from then on, the device touches no memory for them. */
+    /** Destroys the lanes. After the return, the device accesses no memory for them. */
     void destroy() {
         for (var lane : lanes) {
             lane.destroy();

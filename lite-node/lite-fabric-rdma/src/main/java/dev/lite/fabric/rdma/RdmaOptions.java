@@ -10,29 +10,24 @@ import org.jspecify.annotations.Nullable;
 /**
  * The driver's settings.
  *
- * @param device {@value #DEVICE}: the device's name, as in {@code /sys/class/infiniband}; the first one with an IPv4
- *     address, unless set
- * @param host {@value #HOST}: the IPv4 address to listen at, one of the device's network interface, which peers connect
- *     to; the
- *     first one of the device, unless set. Anything but a loopback address needs a secret.
- * @param port {@value #PORT}: 0 to 65535; 0, unless set: any free one
- * @param lanes {@value #LANES}: queue pairs to a peer, 1 to {@value #LANES_MAX}, 2 unless set. The smaller number of
- *     the two sides
- *     counts.
- * @param queueDepth {@value #QUEUE_DEPTH}: requests under way in a lane, a power of two from {@value #QUEUE_DEPTH_MIN}
- *     to {@value #QUEUE_DEPTH_LIMIT},
- *     128 unless set
- * @param secret {@value #SECRET}: what all nodes of the cluster know, at least {@value #SECRET_BYTES_MIN} bytes; never
- *     sent
- * @param limits {@code connections-max}: peers at a time, 1 to 1024, 48 unless set; times lanes and queue depth it
- *     gives the
- *     length of the completion queue, which devices limit; and {@code handshake-timeout-ms}
- * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: how long a peer may be silent, though it is probed, until it counts
- *     as
- *     gone, 300 to 600000 milliseconds, 3000 unless set
- * @param windowBytes {@value #WINDOW_BYTES}: how much of the memory is one registration, a power of two from a mebibyte
- *     to a gibibyte;
- *     a gibibyte, unless set. For devices that do not register as much. The two sides may differ.
+ * @param device {@value #DEVICE}: the name of the device, as in {@code /sys/class/infiniband}; default: the first
+ *     device with an IPv4 address
+ * @param host {@value #HOST}: the IPv4 address to listen at, which peers connect to. It must belong to a network
+ *     interface of the device; default: the device's first address. Anything but a loopback address needs a secret.
+ * @param port {@value #PORT}: 0 to 65535; default 0: any free port
+ * @param lanes {@value #LANES}: queue pairs per peer, 1 to {@value #LANES_MAX}, default 2. The smaller number of the
+ *     two sides applies.
+ * @param queueDepth {@value #QUEUE_DEPTH}: maximum number of requests in flight per lane, a power of two from
+ *     {@value #QUEUE_DEPTH_MIN} to {@value #QUEUE_DEPTH_LIMIT}, default 128
+ * @param secret {@value #SECRET}: the shared secret of all nodes of the cluster, at least {@value #SECRET_BYTES_MIN}
+ *     bytes; never sent
+ * @param limits {@code connections-max}: maximum number of peers, 1 to 1024, default 48; and
+ *     {@code handshake-timeout-ms}. The completion queue has room for the requests of all lanes of all peers, so
+ *     {@code connections-max}, lanes and queue depth determine its length, which devices limit.
+ * @param peerTimeoutMs {@value #PEER_TIMEOUT_MS}: a peer that is silent for this time, although it was probed, is
+ *     disconnected; 300 to 600000 milliseconds, default 3000
+ * @param windowBytes {@value #WINDOW_BYTES}: size of one memory registration, a power of two from 1 MiB to 1 GiB,
+ *     default 1 GiB. Reduce it for devices that cannot register that much at once. The two sides may differ.
  */
 public record RdmaOptions(
         @Nullable String device,
@@ -103,7 +98,7 @@ public record RdmaOptions(
     }
 
     /**
-     * Reads a fabric's options.
+     * Reads the options of a fabric.
      *
      * @throws IllegalArgumentException if an option is unknown, not a number or out of range
      */
@@ -127,13 +122,13 @@ public record RdmaOptions(
     }
 
     /**
-     * Room in the completion queue for every end that can be under way: of what each lane may send, of the handshakes'
-     * receives, and of what each first lane may receive.
+     * Length of the completion queue. It has room for all completions that can be outstanding: of each lane's sends, of
+     * the handshakes' receives, and of the first lanes' receives.
      */
     int completionEntries() {
         int perLane = queueDepth + RdmaLane.HANDSHAKE_RECEIVES;
         int perConnection = lanes * perLane + Mailbox.RECEIVES;
-        return limits.connectionsMax() * perConnection + RdmaConnector.STRANGERS_MAX * 2 * RdmaLane.HANDSHAKE_RECEIVES;
+        return limits.connectionsMax() * perConnection + RdmaConnector.UNAUTHENTICATED_MAX * 2 * RdmaLane.HANDSHAKE_RECEIVES;
     }
 
     @Override

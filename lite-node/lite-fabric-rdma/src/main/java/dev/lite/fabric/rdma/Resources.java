@@ -12,8 +12,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a node has of its device, once: the listener, a protection domain, a completion queue with its channel, and the registered memory. Made
- * in this order and given up in the other one.
+ * The device resources of a node, one of each: the listener, a protection domain, a completion queue with its channel, and the registered
+ * memory. They are created in this order and released in reverse order.
  */
 final class Resources implements AutoCloseable {
     private final Verbs verbs;
@@ -31,11 +31,11 @@ final class Resources implements AutoCloseable {
     }
 
     /**
-     * Makes all of it.
+     * Creates all resources.
      *
-     * @param entries of the completion queue
+     * @param entries length of the completion queue
      * @param requests see {@link ConnectionManager}
-     * @throws FabricException with what the device or the system refused
+     * @throws FabricException if the device or the system refuses one; the message says which
      */
     static Resources open(
             String node,
@@ -66,7 +66,7 @@ final class Resources implements AutoCloseable {
         } catch (VerbsException | OsException e) {
             made.giveUp();
             throw new FabricException(
-                    "node %s cannot use its RDMA device: %s (of a completion queue the length is given by %s, %s and %s; %s)"
+                    "node %s cannot use its RDMA device: %s (%s, %s and %s determine the length of the completion queue; %s)"
                             .formatted(
                                     node,
                                     e.getMessage(),
@@ -81,7 +81,7 @@ final class Resources implements AutoCloseable {
         }
     }
 
-    /** With no lane made yet. */
+    /** Releases everything. Call only if no lane was made yet. */
     void giveUp() {
         manager.stop();
         close();
@@ -106,7 +106,7 @@ final class Resources implements AutoCloseable {
         return queue;
     }
 
-    /** The caller closes them, after {@link #close}, when no thread waits any more. */
+    /** The announcements. The caller closes them after {@link #close}, when no thread waits any more. */
     Announcements announcements() {
         return java.util.Objects.requireNonNull(announcements);
     }
@@ -115,7 +115,7 @@ final class Resources implements AutoCloseable {
         return java.util.Objects.requireNonNull(completions);
     }
 
-    /** For threads that wait for ends without the poll role. */
+    /** Takes the available completions and keeps them for the poll role. For threads that wait without holding the poll role. */
     void keepCompletions() {
         completions().keep();
     }
@@ -124,7 +124,7 @@ final class Resources implements AutoCloseable {
         return java.util.Objects.requireNonNull(memory);
     }
 
-    /** Gives only the registered memory up, while a thread still uses the rest. */
+    /** Releases only the registered memory, while a thread still uses the other resources. */
     void closeMemory() {
         if (memory != null) {
             memory.close();
@@ -132,7 +132,7 @@ final class Resources implements AutoCloseable {
         }
     }
 
-    /** After {@link ConnectionManager#stop}, and with no lane left. */
+    /** Releases everything but the announcements. Call after {@link ConnectionManager#stop}, when all lanes are destroyed. */
     @Override
     public void close() {
         if (completions != null) {

@@ -1,17 +1,17 @@
 package dev.lite.fabric.rdma;
 
 /**
- * How a memory is cut into registrations: windows of two to the power of {@code shift} bytes, the last one shorter. DiSNI gives the length of
- * a registration as an {@code int}, and devices may have a limit of their own.
+ * Splits a memory into windows, one registration each. A window has 2<sup>{@code shift}</sup> bytes; the last one may be shorter. Windows
+ * are necessary because DiSNI passes the length of a registration as an {@code int}, and because devices may have limits of their own.
  *
- * @param shift {@value #SHIFT_MIN} to {@value #SHIFT_MAX}
+ * @param shift binary logarithm of the window size, {@value #SHIFT_MIN} to {@value #SHIFT_MAX}
  */
 record Windows(int shift) {
-    /** A mebibyte: the longest operation is cut into no more pieces than the shortest queue has places. */
+    /** 1 MiB. With windows of this size, the pieces of the longest operation still fit into the shortest queue. */
     static final int SHIFT_MIN = 20;
-    /** A gibibyte. */
+    /** 1 GiB. */
     static final int SHIFT_MAX = 30;
-    /** With the largest windows a tebibyte: the keys must fit into one message. */
+    /** Maximum number of windows, because all keys must fit into one message. With the largest windows this allows 1 TiB. */
     static final int COUNT_MAX = 1024;
 
     Windows {
@@ -21,27 +21,27 @@ record Windows(int shift) {
         }
     }
 
-    /** The length of each but the last one. */
+    /** Size of a window in bytes; the last one may be shorter. */
     long bytes() {
         return 1L << shift;
     }
 
-    /** How many a memory of this size has. */
+    /** Number of windows of a memory of this size. */
     long count(long memoryBytes) {
         return (memoryBytes + bytes() - 1) >>> shift;
     }
 
-    /** Where one begins. */
+    /** Offset at which a window starts. */
     long start(int window) {
         return (long) window << shift;
     }
 
-    /** Which one an offset lies in. */
+    /** Index of the window that contains the offset. */
     int of(long offset) {
         return (int) (offset >>> shift);
     }
 
-    /** From an offset to the end of its window, whether the memory reaches that or not. */
+    /** Number of bytes from the offset to the end of its window, even if the memory ends before. */
     long left(long offset) {
         return bytes() - (offset & (bytes() - 1));
     }

@@ -28,10 +28,10 @@
  * none of this node's own requests is in flight, the device is armed only for messages of peers. So a thread that polls
  * for the completion of its own write makes no system call; see {@link dev.lite.fabric.rdma.Announcements}.
  *
- * <p><b>Trust.</b> See {@link dev.lite.fabric.driver.LaneHandshake} and {@link dev.lite.fabric.rdma.Connections}. The
+ * <p><b>Trust.</b> See {@link dev.lite.fabric.driver.LaneHandshake} and {@link dev.lite.fabric.driver.Connections}. The
  * keys of the registered memory are sent after both sides proved that they know the secret. As with TCP without TLS,
  * the start of a connection is authenticated, not every byte: an attacker who can inject frames into the network can
- * inject them into a connection. RDMA offers no more; keep strangers off the network.
+ * inject them into a connection. RDMA offers no stronger protection; keep untrusted hosts off the network.
  */
 @NullMarked
 package dev.lite.fabric.rdma;

@@ -14,7 +14,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What is said when something is missing. */
+/** The messages for a missing device or too little lockable memory, and the choice of the address. */
 class AvailabilityTest {
     private static final List<String> UNPRIVILEGED = List.of("Name:\tjava", "CapEff:\t0000000000000000");
     private static final List<String> MAY_LOCK = List.of("CapEff:\t0000000000004000");
@@ -26,7 +26,7 @@ class AvailabilityTest {
     }
 
     @Test
-    void tooLittleLockableMemoryIsNamedWithBothNumbersAndWhatToDo() {
+    void aTooLowMemoryLockLimitIsReportedWithBothNumbersAndARemedy() {
         assertThat(MemoryLock.missing(1 << 30, limit("65536"), UNPRIVILEGED))
                 .get()
                 .asString()
@@ -34,7 +34,7 @@ class AvailabilityTest {
     }
 
     @Test
-    void enoughLockableMemoryOrThePrivilegeIsNoObjection() {
+    void aSufficientMemoryLockLimitOrThePrivilegeIsAccepted() {
         assertThat(MemoryLock.missing(1 << 30, limit("unlimited"), UNPRIVILEGED))
                 .isEmpty();
         assertThat(MemoryLock.missing(65_536, limit("65536"), UNPRIVILEGED)).isEmpty();
@@ -42,7 +42,7 @@ class AvailabilityTest {
     }
 
     @Test
-    void aHostWithoutADeviceIsToldWhatToLoad() {
+    void withoutADeviceTheMessageNamesTheDriverToLoad() {
         assertThat(Device.missing(List.of())).get().asString().contains("no RDMA device", "rdma_rxe");
     }
 
@@ -60,7 +60,7 @@ class AvailabilityTest {
     }
 
     @Test
-    void theAddressIsTheFirstThatFitsOrARefusalThatNamesThoseThereAre() throws UnknownHostException {
+    void theFirstMatchingAddressIsUsedAndOtherwiseTheErrorListsTheAddresses() throws UnknownHostException {
         var first = InetAddress.getByName("10.9.0.1");
         var second = InetAddress.getByName("10.9.1.1");
         var devices =

@@ -11,7 +11,7 @@ import dev.lite.os.RawMemory;
 import java.lang.foreign.Arena;
 import org.junit.jupiter.api.Test;
 
-/** Requests, completions and messages, byte by byte; layouts are the ABI of libibverbs. */
+/** Encoding and decoding of requests, completions and messages, byte by byte. The layouts are the ABI of libibverbs. */
 class CodecTest {
     private static final Windows LARGE = new Windows(Windows.SHIFT_MAX);
     private static final Windows SMALL = new Windows(Windows.SHIFT_MIN);
@@ -19,7 +19,7 @@ class CodecTest {
     private static final long REQUEST_ID = 0x1234_5678_9ABC_DEF0L;
 
     @Test
-    void aSendRequestLiesWhereTheVerbsReadIt() {
+    void aSendRequestHasTheLayoutThatTheVerbsRead() {
         try (var arena = Arena.ofConfined()) {
             long request = arena.allocate(WorkRequest.SEND_BYTES, 8).address();
             WorkRequest.prepareSend(request);
@@ -56,7 +56,7 @@ class CodecTest {
     }
 
     @Test
-    void onlyWhatTakesAReceiveOfThePeerIsAnnouncedToIt() {
+    void onlyRequestsThatConsumeAReceiveAreSolicited() {
         try (var arena = Arena.ofConfined()) {
             long request = arena.allocate(WorkRequest.SEND_BYTES, 8).address();
             int[] flags = new int[5];
@@ -72,7 +72,7 @@ class CodecTest {
     }
 
     @Test
-    void aCompletionIsReadFromWhereTheVerbsWriteIt() {
+    void aCompletionIsReadWithTheLayoutThatTheVerbsWrite() {
         try (var arena = Arena.ofConfined()) {
             long completion = arena.allocate(Completion.BYTES, 8).address();
             RawMemory.putLong(completion, REQUEST_ID);
@@ -93,7 +93,7 @@ class CodecTest {
     }
 
     @Test
-    void theNumbersOfRequestsTellLanesAndDirectionsApart() {
+    void requestIdsDistinguishLanesAndDirections() {
         int tag = Completion.tag(Completion.LANES_MAX - 1, -1);
         long send = Completion.sendId(tag, -1);
         long receive = Completion.receiveId(tag, -1);
@@ -109,7 +109,7 @@ class CodecTest {
     }
 
     @Test
-    void keysComeBackAsTheyWereSaid() {
+    void encodedKeysAreDecodedUnchanged() {
         var memory = new PeerMemory(0x7F00_0000_0000L, LARGE.bytes() + 1, LARGE, new int[] {1, -2}, 0x1000, 3);
 
         byte[] message = memory.encode();
@@ -126,23 +126,23 @@ class CodecTest {
     }
 
     @Test
-    void keysOfAnotherMemoryThanWasClaimedAreRefused() {
+    void keysThatDoNotMatchTheHandshakesMemorySizeAreRefused() {
         byte[] message = new PeerMemory(0, 4096, LARGE, new int[] {1}, 0, 0).encode();
 
         assertThatExceptionOfType(HandshakeException.class)
                 .isThrownBy(() -> PeerMemory.decode(message, LARGE.bytes() + 1))
                 .withMessageContaining("4096")
-                .withMessageContaining("its handshake named 1073741825 bytes");
+                .withMessageContaining("in its handshake it said 1073741825 bytes");
         byte[] twoKeys = new PeerMemory(0, 4096, SMALL, new int[] {1, 2}, 0, 0).encode();
         assertThatExceptionOfType(HandshakeException.class)
                 .isThrownBy(() -> PeerMemory.decode(twoKeys, 4096))
-                .withMessage("it describes 2 windows for 4096 bytes of memory, which has 1; the limit is 1024");
+                .withMessage("it describes 2 windows for 4096 bytes of memory, which need 1; the limit is 1024");
         assertThatExceptionOfType(HandshakeException.class)
                 .isThrownBy(() -> PeerMemory.decode(new byte[PeerMemory.ENCODED_BYTES], 0));
     }
 
     @Test
-    void aTransferIsCutAtTheWindowsOfBothMemories() {
+    void aTransferIsSplitAtTheWindowsOfBothMemories() {
         long large = LARGE.bytes();
         long small = SMALL.bytes();
 
@@ -159,7 +159,7 @@ class CodecTest {
     }
 
     @Test
-    void immediatesWaitForCreditsAlsoAcrossTheWrapOfTheirCount() {
+    void immediatesWaitForCreditsEvenWhenTheirCountWraps() {
         try (var arena = Arena.ofConfined()) {
             long word = arena.allocate(Long.BYTES, Long.BYTES).address();
             var credits = new Credits(2, word);

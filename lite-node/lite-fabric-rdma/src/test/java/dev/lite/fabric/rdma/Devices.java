@@ -8,7 +8,7 @@ final class Devices {
 
     private Devices() {}
 
-    /** Skips the calling test, and prints why, where there is none. */
+    /** Skips the calling test, and prints the reason, if there is no device. */
     static void assumeOne() {
         var missing = new RdmaFabricProvider().unavailable();
         missing.ifPresent(reason -> System.out.println("skipped, no RDMA here: " + reason));

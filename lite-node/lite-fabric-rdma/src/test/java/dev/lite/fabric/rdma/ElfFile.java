@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.util.SortedSet;
 import java.util.TreeSet;
 
-/** As much of a 64-bit little-endian ELF file as tells what a library exports and needs. */
+/** Reads which symbols a library exports and which libraries it needs, from a 64-bit little-endian ELF file. */
 final class ElfFile {
     private static final int SECTIONS_AT = 40;
     private static final int SECTION_BYTES_AT = 58;
@@ -35,7 +35,7 @@ final class ElfFile {
         }
     }
 
-    /** The names that other libraries can be linked with. */
+    /** The exported symbols. */
     SortedSet<String> exportedSymbols() {
         var names = new TreeSet<String>();
         int section = section(TYPE_DYNAMIC_SYMBOLS);
@@ -49,7 +49,7 @@ final class ElfFile {
         return names;
     }
 
-    /** The libraries that it asks the loader for. */
+    /** The libraries that it needs. */
     SortedSet<String> neededLibraries() {
         var names = new TreeSet<String>();
         int section = section(TYPE_DYNAMIC);

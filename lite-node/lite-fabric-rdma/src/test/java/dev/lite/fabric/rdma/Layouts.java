@@ -4,8 +4,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What Java knows of the C structures and constants by heart, in bytes: {@code struct} for its size, {@code struct.field} for an offset. A test
- * compares it with what the C compiler says, so that a test of a codec may compare the codec with this.
+ * The sizes, offsets and constants of the C structures that Java assumes: {@code struct} is a size and {@code struct.field} an offset, in
+ * bytes. One test compares them with the C compiler's values, so that other tests can compare codecs with them.
  */
 final class Layouts {
     static final Map<String, Integer> ALL = new TreeMap<>();

@@ -26,10 +26,10 @@ class NativeLibraryTest {
     @TempDir
     Path directory;
 
-    /** An extra one would be visible to the whole process; a missing one would be found out when it is called. */
+    /** An extra symbol would be visible to the whole process; a missing one would only be noticed when it is called. */
     @Test
-    void exportsTheNativeMethodsOfDisniAndWhatMakesItLoadable() {
-        Built.requireLibrary();
+    void exportsExactlyTheNativeMethodsOfDisniAndTheOnLoadFunction() {
+        NativeBuild.requireLibrary();
         var expected = new TreeSet<String>();
         for (var method : NativeDispatcher.class.getDeclaredMethods()) {
             if (Modifier.isNative(method.getModifiers())) {
@@ -39,19 +39,19 @@ class NativeLibraryTest {
         }
         assertThat(expected).hasSize(48);
         expected.add("JNI_OnLoad_disni");
-        assertThat(ElfFile.read(Built.library()).exportedSymbols()).isEqualTo(expected);
+        assertThat(ElfFile.read(NativeBuild.library()).exportedSymbols()).isEqualTo(expected);
     }
 
     @Test
-    void needsNothingButTheCLibraryAndRdmaCore() {
-        Built.requireLibrary();
-        assertThat(ElfFile.read(Built.library()).neededLibraries())
+    void dependsOnlyOnTheCLibraryAndRdmaCore() {
+        NativeBuild.requireLibrary();
+        assertThat(ElfFile.read(NativeBuild.library()).neededLibraries())
                 .containsExactlyInAnyOrder("libibverbs.so.1", "librdmacm.so.1", "libc.so.6");
     }
 
     @Test
-    void loadsWithoutAnOptionOfTheJvmAndTellsTheSizesThatDisniUses() {
-        Built.requireLibrary();
+    void loadsWithoutAJvmOptionAndReportsTheSizesThatDisniUses() {
+        NativeBuild.requireLibrary();
         var natives = NativeLibrary.dispatcher();
         assertThat(NativeLibrary.problem()).isEmpty();
         assertThat(NativeLibrary.dispatcher()).isSameAs(natives);
@@ -66,7 +66,7 @@ class NativeLibraryTest {
 
     @Test
     void leavesNoFileBehind() throws IOException {
-        Built.requireLibrary();
+        NativeBuild.requireLibrary();
         NativeLibrary.dispatcher();
         try (var mappings = Files.lines(Path.of("/proc/self/maps"))) {
             var files = mappings.filter(line -> line.contains("libdisni.so")).toList();
@@ -80,7 +80,7 @@ class NativeLibraryTest {
 
     @Test
     void refusesNullHandles() {
-        Built.requireLibrary();
+        NativeBuild.requireLibrary();
         var natives = NativeLibrary.dispatcher();
         assertThatThrownBy(() -> natives._postSend(0, 0))
                 .isInstanceOf(IOException.class)
@@ -92,18 +92,18 @@ class NativeLibraryTest {
     }
 
     @Test
-    void saysThatThereIsNoneForAnArchitecture() {
+    void reportsAnArchitectureWithoutALibrary() {
         assertThatThrownBy(() -> NativeLibrary.load("sparc"))
                 .isInstanceOf(UnsatisfiedLinkError.class)
                 .hasMessageContaining("none for processor 'sparc'")
                 .hasMessageContaining("libibverbs-dev");
     }
 
-    /** The library, asking for another version of rdma-core, as it asks for rdma-core where that is not installed. */
+    /** Simulates a host without rdma-core: patches the library to require a version that does not exist. */
     @Test
-    void saysWhichPackagesAreMissing() throws IOException {
-        Built.requireLibrary();
-        var bytes = Files.readString(Built.library(), StandardCharsets.ISO_8859_1);
+    void reportsTheMissingPackages() throws IOException {
+        NativeBuild.requireLibrary();
+        var bytes = Files.readString(NativeBuild.library(), StandardCharsets.ISO_8859_1);
         var file = Files.writeString(
                 directory.resolve("libdisni.so"),
                 bytes.replace("librdmacm.so.1", "librdmacm.so.9"),
@@ -115,14 +115,14 @@ class NativeLibraryTest {
     }
 
     @Test
-    void saysWhatToDoAboutADirectoryThatNothingMayBeRunFrom() {
+    void reportsARemedyForANoexecDirectory() {
         assertThat(NativeLibrary.explain("/x/libdisni.so: failed to map segment from shared object"))
                 .contains("noexec")
                 .contains("java.io.tmpdir");
     }
 
     @Test
-    void saysWhatTheLoaderSaysOfAFileThatIsNoLibrary() throws IOException {
+    void reportsTheLoadersMessageForAFileThatIsNoLibrary() throws IOException {
         var file = Files.writeString(directory.resolve("libdisni.so"), "not a library");
         assertThatThrownBy(() -> NativeLibrary.open(file))
                 .isInstanceOf(UnsatisfiedLinkError.class)
@@ -131,11 +131,11 @@ class NativeLibraryTest {
     }
 
     @Test
-    void aBuildWithoutACompilerSaysWhatToInstallAndLeavesNoLibrary() throws IOException {
+    void aBuildWithoutACompilerReportsWhatToInstallAndRemovesAnOldLibrary() throws IOException {
         var leftOver = directory.resolve("native/linux-%s/libdisni.so".formatted(System.getProperty("os.arch")));
         Files.createDirectories(leftOver.getParent());
         Files.writeString(leftOver, "of an earlier build");
-        var output = Built.run(
+        var output = NativeBuild.run(
                 List.of("sh", "src/main/c/build.sh", "/nonexistent", directory.toString()),
                 Map.of("CC", "no-such-compiler"));
         assertThat(output.lines()).hasSize(1);
@@ -145,26 +145,26 @@ class NativeLibraryTest {
 
     @Test
     void aLibraryThatIsNewerThanItsSourcesIsNotCompiledAgain() throws IOException {
-        Built.requireCompiler();
+        NativeBuild.requireCompiler();
         var command = List.of("sh", "src/main/c/build.sh", System.getProperty("java.home"), directory.toString());
-        Built.run(command, Map.of());
+        NativeBuild.run(command, Map.of());
         var library = directory.resolve(
                 NativeLibrary.resource(System.getProperty("os.arch")).substring(1));
         var made = Files.getLastModifiedTime(library);
-        Built.run(command, Map.of());
+        NativeBuild.run(command, Map.of());
         assertThat(Files.getLastModifiedTime(library)).isEqualTo(made);
         Files.setLastModifiedTime(library, FileTime.fromMillis(0));
-        Built.run(command, Map.of());
+        NativeBuild.run(command, Map.of());
         assertThat(Files.getLastModifiedTime(library)).isGreaterThanOrEqualTo(made);
     }
 
-    /** A structure that Java lays out otherwise than C would be found out by a device that reads nonsense. */
+    /** Without this test, a wrong layout would only be noticed by a device that reads garbage. */
     @Test
     void javaAndCAgreeOnEveryOffset() throws IOException {
-        Built.requireCompiler();
-        var program = Built.compile(directory, "layouts", List.of("src/test/c/layouts.c"), List.of());
+        NativeBuild.requireCompiler();
+        var program = NativeBuild.compile(directory, "layouts", List.of("src/test/c/layouts.c"), List.of());
         Map<String, Integer> fromC = new TreeMap<>();
-        Built.run(List.of(program.toString()), Map.of()).lines().forEach(line -> {
+        NativeBuild.run(List.of(program.toString()), Map.of()).lines().forEach(line -> {
             int equals = line.indexOf('=');
             fromC.put(line.substring(0, equals), Integer.valueOf(line.substring(equals + 1)));
         });
@@ -173,13 +173,13 @@ class NativeLibraryTest {
         assertThat(NatIbvSendWR.SENDFLAGS_OFFSET).isEqualTo(Layouts.ALL.get("ibv_send_wr.send_flags"));
     }
 
-    /** The C code with every access checked, under a made-up JVM and, as there need be no device, made-up structures. */
+    /** Runs the C code with every memory access checked. It needs no device: the JVM and the structures of rdma-core are fakes. */
     @Test
     void theCCodePassesItsOwnTestsUnderTheSanitizers() throws IOException {
-        Built.requireCompiler();
-        Built.requireSanitizers(directory);
-        var program = Built.compile(directory, "natives_test", List.of("src/test/c/natives_test.c"), Built.SANITIZERS);
-        var output = Built.run(List.of(program.toString()), Map.of());
+        NativeBuild.requireCompiler();
+        NativeBuild.requireSanitizers(directory);
+        var program = NativeBuild.compile(directory, "natives_test", List.of("src/test/c/natives_test.c"), NativeBuild.SANITIZERS);
+        var output = NativeBuild.run(List.of(program.toString()), Map.of());
         System.out.println(output);
         assertThat(output.lines().filter(line -> line.startsWith("ok "))).hasSizeGreaterThanOrEqualTo(10);
         assertThat(output).contains("all passed");

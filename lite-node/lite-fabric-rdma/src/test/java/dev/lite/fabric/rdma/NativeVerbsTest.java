@@ -16,8 +16,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** The native methods on a device: two queue pairs of one process, connected over the device's own address. */
-@Isolated("it looks at the descriptors of its process")
+/** The native methods on a real device: two queue pairs in one process, connected over the device's own address. */
+@Isolated("it counts the descriptors of its process")
 class NativeVerbsTest {
     private static final int SUCCESS = 0;
     private static final int FLUSHED = 5;
@@ -74,7 +74,7 @@ class NativeVerbsTest {
     }
 
     @Test
-    void anImmediateArrivesAsItWasSent() throws IOException {
+    void anImmediateArrivesUnchanged() throws IOException {
         for (int immediate : new int[] {0x01020304, -1, 0x80000001, 0}) {
             server.receive(9, 0, 0);
             client.memory.set(JAVA_LONG, 256, immediate);
@@ -104,7 +104,7 @@ class NativeVerbsTest {
     }
 
     @Test
-    void atomicsReturnWhatWasThereBefore() throws IOException {
+    void nativeAtomicsReturnThePreviousValue() throws IOException {
         server.memory.set(JAVA_LONG, 0, 40);
         client.postAtomic(RawSide.FETCH_AND_ADD, 1, 0, 2, 0, server);
         assertThat(client.poll().status()).isEqualTo(SUCCESS);
@@ -116,7 +116,7 @@ class NativeVerbsTest {
     }
 
     @Test
-    void aCompletionWakesWhoeverAskedForIt() throws IOException {
+    void aCompletionWakesAThreadThatRequestedNotification() throws IOException {
         assertThat(natives._getCqEvent(client.completionChannel, 0)).isEqualTo(-1);
         assertThat(natives._reqNotifyCQ(client.cq, 0)).isZero();
         client.post(RawSide.WRITE, 1, 0, 8, server, 0);
@@ -127,7 +127,7 @@ class NativeVerbsTest {
         assertThat(natives._getCqEvent(client.completionChannel, 0)).isEqualTo(-1);
     }
 
-    /** The library below waits without limit when the counts of both do not agree. */
+    /** ibv_destroy_cq waits without limit if the numbers of events and acknowledgements differ. */
     @Test
     void destroyingACompletionQueueNeverWaitsForAcknowledgements() throws IOException {
         natives._reqNotifyCQ(client.cq, 0);
@@ -142,12 +142,12 @@ class NativeVerbsTest {
                 .isZero();
         assertThat(natives._ackCqEvent(server.cq, 1000)).isZero();
         assertThat(natives._ackCqEvent(server.cq, -1)).isNegative();
-        // close() destroys both: one with nothing acknowledged, one with too much.
+        // close() destroys both queues: one with no acknowledgement, one with too many.
     }
 
-    /** In one call, so that the device cannot make room meanwhile. What fits is posted nevertheless. */
+    /** Posts all requests in one call, so that the device cannot free entries meanwhile. The requests that fit are posted. */
     @Test
-    void aFullSendQueueIsAnErrorThatNamesTheFirstRequestRefused() throws IOException {
+    void aFullSendQueueIsAnErrorThatNamesTheFirstRefusedRequest() throws IOException {
         assertThatThrownBy(() -> client.postChain(RawSide.WRITE, 0x500, 8 * RawSide.SENDS, server))
                 .isInstanceOf(IOException.class)
                 .hasMessageMatching(
@@ -169,7 +169,7 @@ class NativeVerbsTest {
     }
 
     @Test
-    void disconnectingFlushesReceivesAndTellsThePeer() throws IOException {
+    void disconnectingFlushesReceivesAndNotifiesThePeer() throws IOException {
         client.receive(50, 0, 8);
         server.receive(51, 0, 8);
         assertThat(natives._disconnect(client.id)).isZero();
@@ -183,14 +183,14 @@ class NativeVerbsTest {
     }
 
     @Test
-    void noEventWithinTheTimeIsNoEvent() {
+    void waitingForAnEventEndsAtTheTimeout() {
         var ids = client.arena.allocate(16, 8);
         assertThat(natives._getCmEvent(client.channel, ids.address(), ids.address() + 8, 1))
                 .isEqualTo(-EAGAIN);
     }
 
     @Test
-    void whatIsInUseIsNotDestroyed() {
+    void objectsInUseAreNotDestroyed() {
         assertThat(natives._destroyCQ(client.cq)).isEqualTo(-EBUSY);
         assertThat(natives._destroyCompChannel(client.completionChannel)).isEqualTo(-EBUSY);
         assertThat(natives._deallocPd(client.pd)).isEqualTo(-EBUSY);
@@ -198,7 +198,7 @@ class NativeVerbsTest {
     }
 
     @Test
-    void registeringRefusesWhatTheDeviceCannotReach() {
+    void registeringInvalidMemoryIsRefused() {
         var keys = client.arena.allocate(12, 4);
         long at = keys.address();
         assertThatThrownBy(() -> natives._regMr(client.pd, client.memory.address(), 0, 7, at, at + 4, at + 8))
@@ -209,7 +209,7 @@ class NativeVerbsTest {
                 .hasMessageContaining("ibv_reg_mr of 4096 bytes at 0x1000");
     }
 
-    /** What the process holds for a connection is descriptors at least: two event channels, two completion channels. */
+    /** Each connection holds descriptors in this process: two event channels and two completion channels. */
     @Test
     void aClosedConnectionLeavesNoDescriptorOpen() throws IOException {
         var address = RawDevice.address().orElseThrow();
@@ -232,7 +232,7 @@ class NativeVerbsTest {
     }
 
     @Test
-    void tellsItsNumbers() throws IOException {
+    void reportsItsNumbers() throws IOException {
         long context = natives._getContext(client.id);
         assertThat(natives._getContextFd(context)).isPositive();
         assertThat(natives._getContextNumCompVectors(context)).isPositive();

@@ -9,13 +9,13 @@ import java.util.Collections;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** Where a test finds an RDMA device of this machine. */
+/** Finds an RDMA device of this machine. */
 final class RawDevice {
     private static final Path DEVICES = Path.of("/sys/class/infiniband");
 
     private RawDevice() {}
 
-    /** The address of the first device whose network interface has one of IPv4; empty when there is none. */
+    /** The address of the first device whose network interface has an IPv4 address; empty if there is none. */
     static Optional<Inet4Address> address() throws IOException {
         if (!Files.isDirectory(DEVICES)) {
             return Optional.empty();

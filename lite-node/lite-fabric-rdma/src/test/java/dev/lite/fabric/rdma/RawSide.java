@@ -12,7 +12,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.Inet4Address;
 
-/** One side of a connection over the bare native methods, with a page of registered memory. One thread. */
+/** One side of a connection, on the native methods alone, with one page of registered memory. For one thread. */
 final class RawSide implements AutoCloseable {
     static final int SENDS = 8;
     static final int MEMORY = 4096;
@@ -65,7 +65,7 @@ final class RawSide implements AutoCloseable {
         channel = natives._createEventChannel();
     }
 
-    /** Two sides connected with each other. */
+    /** Connects two sides with each other. */
     static RawSide[] connected(NativeDispatcher natives, Inet4Address address) throws IOException {
         var server = new RawSide(natives);
         var client = new RawSide(natives);
@@ -114,7 +114,7 @@ final class RawSide implements AutoCloseable {
         return bytes.address();
     }
 
-    /** Waits for an event of the connection manager, and returns the identifier that it is about. */
+    /** Waits for an event of the connection manager; returns the event's identifier. */
     long await(int expected) {
         int event = natives._getCmEvent(channel, eventIds.address(), eventIds.address() + 8, (int)
                 Waits.seconds(5).toMillis());
@@ -174,7 +174,7 @@ final class RawSide implements AutoCloseable {
         natives._postSend(qp, request.address());
     }
 
-    /** Posts {@code count} requests of eight bytes between the starts of both memories, by one call. */
+    /** Posts {@code count} requests of eight bytes, between the starts of both memories, in one call. */
     void postChain(int opcode, long firstRequestId, int count, RawSide peer) throws IOException {
         start(firstRequestId, 0, Long.BYTES);
         var chain = arena.allocate(REQUEST_BYTES * count, 8);
@@ -206,7 +206,7 @@ final class RawSide implements AutoCloseable {
         request.set(JAVA_INT, 24, length == 0 ? 0 : 1);
     }
 
-    /** Polls until something is complete, and returns the first. */
+    /** Polls until there is a completion; returns the first. */
     Completion poll() throws IOException {
         long deadline = System.nanoTime() + Waits.seconds(10).toNanos();
         while (System.nanoTime() - deadline < 0) {
@@ -222,10 +222,10 @@ final class RawSide implements AutoCloseable {
             }
             Thread.onSpinWait();
         }
-        throw new AssertionError("nothing complete in time");
+        throw new AssertionError("no completion in time");
     }
 
-    /** What is left is destroyed in the order that rdma-core asks for; a result that is not 0 is a failure. */
+    /** Destroys everything in the order that rdma-core requires; fails if a result is not 0. */
     @Override
     public void close() throws IOException {
         if (id != 0) {

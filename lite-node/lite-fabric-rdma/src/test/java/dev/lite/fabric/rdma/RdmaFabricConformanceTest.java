@@ -8,7 +8,7 @@ import java.lang.foreign.Arena;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 
-/** The RDMA driver keeps the SPI's promises. */
+/** The RDMA driver fulfils the SPI's contract. */
 class RdmaFabricConformanceTest extends FabricConformanceTest {
     @BeforeAll
     static void needADevice() {
@@ -22,8 +22,8 @@ class RdmaFabricConformanceTest extends FabricConformanceTest {
 
     @Override
     protected Map<String, String> options() {
-        // So few connections that soft devices, too, have queues of that length, several times in one process.
-        // And no heartbeat that would hide a wake-up that is missing.
+        // Few connections, so that even software devices support several queues of that length in one process.
+        // And a long peer timeout, because probes would hide a missing wake-up.
         return Map.of(
                 RdmaOptions.SECRET,
                 Devices.SECRET,

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the conformance suite does not ask: who is let in, and what an operation costs. */
+/** What the conformance suite does not test: authentication, windows, and allocation per operation. */
 class RdmaFabricTest {
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
     private static final long LIMIT_NS = (long) (20e9 * TIME_SCALE);
@@ -47,7 +47,7 @@ class RdmaFabricTest {
         Devices.assumeOne();
     }
 
-    /** A fabric and what it said. */
+    /** A fabric that records its events. */
     private static final class Node implements FabricHandler {
         final MemorySegment memory;
         final Fabric fabric;
@@ -63,7 +63,7 @@ class RdmaFabricTest {
         Node(Path directory, String secret, long protocol, int memoryBytes, int windowBytes) {
             memory = Arena.ofAuto().allocate(memoryBytes, 4096);
             var config = new FabricConfig("n", "hello".getBytes(StandardCharsets.UTF_8), directory, Map.of());
-            // An emulated processor that loads its first classes takes seconds for a handshake.
+            // On an emulated processor, the first handshake takes seconds, because it loads classes.
             var options = RdmaOptions.of(Map.of(
                     RdmaOptions.SECRET,
                     secret,
@@ -125,7 +125,7 @@ class RdmaFabricTest {
         long end = System.nanoTime() + LIMIT_NS;
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime() - end)
-                    .as("waited too long for " + what)
+                    .as("timed out waiting for " + what)
                     .isNegative();
             for (var node : nodes) {
                 if (node.fabric.poll(64) == 0) {
@@ -151,7 +151,7 @@ class RdmaFabricTest {
     }
 
     @Test
-    void aPeerWithAnotherSecretIsRefusedAndToldSo() {
+    void aPeerWithAnotherSecretIsRefusedWithAReason() {
         var stranger = open("another secret of another cluster", RdmaFabric.PROTOCOL);
         var node = open(Devices.SECRET, RdmaFabric.PROTOCOL);
 
@@ -166,14 +166,14 @@ class RdmaFabricTest {
     }
 
     @Test
-    void aStrangerThatSpeaksNonsenseIsDroppedAndNobodyIsDisturbed() {
+    void aPeerThatSendsGarbageIsDroppedWithoutDisturbingOthers() {
         var both = pair();
         var stranger = open(Devices.SECRET, 0x4E4F4E53454E5345L);
 
         for (int i = 0; i < 3; i++) {
             stranger.reason = "";
             var unused = stranger.fabric.connect(both[1].fabric.localAddress());
-            until("the end of it", () -> !stranger.reason.isEmpty());
+            until("the end of the connection", () -> !stranger.reason.isEmpty());
         }
 
         assertThat(stranger.connected).isNull();
@@ -182,9 +182,9 @@ class RdmaFabricTest {
         until("an immediate of the peer's", () -> both[1].immediates == 1);
     }
 
-    /** An arena of several gigabytes, on a small scale: what an operation touches belongs to several registrations at either end. */
+    /** Simulates a large arena on a small scale: an operation covers several registrations at both ends. */
     @Test
-    void transfersOverTheWindowsOfBothMemoriesMoveEveryByteAndNoOther() {
+    void transfersAcrossTheWindowsOfBothMemoriesMoveExactlyTheirBytes() {
         int bytes = 24 << 20;
         var from = add(new Node(directory, Devices.SECRET, RdmaFabric.PROTOCOL, bytes, 8 << 20));
         var to = add(new Node(directory, Devices.SECRET, RdmaFabric.PROTOCOL, bytes - 4096, 1 << 20));
@@ -227,13 +227,13 @@ class RdmaFabricTest {
         assertThat(from.failed).isZero();
     }
 
-    /** A place for so many bytes that an edge lies among them, most likely. */
+    /** A random offset for this many bytes, such that the range most likely crosses a border of a window. */
     private static int near(int edge, int length, int bytes, Random random) {
         return Math.clamp((long) edge - random.nextInt(length + 1), 0, bytes - length);
     }
 
     @Test
-    void closeWaitsForTheEndsOfWhatALivingPeerCanStillEnd() throws InterruptedException {
+    void closeWaitsForOperationsThatALivePeerCanStillComplete() throws InterruptedException {
         var both = pair();
         var from = both[0];
         long local = from.memory.address() + MEMORY_BYTES / 2;
@@ -256,14 +256,14 @@ class RdmaFabricTest {
         peer.join();
 
         until("the end of the connection", () -> !from.reason.isEmpty());
-        assertThat(word).as("what the atomic step left, when close returned").isOne();
-        // What the peer answered once its endpoint was closed is not told any more.
-        assertThat(from.completed).as("writes that ended well").isEqualTo(8);
+        assertThat(word).as("the peer's word when close returned").isOne();
+        // The peer's answer to the atomic step comes after the close, so it is not reported.
+        assertThat(from.completed).as("successful writes").isEqualTo(8);
         assertThat(from.failed).isOne();
     }
 
     @Test
-    void immediatesThatThePeerDoesNotTakeAreBusyInTheEndAndNoneIsLost() {
+    void immediatesAreRefusedAsBusyIfThePeerDoesNotTakeThemAndNoneIsLost() {
         var both = pair();
         var from = both[0];
         var to = both[1];
@@ -275,7 +275,7 @@ class RdmaFabricTest {
                 if (answer == Post.ACCEPTED) {
                     accepted++;
                 } else {
-                    // What is under way ends; that is not what it waits for.
+                    // Completions still arrive here, but only the peer can free credits for immediates.
                     from.fabric.await(1_000_000);
                     busy++;
                 }
@@ -306,11 +306,11 @@ class RdmaFabricTest {
         long allocated = bean.getThreadAllocatedBytes(thread) - before;
 
         assertThat(from.failed).isZero();
-        // The measuring itself, and a heartbeat or two.
+        // The measurement itself and a few probes allocate.
         assertThat(allocated).as("bytes for %d operations", 2 * count).isLessThan(20_000);
     }
 
-    /** Writes, and every eighth time an immediate or an atomic step, one after the other. */
+    /** Performs operations one after the other: writes, and every eighth time an immediate or an atomic step. */
     private static void run(Node[] both, int count) {
         var from = both[0];
         long local = from.memory.address() + MEMORY_BYTES / 2;

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** The driver's settings. */
 class RdmaOptionsTest {
     @Test
-    void nothingNeedsToBeSet() {
+    void allSettingsHaveDefaults() {
         var options = RdmaOptions.of(Map.of());
 
         assertThat(options)
@@ -21,7 +21,7 @@ class RdmaOptionsTest {
     }
 
     @Test
-    void anUnknownOptionIsNamedWithThoseThereAre() {
+    void anUnknownOptionIsRefusedWithTheKnownOptions() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RdmaOptions.of(Map.of("lane", "1")))
                 .withMessageContaining("'lane'")
@@ -43,7 +43,7 @@ class RdmaOptionsTest {
         "handshake-timeout-ms, 0, 1 to 60000",
         "secret, short, 16 to 1024"
     })
-    void whatIsOutOfItsRangeIsRefusedWithTheRange(String name, String value, String words) {
+    void aValueOutOfRangeIsRefusedWithTheRange(String name, String value, String words) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RdmaOptions.of(Map.of(name, value)))
                 .withMessageContaining(name)
@@ -51,7 +51,7 @@ class RdmaOptionsTest {
     }
 
     @Test
-    void theSecretIsNotInItsWords() {
+    void theSecretIsNotInTheStringForm() {
         var options = RdmaOptions.of(Map.of(RdmaOptions.SECRET, "0123456789abcdef"));
 
         assertThat(options.toString()).doesNotContain("0123456789abcdef").contains("secret=given");

@@ -32,27 +32,27 @@ final class Doorbell implements AutoCloseable {
     private final SharedMemory memory;
     private final long state;
     private final long pollerBell;
-    private final long standByBell;
+    private final long standbyBell;
 
     /** Poll role: the poller's bell when it was last read. */
     private int pollerSeen;
 
     /** Standby thread: its bell when it was last read. */
-    private int standBySeen;
+    private int standbySeen;
 
     private Doorbell(SharedMemory memory) {
         this.memory = memory;
         state = memory.address();
         pollerBell = state + LINE_BYTES;
-        standByBell = state + 2 * LINE_BYTES;
+        standbyBell = state + 2 * LINE_BYTES;
     }
 
-    /** This node's own. */
+    /** Creates this node's doorbell. */
     static Doorbell create() {
         return new Doorbell(SharedMemory.createMemfd("lite-doorbell", Linux.pageSize()));
     }
 
-    /** A peer's; takes the descriptor over. */
+    /** Maps a peer's doorbell; takes ownership of the descriptor. */
     static Doorbell fromDescriptor(int descriptor) {
         return new Doorbell(SharedMemory.fromDescriptor(descriptor, Linux.pageSize(), true));
     }
@@ -61,11 +61,11 @@ final class Doorbell implements AutoCloseable {
         return memory.descriptor();
     }
 
-    /** Wakes the thread that sleeps, if any. Called after the work was stored, by any thread of any process that maps this. */
+    /** Wakes the sleeping thread, if any. Called after the work was stored, by any thread of any process that maps this page. */
     void ring() {
         int seen = RawMemory.getIntVolatile(state);
         if (seen != AWAKE && RawMemory.compareAndSetInt(state, seen, AWAKE)) {
-            ring(seen == ASLEEP ? pollerBell : standByBell);
+            ring(seen == ASLEEP ? pollerBell : standbyBell);
         }
     }
 
@@ -73,7 +73,7 @@ final class Doorbell implements AutoCloseable {
     void ringBoth() {
         RawMemory.putIntVolatile(state, AWAKE);
         ring(pollerBell);
-        ring(standByBell);
+        ring(standbyBell);
     }
 
     private static void ring(long bell) {
@@ -86,7 +86,7 @@ final class Doorbell implements AutoCloseable {
         RawMemory.putIntVolatile(state, STANDING_BY);
     }
 
-    /** Poll role: from now on senders wake no thread. A sender that does not see this yet rings for nothing. */
+    /** Poll role: from now on senders wake no thread. A sender that does not see this yet rings without need. */
     void disarm() {
         RawMemory.putIntRelease(state, AWAKE);
     }
@@ -102,8 +102,8 @@ final class Doorbell implements AutoCloseable {
     }
 
     /** Standby thread: sleeps until its bell rings, unless it rang since the last sleep. */
-    void standBy(long timeoutNs) {
-        standBySeen = await(standByBell, standBySeen, timeoutNs);
+    void awaitStandbyBell(long timeoutNs) {
+        standbySeen = await(standbyBell, standbySeen, timeoutNs);
     }
 
     private static int await(long bell, int seen, long timeoutNs) {

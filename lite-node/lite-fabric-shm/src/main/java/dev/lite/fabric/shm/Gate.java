@@ -4,8 +4,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.StampedLock;
 
 /**
- * Lets users in between {@link #open} and {@link #close}; close returns when nobody is inside any more, and nobody gets in
- * afterwards. Entering allocates nothing and waits for nobody. Any thread.
+ * Lets users in between {@link #open} and {@link #close}. Close returns when no user is inside any more, and no user can enter
+ * afterwards. Entering never blocks and allocates nothing. Any thread.
  */
 final class Gate {
     /** What {@link #enter} answers when the gate is not open. */
@@ -18,7 +18,7 @@ final class Gate {
     private final AtomicInteger state = new AtomicInteger(NEW);
     private final StampedLock users = new StampedLock();
 
-    /** Opens a new gate; whether it is open now. */
+    /** Opens a new gate; returns whether it is open now. */
     boolean open() {
         return state.compareAndSet(NEW, OPEN);
     }
@@ -41,9 +41,9 @@ final class Gate {
         users.unlockRead(stamp);
     }
 
-    /** Closes, also before it was opened; a second call, too, returns only when everybody is out. */
+    /** Closes the gate, even if it was never opened. A second call also returns only when no user is inside. */
     void close() {
-        // First refuse new users: they could pass a waiting writer again and again.
+        // Refuse new users first: otherwise they could overtake the waiting writer again and again.
         state.set(CLOSED);
         users.unlockWrite(users.writeLock());
     }

@@ -12,14 +12,14 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The memories of peers that are mapped into this process, each once however often its node connects, until the fabric is
- * closed; and the processes that may have this node's memory mapped. Thread-safe.
+ * The memories of peers that are mapped into this process until the fabric is closed, each only once even if its node connects
+ * several times. Also the processes that may have mapped this node's memory. Thread-safe.
  */
 final class PeerMemories implements AutoCloseable {
-    /** Address space is what a mapping costs; this bounds peers that reconnect with new memory each time. */
+    /** Limits the address space used by peers that reconnect with new memory each time. */
     private static final int MAPPINGS_MAX = 4096;
 
-    /** One file, whatever its name or descriptor. */
+    /** Identifies a file, independent of its name and descriptor. */
     private record Key(Object file, long bytes) {}
 
     private final Map<Key, Long> addresses = new HashMap<>();
@@ -33,7 +33,7 @@ final class PeerMemories implements AutoCloseable {
             throw new HandshakeException("the fabric is closed");
         }
         int pid = socket.peerCredentials().pid();
-        processes.values().removeIf(PeerProcess::isForgotten); // numbers are given again
+        processes.values().removeIf(PeerProcess::isForgotten); // process ids are reused
         PeerProcess known = processes.get(pid);
         if (known != null) {
             return known;
@@ -47,15 +47,15 @@ final class PeerMemories implements AutoCloseable {
         return process;
     }
 
-    /** Makes a memory known that this process has mapped already: its own, which it meets when it connects to itself. */
+    /** Adds this node's own memory, which is mapped already and is needed when the node connects to itself. */
     synchronized void addOwn(int descriptor, long address, long bytes) throws IOException {
         addresses.put(key(descriptor, bytes), address);
     }
 
     /**
-     * Where the memory is mapped. Takes the descriptor over.
+     * Maps the memory, unless it is mapped already. Takes ownership of the descriptor.
      *
-     * @throws HandshakeException when it cannot be mapped, or the fabric is closed
+     * @throws HandshakeException if it cannot be mapped, or the fabric is closed
      */
     synchronized long map(int descriptor, long bytes) {
         Key key;
@@ -79,7 +79,7 @@ final class PeerMemories implements AutoCloseable {
             Linux.closeDescriptor(descriptor);
             throw e;
         }
-        // Nodes are trusted not to truncate their memory, and a file in /dev/shm cannot be sealed.
+        // A file in /dev/shm cannot be sealed, so nodes are trusted not to truncate their memory.
         var memory = SharedMemory.fromDescriptor(descriptor, bytes, false);
         mappings.put(key, memory);
         addresses.put(key, memory.address());

@@ -8,14 +8,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A process that was given this node's memory. What it has mapped nobody can take away from it, so it counts until it has
- * provably ended. Thread-safe.
+ * A process that received this node's memory. Nobody can unmap the memory in that process, so the process counts as having it
+ * mapped until it has provably ended. Thread-safe.
  */
 final class PeerProcess implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(PeerProcess.class);
 
     private final int pid;
-    private @Nullable ProcessWatch watch; // guarded by this; null when there is nothing to watch (any more)
+    private @Nullable ProcessWatch watch; // guarded by this; null if there is nothing to watch (any more)
     private boolean ended; // guarded by this
 
     private PeerProcess(int pid, @Nullable ProcessWatch watch, boolean ended) {
@@ -25,13 +25,13 @@ final class PeerProcess implements AutoCloseable {
     }
 
     /**
-     * Begins to watch.
+     * Starts to watch a process.
      *
-     * @param pid 0 for a process that this one cannot see: in another container, with numbers of its own
+     * @param pid the process id; 0 if this process cannot see the peer's, because it is in another pid namespace
      */
     static PeerProcess watch(int pid) {
         if (pid == ProcessHandle.current().pid()) {
-            return new PeerProcess(pid, null, true); // a node of this process unmaps in order, or ends with it
+            return new PeerProcess(pid, null, true); // a node of this process unmaps when it closes, or ends with the process
         }
         if (pid == 0) {
             LOG.warn(
@@ -48,7 +48,7 @@ final class PeerProcess implements AutoCloseable {
         }
     }
 
-    /** Whether it has the memory mapped for all that is known. */
+    /** Whether the process may still have the memory mapped. */
     synchronized boolean isAlive() {
         ProcessWatch current = watch;
         if (!ended && current != null && !current.isAlive()) {
@@ -59,12 +59,12 @@ final class PeerProcess implements AutoCloseable {
         return !ended;
     }
 
-    /** Whether it has ended, so that its number may be another one's. */
+    /** Whether the process has ended, so that another process may have its id. */
     boolean isForgotten() {
         return pid != ProcessHandle.current().pid() && !isAlive();
     }
 
-    /** Ends the watch. */
+    /** Stops watching. */
     @Override
     public synchronized void close() {
         ProcessWatch current = watch;

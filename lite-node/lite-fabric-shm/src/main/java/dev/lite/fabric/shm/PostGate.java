@@ -3,9 +3,9 @@ package dev.lite.fabric.shm;
 import dev.lite.os.InFlight;
 
 /**
- * Lets posts in between {@link #open} and {@link #close}; close returns when none is inside any more, and none gets in
- * afterwards. A post stays as long as its copy and never waits inside, so it is found by {@link InFlight}, which costs it
- * neither a lock nor a fence; closing pays. For longer stays there is {@link Gate}. Any thread.
+ * Lets posts in between {@link #open} and {@link #close}. Close returns when no post is inside any more, and no post can enter
+ * afterwards. A post is inside only for its copy and never waits there. So {@link InFlight} can track it without a lock or a fence
+ * in the post; only closing is expensive. For users that stay longer there is {@link Gate}. Any thread.
  */
 final class PostGate {
     /** What {@link #enter} answers when the gate is not open. */
@@ -18,7 +18,7 @@ final class PostGate {
     private final int number = InFlight.newNumber();
     private volatile int state = NEW;
 
-    /** Opens a new gate; whether it is open now. */
+    /** Opens a new gate; returns whether it is open now. */
     synchronized boolean open() {
         if (state == NEW) {
             state = OPEN;
@@ -29,7 +29,7 @@ final class PostGate {
     /** A slot for {@link #exit}, or {@link #REFUSED}. A thread that is inside must not close. */
     long enter() {
         long slot = InFlight.enterWithin(number);
-        // After the announcement: either this sees that it is closed, or close sees the announcement.
+        // Checked after the announcement: either this thread sees that the gate is closed, or close sees the announcement.
         if (state == OPEN) {
             return slot;
         }
@@ -41,7 +41,7 @@ final class PostGate {
         InFlight.exit(slot);
     }
 
-    /** Closes, also before it was opened; a second call, too, returns only when everybody is out. */
+    /** Closes the gate, even if it was never opened. A second call also returns only when no post is inside. */
     void close() {
         synchronized (this) {
             state = CLOSED;

@@ -2,7 +2,7 @@ package dev.lite.fabric.shm;
 
 import dev.lite.os.RawMemory;
 
-/** The receiver's side of a ring. The thread that holds the poll role. */
+/** The receiver's side of a ring. Used by the poll role. */
 final class ReceiveRing {
     private final long ring;
     private final int entries;
@@ -11,8 +11,8 @@ final class ReceiveRing {
     private long consumed;
 
     /**
-     * @param memory where this node's memory lies, for the data that travels in entries
-     * @param memoryBytes its size
+     * @param memory address of this node's memory, to which data in entries is copied
+     * @param memoryBytes size of that memory
      */
     ReceiveRing(long ring, int entries, long memory, long memoryBytes) {
         this.ring = ring;
@@ -21,20 +21,20 @@ final class ReceiveRing {
         this.memoryBytes = memoryBytes;
     }
 
-    /** Whether {@link #next} has one. Sequentially consistent, as {@link Doorbell} needs it. */
+    /** Whether {@link #next} has an entry. Sequentially consistent, as {@link Doorbell} requires. */
     boolean hasNext() {
         return RingLayout.isOf(
                 RawMemory.getLongVolatile(RingLayout.entryAddress(ring, entries, consumed)), entries, consumed);
     }
 
-    /** Places the data that came in the next entry, which must be there; false when it does not lie in the memory. */
+    /** Copies the data in the next entry, which must exist, to its destination; false if that is not in this node's memory. */
     boolean placeData() {
         long address = RingLayout.entryAddress(ring, entries, consumed);
         long where = RawMemory.getLong(RingLayout.whereAddress(address));
         if (where == 0) {
             return true;
         }
-        // One load: what the peer stores there meanwhile does not count.
+        // Load only once, because the peer can change the value meanwhile.
         long offset = RingLayout.offset(where);
         long length = RingLayout.length(where);
         if (length > RingLayout.INLINE_BYTES_MAX || offset > memoryBytes - length) {
@@ -44,7 +44,7 @@ final class ReceiveRing {
         return true;
     }
 
-    /** Takes the next immediate, whose data is placed, and gives its place back to the sender. */
+    /** Takes the next immediate, whose data was copied already, and returns its entry to the sender. */
     int next() {
         long entry = RawMemory.getLongAcquire(RingLayout.entryAddress(ring, entries, consumed));
         consumed++;

@@ -1,14 +1,14 @@
 package dev.lite.fabric.shm;
 
 /**
- * How the two rings of a connection lie in their memory: first the one from the connecting to the accepting node, then the one
- * back. A ring is the count of entries consumed so far, on a line of its own, and then the entries.
+ * The memory layout of the two rings of a connection: first the ring from the connecting to the accepting node, then the ring in
+ * the other direction. A ring starts with the number of consumed entries, on a cache line of its own; the entries follow.
  *
  * <pre>
- *   entry  +0   long  the immediate in its low half; in its high half the number of the lap that it was written in, from 1 on
- *          +8   long  of data that travels in the entry: its length in the lowest {@value #LENGTH_BITS} bits, above it its offset
- *                     in the receiver's memory; 0 when there is none
- *          +16  that data, at most {@value #INLINE_BYTES_MAX} bytes
+ *   entry  +0   long  low half: the immediate; high half: the number of the lap in which it was written, from 1
+ *          +8   long  lowest {@value #LENGTH_BITS} bits: length of the data in the entry; other bits: its offset in the
+ *                     receiver's memory; 0 if the entry has no data
+ *          +16  the data, at most {@value #INLINE_BYTES_MAX} bytes
  * </pre>
  *
  * <p>An entry is complete if its lap is the expected one, so nothing needs to be cleared. Data in the entry saves the receiver a cache
@@ -26,22 +26,22 @@ final class RingLayout {
     private static final int LENGTH_BITS = 8;
     private static final long LENGTH_MASK = (1L << LENGTH_BITS) - 1;
 
-    /** Longer data is placed by the sender. */
+    /** Maximum length of data in an entry; the sender copies longer data to its destination itself. */
     static final int INLINE_BYTES_MAX = ENTRY_BYTES - DATA;
 
     private RingLayout() {}
 
-    /** Of both rings together. */
+    /** Size of both rings together. */
     static long bytes(int entries) {
         return 2 * ringBytes(entries);
     }
 
-    /** Where the ring begins that the connecting node sends by. */
+    /** Offset of the ring in which the connecting node sends. */
     static long fromConnecting(long address) {
         return address;
     }
 
-    /** Where the ring begins that the accepting node sends by. */
+    /** Offset of the ring in which the accepting node sends. */
     static long fromAccepting(long address, int entries) {
         return address + ringBytes(entries);
     }
@@ -54,7 +54,7 @@ final class RingLayout {
         return ring + CONSUMED;
     }
 
-    /** Where the entry of a position lies; positions count from 0 and never wrap. */
+    /** Address of the entry of a position; positions count from 0 and never wrap. */
     static long entryAddress(long ring, int entries, long position) {
         return ring + ENTRIES + (position & (entries - 1)) * ENTRY_BYTES;
     }
@@ -87,7 +87,7 @@ final class RingLayout {
         return (int) (entry >>> Integer.SIZE) == lap(entries, position);
     }
 
-    /** Wraps after 2^32 laps; only the lap before can be mistaken for it, and that differs. */
+    /** The lap of a position. It wraps after 2^32 laps, which is harmless: an entry can only be from this lap or the previous one. */
     private static int lap(int entries, long position) {
         return (int) (position >>> Integer.numberOfTrailingZeros(entries)) + 1;
     }

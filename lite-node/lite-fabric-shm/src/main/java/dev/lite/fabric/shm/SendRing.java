@@ -5,9 +5,9 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The sender's side of a ring. Any thread of this process. To send short data, a thread takes a position, copies the data and
- * publishes: one atomic instruction, and none between the data and the entry, so both cache lines travel at once. Later positions
- * are not delivered before this one is published; therefore a thread with long data first reserves room, copies the data, and
- * takes its position afterwards.
+ * publishes the entry. This takes one atomic instruction, and none between data and entry, so both cache lines move at once. Later
+ * positions are not delivered before this one is published. Therefore a thread with long data first reserves room, then copies the
+ * data, and takes its position last.
  */
 final class SendRing {
     /** No room. */
@@ -19,9 +19,9 @@ final class SendRing {
 
     private final long ring;
     private final int entries;
-    /** Upwards of {@link #HELD_BITS} the positions taken so far; below, how many hold room without a position yet. */
+    /** Above {@link #HELD_BITS}: number of positions taken so far; below: number of threads with reserved room but no position yet. */
     private final AtomicLong taken = new AtomicLong();
-    /** A count of consumed entries as it was when last read. */
+    /** The number of consumed entries when it was last read. */
     private final AtomicLong consumedSeen = new AtomicLong();
 
     SendRing(long ring, int entries) {
@@ -29,13 +29,13 @@ final class SendRing {
         this.entries = entries;
     }
 
-    /** A position, or {@link #NONE}; {@link #publish} must follow, soon. */
+    /** Takes a position, or returns {@link #NONE}. {@link #publish} must follow soon. */
     long tryTake() {
         long before = tryAdd(ONE_POSITION);
         return before == NONE ? NONE : before >>> HELD_BITS;
     }
 
-    /** Whether there is room for one more; then {@link #takeHeld} or {@link #giveBack} follows. */
+    /** Reserves room for one entry; returns whether there was room. Then {@link #takeHeld} or {@link #giveBack} must follow. */
     boolean tryHold() {
         return tryAdd(1) != NONE;
     }
@@ -53,7 +53,7 @@ final class SendRing {
         }
     }
 
-    /** What the peer has consumed. Impossible values are ignored, because the peer can write this memory, too. */
+    /** The number of entries that the peer has consumed. Ignores impossible values, because the peer can write this memory. */
     private long refreshConsumed() {
         long seen = consumedSeen.get();
         long consumed = RawMemory.getLongAcquire(RingLayout.consumedAddress(ring));
@@ -64,24 +64,24 @@ final class SendRing {
         return seen;
     }
 
-    /** The position for held room; {@link #publish} must follow at once. */
+    /** Takes the position for reserved room. {@link #publish} must follow at once. */
     long takeHeld() {
         return taken.getAndAdd(ONE_POSITION - 1) >>> HELD_BITS;
     }
 
-    /** Gives held room back. */
+    /** Releases reserved room. */
     void giveBack() {
         taken.getAndDecrement();
     }
 
-    /** Publishes an immediate. The receiver sees everything that this thread stored before. */
+    /** Publishes an immediate. The receiver then sees everything that this thread stored before. */
     void publish(long position, int immediate) {
         publish(position, immediate, 0, 0, 0);
     }
 
     /**
-     * Publishes an immediate and data of at most {@link RingLayout#INLINE_BYTES_MAX} bytes, which the receiver places before
-     * it takes the immediate.
+     * Publishes an immediate with at most {@link RingLayout#INLINE_BYTES_MAX} bytes of data, which the receiver copies to its
+     * destination before it takes the immediate.
      */
     void publish(long position, int immediate, long remoteOffset, long localAddress, long length) {
         long address = RingLayout.entryAddress(ring, entries, position);

@@ -15,7 +15,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes connections over Unix sockets. The thread that made a connection stays with its socket, whose end is the end of the
+ * Makes connections over Unix sockets. The thread that made a connection then waits for the end of its socket, which ends the
  * connection. Thread-safe.
  */
 final class ShmConnector implements Connector<ShmEndpoint> {
@@ -26,7 +26,7 @@ final class ShmConnector implements Connector<ShmEndpoint> {
     private final UnixServerSocket server;
     private final AcceptLoop<UnixSocket> acceptLoop;
 
-    /** @param server becomes this object's */
+    /** @param server this object takes ownership of it */
     ShmConnector(Connections<ShmEndpoint, ShmLink> connections, ShmHandshake handshake, UnixServerSocket server) {
         this.connections = connections;
         this.handshake = handshake;
@@ -77,13 +77,13 @@ final class ShmConnector implements Connector<ShmEndpoint> {
             endpoint.use(socket);
             watch(endpoint, handshake.accept(socket, connections.handshakeDeadline()), socket, socket.toString());
         } catch (RuntimeException e) {
-            // The handler has not seen it.
+            // The handler does not know the endpoint yet.
             connections.forget(endpoint);
             LOG.warn("{}: cannot accept a peer: {}", connections.node(), e.getMessage());
         }
     }
 
-    /** Hands the new connection over, and then waits for its end. */
+    /** Passes on the new connection, then waits for its end. */
     private void watch(ShmEndpoint endpoint, ShmLink link, UnixSocket socket, String address) {
         int pid;
         try {

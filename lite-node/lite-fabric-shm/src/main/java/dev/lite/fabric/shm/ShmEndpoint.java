@@ -8,9 +8,9 @@ import dev.lite.os.UnixSocket;
 import dev.lite.os.waiting.Deadline;
 import org.jspecify.annotations.Nullable;
 
-/** A connection to one peer. Its end shuts the {@link #gate} of the posts. */
+/** A connection to one peer. Its end closes the {@link #gate} for posts. */
 final class ShmEndpoint extends DriverEndpoint<ShmLink> {
-    /** So much is copied about as fast as an entry of the ring is published: those behind it do not notice. */
+    /** Copying this much takes about as long as publishing an entry, so it does not delay later entries noticeably. */
     private static final long SHORT_BYTES_MAX = 4096;
 
     private final PostGate gate = new PostGate();
@@ -83,7 +83,7 @@ final class ShmEndpoint extends DriverEndpoint<ShmLink> {
             return Post.CLOSED;
         }
         try {
-            // Room first: when there is none, not a byte of the data is to be placed.
+            // Reserve room first: without room, none of the data may be copied.
             boolean placed = length <= SHORT_BYTES_MAX
                     ? placeShort(current, remoteOffset, localAddress, length, immediate)
                     : placeLong(current, remoteOffset, localAddress, length, immediate);
@@ -169,7 +169,7 @@ final class ShmEndpoint extends DriverEndpoint<ShmLink> {
         }
     }
 
-    /** Gives it its socket, which is shut down when the endpoint ends. The connection's thread. */
+    /** Sets the socket, which is shut down when the endpoint ends. Called by the connection's thread. */
     void use(UnixSocket connected) {
         socket = connected;
         if (end() != null) {
@@ -191,18 +191,18 @@ final class ShmEndpoint extends DriverEndpoint<ShmLink> {
         }
     }
 
-    /** Poll role: lets posts in, unless it has ended meanwhile. */
+    /** Poll role: lets posts in, unless the endpoint has ended meanwhile. */
     void openGate() {
         boolean unused = gate.open();
     }
 
-    /** Poll role: what the peer sent before it closed or ended still counts. */
+    /** Poll role: delivers what the peer sent before it closed or ended. */
     @Override
     protected int flush(FabricHandler handler, int limit) {
         return deliver(handler, limit);
     }
 
-    /** Poll role: hands over at most {@code limit} immediates; how many. */
+    /** Poll role: passes at most {@code limit} immediates to the handler; returns how many. */
     int deliver(FabricHandler handler, int limit) {
         var current = link();
         if (current == null) {
@@ -210,10 +210,10 @@ final class ShmEndpoint extends DriverEndpoint<ShmLink> {
         }
         var receive = current.receive();
         int handed = 0;
-        // Asked anew each time, since the handler may close the endpoint.
+        // Checked for each immediate, because the handler may close the endpoint.
         while (handed < limit && !isClosedHere() && receive.hasNext()) {
             if (!receive.placeData()) {
-                close("the peer sent data for a place outside of this node's memory");
+                close("the peer sent data for an offset outside of this node's memory");
                 break;
             }
             handed++;
@@ -222,7 +222,7 @@ final class ShmEndpoint extends DriverEndpoint<ShmLink> {
         return handed;
     }
 
-    /** Poll role: whether an immediate is there to be delivered. */
+    /** Poll role: whether there is an immediate to deliver. */
     boolean hasImmediate() {
         var current = link();
         return current != null && !isClosedHere() && current.receive().hasNext();

@@ -37,10 +37,10 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
     private final Connections<ShmEndpoint, ShmLink> connections;
     private @Nullable ShmHandshake handshake;
 
-    /** Poll role: the connected endpoints; replaced, never changed, so that a handler may close what is being polled. */
+    /** Poll role: the connected endpoints. Replaced, never changed, so that a handler may close an endpoint during a poll. */
     private ShmEndpoint[] active = NONE;
 
-    /** Poll role: which of them is polled first, so that a busy one does not keep the others from their turn. */
+    /** Poll role: index of the endpoint to poll first. It rotates, so that a busy endpoint does not starve the others. */
     private int first;
 
     ShmFabric(FabricConfig config, ShmOptions options, FabricHandler handler) {
@@ -95,7 +95,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
     private static void requireMapped(FabricMemory memory) {
         if (memory.descriptor() == FabricMemory.NO_DESCRIPTOR) {
             throw new FabricException(
-                    "the shared-memory fabric needs memory that a file stands behind; this memory has no descriptor",
+                    "the shared-memory fabric needs file-backed memory; this memory has no descriptor",
                     null);
         }
         long fileBytes;
@@ -106,7 +106,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
         }
         if (fileBytes < memory.segment().byteSize()) {
             throw new FabricException(
-                    "the file behind the memory has %d bytes; the memory has %d"
+                    "the file of the memory has %d bytes; the memory has %d"
                             .formatted(fileBytes, memory.segment().byteSize()),
                     null);
         }
@@ -159,20 +159,20 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
 
     @Override
     public void wake() {
-        ringBoth(); // rare; also replaces the ring of a peer that died before it could ring
+        ringBoth(); // rare; also covers a peer that died before it could ring
     }
 
     @Override
     public void await(long timeoutNs) {
         if (timeoutNs < 0) {
-            throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
+            throw new IllegalArgumentException("a timeout must be at least 0 ns, not " + timeoutNs);
         }
         if (connections.isClosed()) {
             return;
         }
         doorbell.announceSleep();
         try {
-            // After the announcement: work that was published before it is found here, later senders ring.
+            // Checked after the state was stored: work published earlier is found here; later senders ring.
             if (!hasWork()) {
                 doorbell.sleep(timeoutNs);
             }
@@ -198,18 +198,18 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
     }
 
     @Override
-    public void standBy(long timeoutNs) {
+    public void awaitArmed(long timeoutNs) {
         if (timeoutNs < 0) {
-            throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
+            throw new IllegalArgumentException("a timeout must be at least 0 ns, not " + timeoutNs);
         }
         long stamp = doorbellGate.enter();
         if (stamp != Gate.REFUSED) {
             try {
-                // Set before close rings: after that ring, no thread sleeps.
+                // Closed is set before close rings, so no thread sleeps after that ring.
                 if (connections.isClosed()) {
                     return;
                 }
-                doorbell.standBy(timeoutNs);
+                doorbell.awaitStandbyBell(timeoutNs);
             } finally {
                 doorbellGate.exit(stamp);
             }

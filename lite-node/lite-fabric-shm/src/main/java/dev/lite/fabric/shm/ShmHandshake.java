@@ -20,12 +20,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * How two nodes make a connection over a fresh socket. The connecting node sends an OFFER with its hello and the descriptors
- * of the rings, its doorbell and its memory; the other answers WELCOME with its hello, doorbell and memory, or REFUSED with
- * a reason. What a peer sends is checked before it is used: it is trusted, but it may be of another version, or no node at all.
+ * The handshake of two nodes over a new socket. The connecting node sends an OFFER with its hello and the descriptors of the
+ * rings, its doorbell and its memory. The other node answers WELCOME with its hello, doorbell and memory, or REFUSED with a
+ * reason. A node checks everything that a peer sends before it uses it: peers are trusted, but may have another version, or may
+ * not be a node at all.
  *
- * <p>Message, in native byte order (both are on one host): magic (8 bytes), version (4), kind (4), bytes of memory (8), entries
- * of a ring (4), length of the text (4), the text: the hello, or the reason.
+ * <p>A message, in native byte order (both nodes are on one host): magic (8 bytes), version (4), kind (4), bytes of memory (8),
+ * entries of a ring (4), length of the text (4), the text (the hello or the reason).
  *
  * <p>Thread-safe; {@link #close} ends its use of the registered memory's descriptor.
  */
@@ -57,7 +58,7 @@ final class ShmHandshake implements AutoCloseable {
         this.ringEntries = ringEntries;
     }
 
-    /** The connecting side. Takes at most the handshake's time; the socket stays the caller's. */
+    /** Runs the connecting side. Blocks at most for the handshake timeout; the caller keeps ownership of the socket. */
     ShmLink connect(UnixSocket socket, Deadline deadline) {
         limit(socket, deadline);
         int entries = ringEntries;
@@ -100,14 +101,14 @@ final class ShmHandshake implements AutoCloseable {
                     doorbell.descriptor(),
                     memory.descriptor());
         } catch (OsException e) {
-            // A peer that has no room refuses before it reads, and closes: its reason is there to be received.
+            // A peer at its limit refuses and closes before it reads the offer; its reason can still be received.
             if (e.errno() != Errno.EPIPE) {
                 throw e;
             }
         }
     }
 
-    /** The accepting side. Takes at most the handshake's time; the socket stays the caller's. */
+    /** Runs the accepting side. Blocks at most for the handshake timeout; the caller keeps ownership of the socket. */
     ShmLink accept(UnixSocket socket, Deadline deadline) {
         limit(socket, deadline);
         ShmLink link;
@@ -156,7 +157,7 @@ final class ShmHandshake implements AutoCloseable {
         }
     }
 
-    /** Takes the peer's doorbell and, since that stays mapped, its memory last. */
+    /** Maps the peer's doorbell, then its memory: last, because that stays mapped. */
     private ShmLink link(
             PeerProcess process,
             Message message,
@@ -175,7 +176,7 @@ final class ShmHandshake implements AutoCloseable {
         }
     }
 
-    /** Tells a peer why it is not served; it may be gone by now. */
+    /** Sends a peer the reason why it is refused; the peer may be gone already. */
     void refuse(UnixSocket socket, String reason) {
         byte[] text = reason.getBytes(StandardCharsets.UTF_8);
         try {
@@ -186,13 +187,13 @@ final class ShmHandshake implements AutoCloseable {
         }
     }
 
-    /** From now on, one call on the socket blocks no longer than until the deadline. */
+    /** Limits each following call on the socket to the deadline. */
     private static void limit(UnixSocket socket, Deadline deadline) {
         long leftNs = Math.max(1, deadline.remainingNs());
         socket.setTimeout(leftNs, leftNs);
     }
 
-    /** Under the lock, so that no descriptor is sent after {@link #close}, when its owner may have closed it. */
+    /** Sends under the lock, so that no descriptor is sent after {@link #close}, when its owner may have closed it. */
     private synchronized void send(UnixSocket socket, Message message, int... descriptors) {
         if (closed) {
             throw new HandshakeException("the fabric is closed");
@@ -255,7 +256,7 @@ final class ShmHandshake implements AutoCloseable {
         closed = true;
     }
 
-    /** The descriptors of a message: closes those that were not taken. */
+    /** The descriptors of a message. Closes those that were not taken. */
     private static final class Passed implements AutoCloseable {
         private final Received received;
         private int taken;
@@ -272,7 +273,7 @@ final class ShmHandshake implements AutoCloseable {
             return received.descriptors().length;
         }
 
-        /** The next one; it is the caller's from now on. */
+        /** Takes the next descriptor; the caller owns it. */
         int take() {
             return received.descriptors()[taken++];
         }

@@ -4,16 +4,16 @@ import dev.lite.fabric.driver.DriverLink;
 import dev.lite.os.SharedMemory;
 
 /**
- * What a connection consists of, made by the {@link ShmHandshake}.
+ * The parts of a connection, made by the {@link ShmHandshake}.
  *
- * @param hello the peer's
- * @param address where the peer's memory is mapped; outlives the link
+ * @param hello the peer's hello
+ * @param address address at which the peer's memory is mapped; the mapping outlives the link
  * @param remoteBytes the size of the peer's memory
  * @param rings the memory of both rings
- * @param doorbell the peer's
- * @param send to the peer
- * @param receive from the peer
- * @param process the peer's; outlives the link
+ * @param doorbell the peer's doorbell
+ * @param send the ring to the peer
+ * @param receive the ring from the peer
+ * @param process the peer's process; outlives the link
  */
 record ShmLink(
         byte[] hello,
@@ -26,7 +26,7 @@ record ShmLink(
         PeerProcess process)
         implements DriverLink {
 
-    /** Unmaps rings and doorbell: nobody sends or receives any more. */
+    /** Unmaps rings and doorbell. Call when no thread sends or receives any more. */
     void release() {
         rings.close();
         doorbell.close();

@@ -8,10 +8,10 @@ import java.util.Set;
 /**
  * The driver's settings.
  *
- * @param ringEntries {@value #RING_ENTRIES}: how many immediates to one peer may be under way; a power of two, 2 to 65536,
- *     1024 unless set. Each direction of a connection takes 128 bytes per entry.
- * @param limits {@code connections-max}, 1 to 4096, 256 unless set: each connection has a thread that waits for its end; and
- *     {@code handshake-timeout-ms}
+ * @param ringEntries {@value #RING_ENTRIES}: maximum number of immediates to one peer that it has not received yet; a power of
+ *     two, 2 to 65536, default 1024. Each direction of a connection takes 128 bytes per entry.
+ * @param limits {@code connections-max}: maximum number of connections, 1 to 4096, default 256; each has a thread that waits for
+ *     its end; and {@code handshake-timeout-ms}
  */
 public record ShmOptions(int ringEntries, ConnectionLimits limits) {
     static final String RING_ENTRIES = "ring-entries";
@@ -32,9 +32,9 @@ public record ShmOptions(int ringEntries, ConnectionLimits limits) {
     }
 
     /**
-     * From a fabric's options.
+     * Reads the options of a fabric.
      *
-     * @throws IllegalArgumentException when one is unknown, not a number or out of its range
+     * @throws IllegalArgumentException if one is unknown, not a number or out of range
      */
     static ShmOptions of(Map<String, String> options) {
         var given = FabricOptions.of("shared-memory", options, NAMES);

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What both gates promise: the one for whoever stays, and the one for posts. */
+/** The contract of both gates: {@link Gate} for long stays and {@link PostGate} for posts. */
 @ParameterizedClass
 @MethodSource("gates")
 class GateTest {
@@ -82,12 +82,12 @@ class GateTest {
     }
 
     @Test
-    void bothRefuseByTheSameStamp() {
+    void bothGatesRefuseWithTheSameStamp() {
         assertThat(Gate.REFUSED).isEqualTo(PostGate.REFUSED).isEqualTo(REFUSED);
     }
 
     @Test
-    void nobodyEntersBeforeItIsOpenNorAfterItIsClosed() {
+    void noUserEntersBeforeTheGateIsOpenOrAfterItIsClosed() {
         assertThat(gate.enter()).isEqualTo(REFUSED);
         assertThat(gate.open()).isTrue();
         long stamp = gate.enter();
@@ -100,7 +100,7 @@ class GateTest {
     }
 
     @Test
-    void closeReturnsWhenEverybodyIsOut() throws InterruptedException {
+    void closeReturnsWhenAllUsersHaveLeft() throws InterruptedException {
         assertThat(gate.open()).isTrue();
         var inside = new AtomicInteger();
         var entered = new AtomicInteger();

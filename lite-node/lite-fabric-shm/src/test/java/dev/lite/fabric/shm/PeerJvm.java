@@ -5,8 +5,8 @@ import dev.lite.os.RawMemory;
 import java.nio.file.Path;
 
 /**
- * A node in a process of its own. Says its address, then answers each immediate by adding it to the first word of its memory
- * and sending it back, until it is killed or told 0.
+ * A node in its own process. It prints its address. Then it answers each immediate: it adds the value to the first word of its
+ * memory and sends it back, until it is killed or receives 0.
  */
 final class PeerJvm {
     private PeerJvm() {}

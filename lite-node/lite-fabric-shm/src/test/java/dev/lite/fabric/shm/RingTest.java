@@ -27,11 +27,11 @@ class RingTest {
     }
 
     @Test
-    void anEmptyRingHasNothing() {
+    void anEmptyRingHasNoEntry() {
         assertThat(receive.hasNext()).isFalse();
         long position = send.tryTake();
         assertThat(position).isZero();
-        assertThat(receive.hasNext()).as("taken is not published").isFalse();
+        assertThat(receive.hasNext()).as("taken but not published").isFalse();
         send.publish(position, 0);
         assertThat(receive.hasNext()).isTrue();
         assertThat(receive.next()).isZero();
@@ -39,7 +39,7 @@ class RingTest {
     }
 
     @Test
-    void everyValueGoesThroughOverManyLaps() {
+    void everyValueArrivesOverManyLaps() {
         for (int i = -1_000; i < 1_000; i++) {
             send(send, i);
             assertThat(receive.hasNext()).isTrue();
@@ -55,7 +55,7 @@ class RingTest {
     }
 
     @Test
-    void thereIsRoomForAsManyAsItHasEntries() {
+    void aRingHasRoomForAllItsEntries() {
         assertThat(send.tryHold()).isTrue();
         for (int i = 1; i < ENTRIES; i++) {
             send(send, i);
@@ -72,7 +72,7 @@ class RingTest {
     }
 
     @Test
-    void whoHoldsRoomKeepsNobodyWaitingAndComesAfterThem() {
+    void reservedRoomBlocksNoOtherSenderAndIsDeliveredAfterThem() {
         assertThat(send.tryHold()).isTrue();
         send(send, 1);
         assertThat(receive.next()).isOne();
@@ -84,7 +84,7 @@ class RingTest {
     }
 
     @Test
-    void aCountOfConsumedEntriesThatCannotBeIsNotBelieved() {
+    void anImpossibleCountOfConsumedEntriesIsIgnored() {
         for (int i = 0; i < ENTRIES; i++) {
             send(send, i);
         }
@@ -97,7 +97,7 @@ class RingTest {
     }
 
     @Test
-    void anEntryOfTheLapBeforeIsNotTakenForOneOfThis() {
+    void anEntryOfThePreviousLapIsNotMistakenForANewOne() {
         long lastLap = (1L << 32) - 1;
         for (long lap : new long[] {1, 2, lastLap - 1, lastLap, lastLap + 1, 2 * lastLap}) {
             long position = lap * ENTRIES + 1;
@@ -110,7 +110,7 @@ class RingTest {
     }
 
     @Test
-    void dataInAnEntryIsPlacedAndNothingBesideIt() {
+    void dataInAnEntryIsCopiedExactlyToItsDestination() {
         for (int length : new int[] {1, 8, 40, RingLayout.INLINE_BYTES_MAX}) {
             for (int offset : new int[] {0, 3, TARGET_BYTES - length}) {
                 RawMemory.fill(target.address(), TARGET_BYTES, (byte) 7);
@@ -132,7 +132,7 @@ class RingTest {
     }
 
     @Test
-    void dataForAPlaceOutsideOfTheMemoryIsRefused() {
+    void dataForADestinationOutsideOfTheMemoryIsRefused() {
         long[] wheres = {
             RingLayout.where(TARGET_BYTES - 7, 8),
             RingLayout.where(TARGET_BYTES, 1),
@@ -150,7 +150,7 @@ class RingTest {
     }
 
     @Test
-    void theTwoRingsOfAConnectionDoNotTouch() {
+    void theTwoRingsOfAConnectionDoNotOverlap() {
         long other = RingLayout.fromAccepting(memory.address(), ENTRIES);
         var otherSend = new SendRing(other, ENTRIES);
         for (int i = 0; i < ENTRIES; i++) {

@@ -14,9 +14,9 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
-/** The shared-memory driver keeps the SPI's promises. */
+/** The shared-memory driver fulfils the SPI's contract. */
 class ShmFabricConformanceTest extends FabricConformanceTest {
-    /** By descriptor. */
+    /** The shared memories by their descriptors. */
     private final Map<Integer, SharedMemory> memories = new HashMap<>();
 
     @Override
@@ -24,7 +24,7 @@ class ShmFabricConformanceTest extends FabricConformanceTest {
         return new OneDirectoryEach(new ShmFabricProvider());
     }
 
-    /** The suite has one run directory for all nodes; this driver's sockets have one name, so every node needs its own. */
+    /** The suite has one run directory, but this driver's sockets all have the same name, so each node gets its own directory. */
     private record OneDirectoryEach(FabricProvider driver) implements FabricProvider {
         @Override
         public String name() {

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-@Isolated("it looks at the descriptors of its process")
+@Isolated("it counts the descriptors of its process")
 class ShmFabricTest {
     @TempDir
     Path directory;
@@ -57,7 +57,7 @@ class ShmFabricTest {
         "handshake-timeout-ms,60001,1 to 60000",
         "ringentries,8,no option 'ringentries'"
     })
-    void aWrongOptionIsRefusedByItsName(String name, String value, String words) {
+    void anInvalidOptionIsRefusedWithItsName(String name, String value, String words) {
         var config = new FabricConfig("a", new byte[0], directory, Map.of(name, value));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> openAndClose(config))
@@ -72,7 +72,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void memoryWithoutAFileBehindItIsRefused() {
+    void memoryWithoutAFileIsRefused() {
         try (var node = new TestNode(directory, "a");
                 var arena = Arena.ofConfined();
                 var other = new ShmFabricProvider().open(config("b"), node);
@@ -89,7 +89,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void memoryIsRegisteredOnce() {
+    void memoryCanBeRegisteredOnlyOnce() {
         try (var node = new TestNode(directory, "a")) {
             assertThatIllegalStateException()
                     .isThrownBy(() ->
@@ -98,7 +98,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void twoNodesInOneRunDirectoryAreOneTooMany() {
+    void aSecondNodeInTheSameRunDirectoryIsRefused() {
         try (var node = new TestNode(directory, "a");
                 var memory = SharedMemory.createMemfd("second", 4096);
                 var second = new ShmFabricProvider()
@@ -111,7 +111,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void theSocketIsTheOwnersOnlyAndGoneAfterClose() throws IOException {
+    void onlyTheOwnerCanUseTheSocketAndCloseRemovesIt() throws IOException {
         Path socket;
         try (var node = new TestNode(directory, "a")) {
             socket = Path.of(node.fabric.localAddress());
@@ -123,7 +123,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void eachOperationActsOnThePeersMemoryAndIsDoneAtOnce() {
+    void eachOperationChangesThePeersMemoryAndCompletesAtOnce() {
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b")) {
             var toB = a.connectTo(b);
@@ -167,7 +167,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void aWordMustBeInsideAndAligned() {
+    void aWordMustBeInsideTheMemoryAndAligned() {
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b")) {
             var toB = a.connectTo(b);
@@ -204,12 +204,12 @@ class ShmFabricTest {
             assertThat(a.immediates).containsExactly(7);
             assertThat(RawMemory.getLong(a.address() + 64)).isEqualTo(5);
             toItself.close();
-            TestNode.until("both ends are gone", () -> a.disconnected.size() == 2, a);
+            TestNode.until("both endpoints are disconnected", () -> a.disconnected.size() == 2, a);
         }
     }
 
     @Test
-    void nobodyThereIsToldOnceWithTheAddress() {
+    void connectingToAnUnusedAddressIsReportedOnceWithTheAddress() {
         try (var a = new TestNode(directory, "a")) {
             var nobody = directory.resolve("none/shm.sock").toString();
             var endpoint = a.fabric.connect(nobody);
@@ -225,10 +225,10 @@ class ShmFabricTest {
         }
     }
 
-    /** Short data travels in the ring and is placed when it is polled; long data is placed by the sender. */
+    /** Short data is in the ring entry, and the receiver's poll copies it to its destination; the sender copies long data itself. */
     @ParameterizedTest
     @CsvSource({"8, 2, 10", "112, 2, 10", "113, 7, 10", "4096, 7, 10", "5000, 7, 10"})
-    void aFullRingIsBusyPlacesNothingAndDrains(int length, long afterThree, long afterAll) {
+    void aFullRingAnswersBusyWithoutCopyingDataAndDrains(int length, long afterThree, long afterAll) {
         try (var a = new TestNode(directory, "a", Map.of("ring-entries", "8"));
                 var b = new TestNode(directory, "b")) {
             var toB = a.connectTo(b);
@@ -254,7 +254,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void whoSendsDataForAPlaceOutsideOfTheMemoryIsCutAndTheOthersGoOn() {
+    void aPeerThatSendsDataForAnOutsideDestinationIsDisconnectedAndOthersAreNot() {
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b");
                 var c = new TestNode(directory, "c")) {
@@ -266,12 +266,12 @@ class ShmFabricTest {
             assertThat(b.reasons.getFirst()).contains("outside of this node's memory");
             assertThat(b.immediates).isEmpty();
             assertThat(fromC.writeImm(0, c.address(), 8, 5, 0)).isEqualTo(Post.DONE);
-            TestNode.until("c's came", () -> b.immediates.size() == 1, b);
+            TestNode.until("the immediate of c arrived", () -> b.immediates.size() == 1, b);
         }
     }
 
     @Test
-    void whatWasSentBeforeACloseIsDelivered() {
+    void immediatesSentBeforeACloseAreDelivered() {
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b")) {
             var toB = a.connectTo(b);
@@ -280,7 +280,7 @@ class ShmFabricTest {
                 assertThat(toB.writeImm(0, a.address(), 0, i, 0)).isEqualTo(Post.DONE);
             }
             toB.close();
-            TestNode.until("b knows", () -> !b.disconnected.isEmpty(), b);
+            TestNode.until("b is disconnected", () -> !b.disconnected.isEmpty(), b);
             assertThat(b.immediates).hasSize(40);
             assertThat(b.calls).endsWith("immediate 39", "disconnected");
             assertThat(b.reasons.getFirst())
@@ -290,7 +290,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void aPeerThatLeftBeforeItWasNoticedIsConnectedThenHeardThenGone() {
+    void aPeerThatClosesBeforeTheFirstPollIsReportedConnectedThenItsImmediateThenDisconnected() {
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b")) {
             var toB = a.fabric.connect(b.fabric.localAddress());
@@ -298,18 +298,18 @@ class ShmFabricTest {
             TestNode.until("a is connected", () -> a.connected.contains(toB), a);
             assertThat(toB.writeImm(0, a.address(), 0, 1, 0)).isEqualTo(Post.DONE);
             toB.close();
-            TestNode.until("b knows", () -> !b.disconnected.isEmpty(), b);
+            TestNode.until("b is disconnected", () -> !b.disconnected.isEmpty(), b);
             assertThat(b.calls).containsExactly("connected", "immediate 1", "disconnected");
         }
     }
 
     @Test
-    void aClosedEndpointAnswersClosedIsToldOnceAndKeepsItsMapping() {
+    void aClosedEndpointAnswersClosedIsDisconnectedOnceAndKeepsItsMapping() {
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b")) {
             var toB = a.connectTo(b);
             RawMemory.putLong(b.address() + 8, 4);
-            // Not delivered any more: the endpoint is closed before it is polled.
+            // Not delivered, because the endpoint is closed before the next poll.
             assertThat(b.accepted.getFirst().writeImm(0, b.address(), 0, 1, 0)).isEqualTo(Post.DONE);
             toB.close();
             toB.close();
@@ -318,7 +318,7 @@ class ShmFabricTest {
             assertThat(toB.read(0, a.address(), 8, 0)).isEqualTo(Post.CLOSED);
             assertThat(toB.fetchAdd(0, 1, a.address(), 0)).isEqualTo(Post.CLOSED);
             assertThat(toB.compareAndSwap(0, 1, 2, a.address(), 0)).isEqualTo(Post.CLOSED);
-            TestNode.until("both know", () -> !a.disconnected.isEmpty() && !b.disconnected.isEmpty(), a, b);
+            TestNode.until("both are disconnected", () -> !a.disconnected.isEmpty() && !b.disconnected.isEmpty(), a, b);
             assertThat(a.disconnected).containsExactly(toB);
             assertThat(a.reasons).containsExactly("closed by this node");
             assertThat(a.immediates).isEmpty();
@@ -328,7 +328,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void anEndpointClosedWhileItConnectsIsToldOnce() {
+    void anEndpointClosedWhileItConnectsIsDisconnectedOnce() {
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b")) {
             for (int i = 1; i <= 20; i++) {
@@ -339,15 +339,15 @@ class ShmFabricTest {
                     b.fabric.poll(1);
                 }
                 endpoint.close();
-                TestNode.until("told", () -> a.disconnected.size() == round, a, b);
+                TestNode.until("disconnected", () -> a.disconnected.size() == round, a, b);
             }
             assertThat(a.connected).isEmpty();
-            TestNode.until("b is rid of them", () -> b.accepted.size() == b.disconnected.size(), a, b);
+            TestNode.until("b has no connection left", () -> b.accepted.size() == b.disconnected.size(), a, b);
         }
     }
 
     @Test
-    void fromTheReturnOfCloseOnNoPostTouchesThePeersMemory() throws InterruptedException {
+    void afterCloseReturnsNoPostTouchesThePeersMemory() throws InterruptedException {
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b")) {
             for (int round = 0; round < 50; round++) {
@@ -376,7 +376,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void aPeerThatComesBackIsMappedOnce() {
+    void aPeerThatReconnectsIsMappedOnce() {
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b")) {
             var before = a.connectTo(b);
@@ -388,7 +388,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void aClosedFabricTellsEveryEndpointAndLeavesNothingBehind() throws IOException {
+    void closingAFabricDisconnectsEveryEndpointAndReleasesEverything() throws IOException {
         long descriptorsBefore = count("/proc/self/fd");
         try (var b = new TestNode(directory, "b")) {
             var a = new TestNode(directory, "a");
@@ -406,7 +406,7 @@ class ShmFabricTest {
             assertThat(a.calls).hasSize(calls);
             assertThat(first.write(0, b.address(), 8, 0)).isEqualTo(Post.CLOSED);
             assertThatIllegalStateException().isThrownBy(() -> a.fabric.connect(b.fabric.localAddress()));
-            TestNode.until("b knows", () -> b.disconnected.contains(second), b);
+            TestNode.until("b is disconnected", () -> b.disconnected.contains(second), b);
         }
         assertThat(Files.readString(Path.of("/proc/self/maps")))
                 .doesNotContain("arena-a", "arena-b", "lite-rings", "lite-doorbell");
@@ -438,7 +438,7 @@ class ShmFabricTest {
                 while (a.immediates.size() < expected) {
                     a.fabric.await(TestNode.nanos(20));
                     a.fabric.poll(16);
-                    // A lost wake-up takes the whole wait.
+                    // With a lost wake-up, the wait would last until its timeout.
                     assertThat(System.nanoTime() - start).isLessThan(TestNode.nanos(15));
                 }
             }
@@ -450,7 +450,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void wakeupEndsTheCurrentOrTheNextAwaitAndTimeEndsOthers() {
+    void wakeupEndsTheCurrentOrTheNextAwaitAndTheTimeoutEndsOthers() {
         try (var a = new TestNode(directory, "a")) {
             long start = System.nanoTime();
             a.fabric.wakeup();
@@ -521,12 +521,12 @@ class ShmFabricTest {
     }
 
     @Test
-    void theDataOfAnImmediateIsThereBeforeIt() throws InterruptedException {
+    void theDataOfAnImmediateIsVisibleBeforeIt() throws InterruptedException {
         int bytes = 256 << 10;
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b")) {
             var toB = a.connectTo(b);
-            // Polls while the data is being copied, and looks at the end of it, which comes last.
+            // Polls while the data is being copied, and checks its last bytes, which are copied last.
             var wrong = new AtomicInteger();
             b.onImmediate = immediate -> {
                 if (RawMemory.getInt(b.address() + bytes - Integer.BYTES) != immediate) {
@@ -552,7 +552,7 @@ class ShmFabricTest {
     }
 
     @Test
-    void aBusyPeerDoesNotKeepAnotherFromItsTurn() {
+    void aBusyPeerDoesNotStarveAnother() {
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b");
                 var c = new TestNode(directory, "c")) {
@@ -570,14 +570,14 @@ class ShmFabricTest {
     }
 
     @Test
-    void nothingIsAllocatedPerPostAndPoll() {
+    void postsAndPollsAllocateNothing() {
         var threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         try (var a = new TestNode(directory, "a");
                 var b = new TestNode(directory, "b")) {
             var toB = a.connectTo(b);
             var count = new int[1];
             b.onImmediate = immediate -> count[0]++;
-            // Rounds until the JIT is done, whenever a busy machine lets it.
+            // Repeats until the JIT compiler is done, which takes longer on a busy machine.
             long deadline = System.nanoTime() + TestNode.nanos(20);
             long allocatedMin = Long.MAX_VALUE;
             int rounds = 0;

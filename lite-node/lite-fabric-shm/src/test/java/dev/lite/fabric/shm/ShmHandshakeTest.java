@@ -26,8 +26,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** Peers that are of another version, broken, or no node at all, on either side of a connection. */
-@Isolated("it looks at the descriptors of its process")
+/** Peers that have another version, are broken, or are not LITE nodes, on either side of a connection. */
+@Isolated("it counts the descriptors of its process")
 class ShmHandshakeTest {
     private static final int RING_ENTRIES = 64;
     private static final long MEMORY_BYTES = 8192;
@@ -67,7 +67,7 @@ class ShmHandshakeTest {
     }
 
     @Test
-    void anOfferByTheProtocolIsWelcome() {
+    void aValidOfferIsAccepted() {
         try (var node = new TestNode(directory, "a");
                 var stranger = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
             stranger.send(message, messageBytes, descriptors());
@@ -83,7 +83,7 @@ class ShmHandshakeTest {
     }
 
     @Test
-    void aWrongOfferIsRefusedInWords() throws IOException {
+    void anInvalidOfferIsRefusedWithAReason() throws IOException {
         refused("not those of a LITE node", offer -> offer.set(JAVA_LONG, 0, 0x0a0d_2f20_5445_47L));
         refused("version 2 of the handshake; this node speaks 1", offer -> offer.set(JAVA_INT, 8, 2));
         refused("kind 2, not an offer", offer -> offer.set(JAVA_INT, 12, ShmHandshake.WELCOME));
@@ -107,7 +107,7 @@ class ShmHandshakeTest {
     }
 
     @Test
-    void anOfferWithTheWrongDescriptorsIsRefusedInWords() throws IOException {
+    void anOfferWithTheWrongDescriptorsIsRefusedWithAReason() throws IOException {
         assertRefused("0 descriptors instead of 3", messageBytes);
         makeOffer();
         assertRefused("2 descriptors instead of 3", messageBytes, page.descriptor(), memory.descriptor());
@@ -126,7 +126,7 @@ class ShmHandshakeTest {
         assertRefused("EMSGSIZE", 1000, descriptors());
     }
 
-    /** Sends it, expects the refusal, and checks that the node goes on and kept nothing. */
+    /** Sends the message, expects the refusal, and checks that the node still works and kept no descriptor. */
     private void assertRefused(String words, int bytes, int... descriptors) throws IOException {
         try (var node = new TestNode(directory, "a")) {
             long descriptorsBefore = openDescriptorsOf("stranger");
@@ -153,7 +153,7 @@ class ShmHandshakeTest {
                 makeOffer();
                 var bytes = new byte[1 + random.nextInt(messageBytes)];
                 random.nextBytes(bytes);
-                // The beginning is right most times, so that what follows is looked at, too.
+                // The beginning is usually valid, so that the rest is decoded, too.
                 int kept = random.nextInt(bytes.length + 1);
                 MemorySegment.copy(bytes, kept, message, JAVA_BYTE, kept, bytes.length - kept);
                 try (var stranger = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
@@ -169,7 +169,7 @@ class ShmHandshakeTest {
     }
 
     @Test
-    void aSilentPeerIsGivenUpAndHoldsNobodyUp() {
+    void aSilentPeerIsDisconnectedAndDelaysNoOther() {
         try (var node = new TestNode(directory, "a", Map.of("handshake-timeout-ms", "200"));
                 var silent = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
             long start = System.nanoTime();
@@ -182,7 +182,7 @@ class ShmHandshakeTest {
     }
 
     @Test
-    void aPeerThatSpeaksAfterTheHandshakeIsCutOff() {
+    void aPeerThatSendsBytesAfterTheHandshakeIsDisconnected() {
         try (var node = new TestNode(directory, "a");
                 var stranger = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
             stranger.send(message, messageBytes, descriptors());
@@ -218,17 +218,17 @@ class ShmHandshakeTest {
     }
 
     @Test
-    void overTheLimitPeersAreRefusedInWordsUntilThereIsRoom() {
+    void peersOverTheLimitAreRefusedWithAReasonUntilThereIsRoom() {
         try (var a = new TestNode(directory, "a", Map.of("connections-max", "2"));
                 var b = new TestNode(directory, "b")) {
             var first = b.connectTo(a);
             b.connectTo(a);
             var refused = b.fabric.connect(a.fabric.localAddress());
             TestNode.until("refused", () -> b.disconnected.contains(refused), a, b);
-            assertThat(b.reasons.getFirst()).contains("node a has 2 connections, the limit (connections-max)");
+            assertThat(b.reasons.getFirst()).contains("node a already has 2 connections, the limit (connections-max)");
             var ownRefused = a.fabric.connect(b.fabric.localAddress());
             TestNode.until("refused", () -> a.disconnected.contains(ownRefused), a, b);
-            assertThat(a.reasons.getFirst()).contains("node a has 2 connections");
+            assertThat(a.reasons.getFirst()).contains("node a already has 2 connections");
             first.close();
             TestNode.until("room", () -> a.disconnected.size() == 2, a, b);
             assertThat(b.connectTo(a).write(0, b.address(), 8, 0)).isEqualTo(Post.DONE);
@@ -236,7 +236,7 @@ class ShmHandshakeTest {
     }
 
     @Test
-    void aServerThatAnswersNonsenseEndsTheConnectWithAReason() throws InterruptedException {
+    void connectingToAServerThatAnswersGarbageFailsWithAReason() throws InterruptedException {
         connectFails("not those of a LITE node", socket -> {
             message.set(JAVA_LONG, 0, 1);
             socket.send(message, messageBytes);

@@ -19,7 +19,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** A node with its own memory and fabric, that notes what its handler is told. One thread, which holds the poll role. */
+/** A node with its own memory and fabric, which records the calls of its handler. One thread, which holds the poll role. */
 final class TestNode implements AutoCloseable, FabricHandler {
     static final long MEMORY_BYTES = 1 << 20;
 
@@ -33,11 +33,11 @@ final class TestNode implements AutoCloseable, FabricHandler {
     final List<FabricEndpoint> disconnected = new ArrayList<>();
     final List<String> reasons = new ArrayList<>();
     final List<Integer> immediates = new ArrayList<>();
-    /** What to do with an immediate instead of noting it. */
+    /** Called with each immediate instead of recording it. */
     @Nullable
     IntConsumer onImmediate;
 
-    /** Every call in order, in words. */
+    /** Descriptions of all calls, in order. */
     final List<String> calls = new ArrayList<>();
 
     TestNode(Path parent, String name) {
@@ -61,7 +61,7 @@ final class TestNode implements AutoCloseable, FabricHandler {
         return memory.address();
     }
 
-    /** Connects, and returns this side when both are up. */
+    /** Connects, waits until both sides are connected, and returns this side. */
     FabricEndpoint connectTo(TestNode peer) {
         int before = peer.accepted.size();
         var endpoint = fabric.connect(peer.fabric.localAddress());
@@ -74,7 +74,7 @@ final class TestNode implements AutoCloseable, FabricHandler {
         long deadline = System.nanoTime() + nanos(20);
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - deadline > 0) {
-                throw new AssertionError("not within the time: " + what);
+                throw new AssertionError("timed out waiting until: " + what);
             }
             int handed = 0;
             for (var node : nodes) {
@@ -92,12 +92,12 @@ final class TestNode implements AutoCloseable, FabricHandler {
 
     @Override
     public void completed(FabricEndpoint endpoint, long context) {
-        throw new AssertionError("a post here is done when it returns");
+        throw new AssertionError("posts of this driver complete when they return");
     }
 
     @Override
     public void failed(FabricEndpoint endpoint, long context, FabricError error) {
-        throw new AssertionError("a post here is done when it returns");
+        throw new AssertionError("posts of this driver complete when they return");
     }
 
     @Override

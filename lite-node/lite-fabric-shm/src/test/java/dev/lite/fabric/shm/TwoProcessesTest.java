@@ -15,7 +15,7 @@ class TwoProcessesTest {
     @TempDir
     Path directory;
 
-    /** The other node's process, and the address it said. */
+    /** The other node's process, and the address that it printed. */
     private record Peer(Process process, String address) implements AutoCloseable {
         static Peer start(Path directory) throws IOException {
             var process = new ProcessBuilder(
@@ -42,7 +42,7 @@ class TwoProcessesTest {
     }
 
     @Test
-    void immediatesGoThereAndBackBetweenSleepingProcesses() throws IOException, InterruptedException {
+    void immediatesWakeSleepingProcessesInBothDirections() throws IOException, InterruptedException {
         try (var a = new TestNode(directory, "a");
                 var peer = Peer.start(directory)) {
             var toPeer = a.fabric.connect(peer.address());
@@ -57,7 +57,7 @@ class TwoProcessesTest {
                     a.fabric.poll(1);
                 }
                 assertThat(a.immediates.getLast()).isEqualTo(i);
-                // The data of the immediate, written by the peer into this memory, and the same read from there.
+                // The data that the peer wrote into this memory with its immediate, and the same word read from the peer.
                 assertThat(RawMemory.getLong(a.address() + 8)).isEqualTo(sum);
                 assertThat(toPeer.read(0, a.address() + 16, 8, 0)).isEqualTo(Post.DONE);
                 assertThat(RawMemory.getLong(a.address() + 16)).isEqualTo(sum);
@@ -71,7 +71,7 @@ class TwoProcessesTest {
     }
 
     @Test
-    void addsOfTwoProcessesToOneWordAreAllCounted() throws IOException {
+    void noAddOfTwoProcessesToOneWordIsLost() throws IOException {
         try (var a = new TestNode(directory, "a");
                 var peer = Peer.start(directory)) {
             var toPeer = a.fabric.connect(peer.address());
@@ -98,7 +98,7 @@ class TwoProcessesTest {
             assertThat(toPeer.write(TestNode.MEMORY_BYTES - 8, a.address(), 8, 0))
                     .isEqualTo(Post.DONE);
             peer.process().destroyForcibly();
-            // Sleeping: the end of the connection rings the doorbell, too.
+            // The poller sleeps, so this also checks that the end of the connection rings the doorbell.
             long start = System.nanoTime();
             while (a.disconnected.isEmpty()) {
                 a.fabric.await(TestNode.nanos(20));
@@ -116,7 +116,7 @@ class TwoProcessesTest {
     }
 
     @Test
-    void aKilledPeersSuccessorTakesItsAddress() throws IOException, InterruptedException {
+    void theSuccessorOfAKilledPeerCanUseItsAddress() throws IOException, InterruptedException {
         try (var a = new TestNode(directory, "a")) {
             String address;
             try (var first = Peer.start(directory)) {

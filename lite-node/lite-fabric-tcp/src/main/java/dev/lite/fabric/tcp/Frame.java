@@ -33,7 +33,7 @@ final class Frame {
     static final int DATA = 6;
     static final int RESULT = 7;
     static final int REFUSED = 8;
-    // Neither.
+    // Neither operations nor answers.
     static final int ACKNOWLEDGEMENT = 9;
     /** Asks for an acknowledgement, even if there is nothing new to acknowledge. */
     static final int PING = 10;
@@ -61,12 +61,12 @@ final class Frame {
         RawMemory.putLong(header + SECOND, second);
     }
 
-    /** The reason why these {@value #HEADER_BYTES} bytes are no valid header; null if they are. */
+    /** Why these {@value #HEADER_BYTES} bytes are not a valid header; null if they are. */
     static @Nullable String objection(long header) {
         int word = RawMemory.getInt(header);
         int kind = kind(header);
         if (word >>> MAGIC_SHIFT != MAGIC || (word >>> Byte.SIZE & BYTE_MASK) != 0) {
-            return "no frame begins with 0x%08x".formatted(word);
+            return "invalid frame: it starts with 0x%08x".formatted(word);
         }
         if (kind < WRITE || kind > PING) {
             return "there is no frame of kind %d".formatted(kind);

@@ -8,8 +8,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * The receiving half of a lane: parses frames, executes the peer's operations, and completes this node's operations.
  *
  * <p>The poll role runs one {@link #step} at a time, so that no handler runs under the lock that {@link #close} waits
- * for. A header is checked first. A payload that fits into the buffer is copied to its place once it is complete, so
- * that nobody sees half of an 8-byte word. The rest of a longer payload is received directly at its place.
+ * for. A header is checked first. A payload that fits into the buffer is copied to its destination once it is complete,
+ * so that no reader sees half of an 8-byte word. The rest of a longer payload is received directly at its destination.
  */
 final class Inbound {
     /** The result of a step. */
@@ -27,7 +27,7 @@ final class Inbound {
     }
 
     static final int BUFFER_BYTES = 16 << 10;
-    /** Longest payload that is copied to its place as a whole. */
+    /** Longest payload that is copied to its destination as a whole. */
     private static final int WHOLE_MAX = BUFFER_BYTES - Frame.HEADER_BYTES - Frame.ALIGNMENT;
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -145,7 +145,7 @@ final class Inbound {
         int kind = outbound.oldestKind();
         if (kind != Frame.WRITE && kind != Frame.WRITE_IMM) {
             throw new WireException(
-                    "it acknowledged operation %d of kind %d, which wants an answer".formatted(outbound.ended(), kind));
+                    "it acknowledged operation %d of kind %d, which requires an answer".formatted(outbound.ended(), kind));
         }
         context = outbound.end();
         return Step.COMPLETED;
@@ -186,7 +186,7 @@ final class Inbound {
             }
             int peerDone = Frame.acknowledged(header);
             if (!outbound.isPossible(peerDone)) {
-                throw new WireException("it acknowledged operation %d, which it cannot have done".formatted(peerDone));
+                throw new WireException("it acknowledged operation %d, which is not outstanding".formatted(peerDone));
             }
             acknowledged = peerDone;
             counted = true;
@@ -234,7 +234,7 @@ final class Inbound {
         };
         if (!fits) {
             throw new WireException(
-                    "it answered operation %d by a frame of kind %d with %d bytes; nobody asked for that"
+                    "it answered operation %d by a frame of kind %d with %d bytes, which does not match the operation"
                             .formatted(number, kind, length));
         }
     }
@@ -337,7 +337,7 @@ final class Inbound {
 
     private Step fillPadding() {
         if (position == limit) {
-            // So that the next frame begins at a multiple of 8.
+            // Keeps the start of the next frame at a multiple of 8.
             position = Frame.ALIGNMENT - paddingLeft;
             limit = position;
         }

@@ -52,7 +52,7 @@ final class LateAcknowledgements {
         } else if (++idleChecks > IDLE_CHECKS_MAX) {
             idleChecks = 0;
             watched = false;
-            // A thread that counted an operation before it saw this woke no thread.
+            // Check once more: a thread that counted an operation before it saw the cleared flag woke no thread.
             watched = owes(lanes);
         }
     }

@@ -1,10 +1,10 @@
 package dev.lite.fabric.tcp;
 
 /**
- * A registered memory.
+ * This node's registered memory.
  *
- * @param address its first byte
- * @param bytes its size
+ * @param address address of the first byte
+ * @param bytes size in bytes
  */
 record Memory(long address, long bytes) {
 

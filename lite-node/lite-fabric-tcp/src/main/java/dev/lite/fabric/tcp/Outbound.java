@@ -39,7 +39,7 @@ final class Outbound {
     /** Enough to fill a socket. Limited, because other lanes wait while the poll role sends. */
     private static final long BATCH_BYTES = 1 << 20;
 
-    /** Is notified when the socket is full or the connection broke. */
+    /** Notified when the socket is full or the connection broke. */
     interface Trouble {
         /**
          * Whether the socket is full, so that {@link #writable} must be called when there is room. Called under the
@@ -92,7 +92,7 @@ final class Outbound {
     private volatile int done;
 
     /**
-     * @param memory outlives this
+     * @param memory for the buffers; must outlive this object
      */
     Outbound(Wire wire, Trouble trouble, Arena memory) {
         this.wire = wire;
@@ -379,7 +379,7 @@ final class Outbound {
     }
 
     /**
-     * Whether the peer's count of what is done can be true: nothing before what ended, nothing after what was posted.
+     * Whether the peer's count of completed operations is possible: not below the ended ones, not above the posted ones.
      */
     boolean isPossible(int acknowledged) {
         lock.lock();

@@ -2,11 +2,11 @@ package dev.lite.fabric.tcp;
 
 import dev.lite.os.TcpSocket;
 
-/** The socket itself. */
+/** A wire without encryption: passes all calls to the socket. */
 final class PlainWire implements Wire {
     private final TcpSocket socket;
 
-    /** The receiving thread. */
+    /** Whether the last receive emptied the socket. Used by the receiving thread. */
     private boolean drained;
 
     PlainWire(TcpSocket socket) {

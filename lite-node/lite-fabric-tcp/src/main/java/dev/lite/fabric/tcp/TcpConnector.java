@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Makes lanes over TCP connections, with TLS when this node has a certificate. Thread-safe. */
 final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnector.OpenLane> {
-    /** Accepted TCP connections whose peers have not proved yet who they are; further ones are dropped. */
-    static final int STRANGERS_MAX = 64;
+    /** Maximum number of accepted TCP connections whose peers are not authenticated yet; further ones are dropped. */
+    static final int UNAUTHENTICATED_MAX = 64;
 
     private static final int BACKLOG = 128;
 
@@ -35,11 +35,11 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
     record OpenLane(Wire wire, TcpSocket socket) {}
 
     /**
-     * Binds.
+     * Binds the listening socket.
      *
-     * @param memory this node's, which peers may use
-     * @param sockets the set that watches every lane
-     * @throws OsException when the address cannot be listened at
+     * @param memory this node's memory, which peers may access
+     * @param sockets the epoll set that watches all lanes
+     * @throws OsException if it cannot listen at the address
      */
     TcpConnector(
             Connections<TcpEndpoint, TcpLink> connections,
@@ -48,7 +48,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
             @Nullable SSLContext tls,
             Memory memory,
             Epoll sockets) {
-        super(connections, handshake, options.lanes(), STRANGERS_MAX);
+        super(connections, handshake, options.lanes(), UNAUTHENTICATED_MAX);
         this.connections = connections;
         this.options = options;
         this.tls = tls;
@@ -59,7 +59,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
                 connections.node(), server::accept, socket -> accept(deadline -> lane(socket, false), socket::abort));
     }
 
-    /** Where it listens. */
+    /** The address at which this node listens. */
     InetSocketAddress address() {
         return server.address();
     }
@@ -129,7 +129,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
 
     @Override
     protected void interrupt(OpenLane lane) {
-        // Not aborted: its thread does that, when its call has returned with an error.
+        // Only shut down: the blocked call of the lane's thread then fails, and that thread aborts the wire.
         lane.wire().shutdown();
     }
 

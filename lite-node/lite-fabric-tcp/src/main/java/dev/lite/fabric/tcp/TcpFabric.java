@@ -50,7 +50,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         this.options = options;
         if (!options.bind().isLoopbackAddress() && options.secret() == null && config.tls() == null) {
             throw new FabricException(
-                    "the TCP fabric listens at %s, where others than this host reach it: set %s or TLS, or %s to a loopback address"
+                    "the TCP fabric listens at %s, which other hosts can reach: set %s or TLS, or %s to a loopback address"
                             .formatted(options.bind().getHostAddress(), TcpOptions.SECRET, TcpOptions.BIND),
                     null);
         }
@@ -172,7 +172,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     @Override
     public void await(long timeoutNs) {
         if (timeoutNs < 0) {
-            throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
+            throw new IllegalArgumentException("a timeout must be at least 0 ns, not " + timeoutNs);
         }
         if (connections.isClosed()) {
             return;
@@ -196,13 +196,13 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             return true;
         }
         if (lanes.isRiding() && late.watch()) {
-            waiting.nudgeStandBy();
+            waiting.nudgeStandby();
         }
         waiting.arm();
-        // Input that the sockets already have also ends standBy; a check here would cost this thread a system call.
+        // Input that the sockets already have also ends awaitArmed; a check here would cost this thread a system call.
         boolean work = hasWork();
         if (work) {
-            waiting.wakeStandBy();
+            waiting.wakeStandby();
         }
         return !work;
     }
@@ -216,15 +216,15 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     }
 
     @Override
-    public void standBy(long timeoutNs) {
+    public void awaitArmed(long timeoutNs) {
         if (timeoutNs < 0) {
-            throw new IllegalArgumentException("a timeout is at least 0 ns, not " + timeoutNs);
+            throw new IllegalArgumentException("a timeout must be at least 0 ns, not " + timeoutNs);
         }
         long startNs = System.nanoTime();
         // Peers are checked at every tick.
         long allNs = Math.min(timeoutNs, tickNs);
         long leftNs = allNs;
-        while (!connections.isClosed() && !waiting.standBy(late.pauseNs(leftNs))) {
+        while (!connections.isClosed() && !waiting.awaitArmed(late.pauseNs(leftNs))) {
             long nowNs = System.nanoTime();
             leftNs = allNs - (nowNs - startNs);
             if (leftNs <= 0) {

@@ -5,7 +5,7 @@ import dev.lite.fabric.driver.DriverLink;
 /**
  * The parts of a connection.
  *
- * @param hello the peer's
+ * @param hello the peer's hello
  * @param remoteBytes the size of the peer's memory
  * @param lanes 1 to {@value TcpOptions#LANES_MAX}; the first one carries small operations and every immediate
  * @param peer the peer's address

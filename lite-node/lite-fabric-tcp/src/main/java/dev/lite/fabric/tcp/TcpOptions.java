@@ -88,7 +88,7 @@ public record TcpOptions(
     /**
      * Reads a fabric's options.
      *
-     * @throws IllegalArgumentException if an option is unknown, not a number, out of range or no valid address
+     * @throws IllegalArgumentException if an option is unknown, not a number, out of range or not a valid address
      */
     static TcpOptions of(Map<String, String> options) {
         var given = FabricOptions.of("TCP", options, NAMES);
@@ -110,7 +110,7 @@ public record TcpOptions(
             return InetAddress.getByName(text);
         } catch (UnknownHostException e) {
             throw new IllegalArgumentException(
-                    "%s is '%s', which is no address: %s".formatted(BIND, text, e.getMessage()), e);
+                    "%s is '%s', which is not a valid address: %s".formatted(BIND, text, e.getMessage()), e);
         }
     }
 

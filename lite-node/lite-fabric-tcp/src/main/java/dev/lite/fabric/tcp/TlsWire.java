@@ -32,10 +32,10 @@ final class TlsWire implements Wire {
     /** Bytes that are encrypted but not yet reported as taken. */
     private long unreported;
 
-    /** The last attempt to decrypt needs more bytes. */
+    /** Whether the last attempt to decrypt needs more bytes. */
     private boolean underflow;
 
-    /** The peer ended its output. */
+    /** Whether the peer ended its output. */
     private volatile boolean ended;
 
     TlsWire(TcpSocket socket, SSLContext context, boolean connecting) {
@@ -60,7 +60,7 @@ final class TlsWire implements Wire {
     }
 
     /**
-     * Does the handshake. Blocks at most until the deadline.
+     * Performs the TLS handshake. Blocks at most until the deadline.
      *
      * @param deadline the deadline of the whole handshake
      */

@@ -12,13 +12,13 @@ import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
-/** Certificates of tests, made by the JDK's keytool, that only who has the same one trusts. */
+/** Certificates for tests, made by the JDK's keytool. A node trusts only its own certificate. */
 final class Certificates {
     private static final String PASSWORD = "changeit";
 
     private Certificates() {}
 
-    /** A context with a new key, which trusts itself and nobody else. */
+    /** A context with a new key, which trusts only its own certificate. */
     static SSLContext make(Path directory, String name) {
         try {
             Path file = directory.resolve(name + ".p12");

@@ -15,8 +15,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Fuzzes the decoder with Jazzer for a while, in a process of its own, beginning with frames that are mostly right. For a
- * longer time: {@code -Dlite.test.args=-Dlite.fuzz.seconds=600}.
+ * Fuzzes the decoder with Jazzer in a separate process, starting with mostly valid frames. To fuzz longer, pass
+ * {@code -Dlite.test.args=-Dlite.fuzz.seconds=600}.
  */
 class DecoderFuzzTest {
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
@@ -26,7 +26,7 @@ class DecoderFuzzTest {
     Path directory;
 
     @Test
-    void nothingThatAPeerSendsLeavesItsMemoryOrHangs() throws IOException, InterruptedException {
+    void noInputMakesTheDecoderLeaveItsMemoryOrHang() throws IOException, InterruptedException {
         long seconds = Long.getLong("lite.fuzz.seconds", 10);
         Path corpus = Files.createDirectory(directory.resolve("corpus"));
         for (int seed = 0; seed < SEEDS; seed++) {
@@ -62,12 +62,12 @@ class DecoderFuzzTest {
         }
         assertThat(process.exitValue()).as(() -> tail(output)).isZero();
         assertThat(tail(output))
-                .as("it was told of the coverage")
+                .as("Jazzer got coverage data")
                 .contains("cov:")
                 .contains("Done ");
     }
 
-    /** How it is cut, and frames. */
+    /** An input: a seed for cutting it into pieces, then frames. */
     private static byte[] input(long seed) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment frames = arena.allocate(FrameFuzzTest.INPUT, 8);

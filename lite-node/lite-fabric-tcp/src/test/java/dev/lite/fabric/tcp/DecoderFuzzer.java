@@ -6,11 +6,11 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Random;
 
-/** Jazzer calls it with inputs that reach ever more of the decoder; see {@link DecoderFuzzTest}. */
+/** The fuzz target. Jazzer calls it with inputs that cover more and more of the decoder; see {@link DecoderFuzzTest}. */
 public final class DecoderFuzzer {
     private DecoderFuzzer() {}
 
-    /** The first eight bytes say how the others are cut into pieces. */
+    /** The first eight bytes determine how the rest is cut into pieces. */
     public static void fuzzerTestOneInput(byte[] data) {
         if (data.length < Long.BYTES) {
             return;

@@ -11,8 +11,8 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 
 /**
- * Throws frames, half frames, mutated frames and noise at a lane, in pieces of any size: it does what they say, or says what
- * is wrong; it touches no byte around the registered memory, and always comes to an end.
+ * Feeds valid, truncated and mutated frames and random bytes to a lane, in pieces of any size. The lane must execute them or report
+ * the violation. It must not touch bytes around the registered memory, and must always terminate.
  */
 class FrameFuzzTest {
     private static final int MEMORY = 64 << 10;
@@ -23,7 +23,7 @@ class FrameFuzzTest {
     private static final byte GUARD_BYTE = 0x5A;
 
     @RepeatedTest(5)
-    void whateverComesStaysInsideTheMemoryAndEnds(RepetitionInfo repetition) {
+    void anyInputStaysInsideTheMemoryAndTerminates(RepetitionInfo repetition) {
         long seed = Long.getLong("lite.test.seed", System.nanoTime() + repetition.getCurrentRepetition());
         var random = new Random(seed);
         try {
@@ -42,7 +42,7 @@ class FrameFuzzTest {
         }
     }
 
-    /** What a peer sends, in pieces. */
+    /** Feeds the input of a peer, in pieces. */
     static void feed(MemorySegment input, int length, Random random) {
         try (var arena = Arena.ofConfined()) {
             var around = arena.allocate(MEMORY + 2 * GUARD, 4096).fill(GUARD_BYTE);
@@ -56,7 +56,7 @@ class FrameFuzzTest {
             var inbound = new Inbound(wire, outbound, new Memory(around.address() + GUARD, MEMORY), arena);
             int steps = 0;
             try {
-                // Every step takes a byte or ends something, so their number is bounded by what was sent.
+                // Every step consumes a byte or completes an operation, so the input bounds the number of steps.
                 while (inbound.step() != Inbound.Step.IDLE || !wire.isEmpty()) {
                     assertThat(steps++).as("steps").isLessThan(4 * INPUT);
                 }
@@ -86,7 +86,7 @@ class FrameFuzzTest {
         return length;
     }
 
-    /** Frames that are mostly right, some with a field that is not, the last one perhaps cut. */
+    /** Writes mostly valid frames, some with an invalid field; the last one may be truncated. */
     static int frames(Random random, MemorySegment input) {
         int at = 0;
         while (random.nextInt(12) != 0) {
@@ -117,7 +117,7 @@ class FrameFuzzTest {
         return at == 0 ? 0 : at - (random.nextInt(4) == 0 ? random.nextInt(Math.min(at, 100)) : 0);
     }
 
-    /** Nothing is ever full or broken. */
+    /** Ignores the notifications. */
     private static final class Quiet implements Outbound.Trouble {
         @Override
         public void full(boolean full) {}
@@ -126,7 +126,7 @@ class FrameFuzzTest {
         public void broken(String reason) {}
     }
 
-    /** Gives its input in pieces, and takes everything. */
+    /** Returns its input in pieces, and accepts all output. */
     private static final class ScriptedWire implements Wire {
         private final MemorySegment input;
         private final int length;

@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** A peer in a process of its own. */
+/** A peer in its own process. */
 class PeerProcessTest {
 
     /** Polls until it is killed. */
@@ -54,10 +54,10 @@ class PeerProcessTest {
                     a.fabric.poll(16);
                 }
             }
-            // A peer as fast as this node may have done all of them by now: it is stopped, so that something is left.
+            // A fast peer could have executed all posts already, so it is stopped to leave some outstanding.
             stop(process);
             while (a.fabric.poll(16) > 0) {
-                // what it did before
+                // completions of operations that it executed before
             }
             int taken = posts + (toPeer.write(0, a.address(), 1 << 20, posts) == Post.ACCEPTED ? 1 : 0);
 

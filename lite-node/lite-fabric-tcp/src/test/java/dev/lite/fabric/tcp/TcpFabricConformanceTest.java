@@ -5,7 +5,7 @@ import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.conformance.FabricConformanceTest;
 import java.lang.foreign.Arena;
 
-/** The TCP driver keeps the SPI's promises. */
+/** The TCP driver fulfils the SPI's contract. */
 class TcpFabricConformanceTest extends FabricConformanceTest {
     @Override
     protected FabricProvider provider() {

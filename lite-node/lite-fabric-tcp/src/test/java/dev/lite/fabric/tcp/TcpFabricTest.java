@@ -42,11 +42,11 @@ class TcpFabricTest {
         "connections-max, 0, 1 to 4096",
         "handshake-timeout-ms, 0, 1 to 60000",
         "peer-timeout-ms, 299, 300 to 600000",
-        "bind, '', no address",
-        "bind, no.such.host.invalid, no address",
+        "bind, '', not a valid address",
+        "bind, no.such.host.invalid, not a valid address",
         "bind, 0.0.0.0, advertised-host"
     })
-    void anOptionOutOfItsLimitsIsRefusedWithThem(String name, String value, String limits) {
+    void anOptionOutOfRangeIsRefusedWithItsLimits(String name, String value, String limits) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> TcpOptions.of(Map.of(name, value)))
                 .withMessageContaining(name)
@@ -78,7 +78,7 @@ class TcpFabricTest {
     }
 
     @Test
-    void aPortThatIsTakenIsNamed() {
+    void aPortInUseIsReported() {
         try (var a = new TestNode("a")) {
             assertThatThrownBy(() -> new TestNode("b", "port", Integer.toString(a.port())))
                     .isInstanceOf(FabricException.class)
@@ -88,7 +88,7 @@ class TcpFabricTest {
     }
 
     @Test
-    void aPeerWithAnotherSecretHearsOneSentenceAndNobodyIsDisturbed() {
+    void aPeerWithAnotherSecretIsRefusedWithAReasonWithoutDisturbingOthers() {
         try (var a = new TestNode("a", "secret", SECRET);
                 var friend = new TestNode("friend", "secret", SECRET);
                 var stranger = new TestNode("stranger", "secret", "another secret of 16")) {
@@ -104,7 +104,7 @@ class TcpFabricTest {
     }
 
     @Test
-    void aPeerWithoutASecretIsRefusedByOneThatHasOneAndTheOtherWayRound() {
+    void nodesWithAndWithoutASecretRefuseEachOther() {
         try (var with = new TestNode("with", "secret", SECRET);
                 var without = new TestNode("without")) {
             without.refusalBy(with);
@@ -119,7 +119,7 @@ class TcpFabricTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 7, 8, 48, 1000})
-    void garbageInsteadOfAHandshakeIsDroppedAndNobodyIsDisturbed(int bytes) throws IOException {
+    void garbageInsteadOfAHandshakeIsDroppedWithoutDisturbingOthers(int bytes) throws IOException {
         try (var a = new TestNode("a", "handshake-timeout-ms", "300");
                 var b = new TestNode("b")) {
             byte[] garbage = new byte[bytes];
@@ -134,11 +134,11 @@ class TcpFabricTest {
         }
     }
 
-    /** Whether the other side ends it, in order or by a reset. */
+    /** Whether the other side ends the connection, cleanly or by a reset. */
     private static boolean ends(Socket socket) {
         try {
             while (socket.getInputStream().read() >= 0) {
-                // Its challenge, perhaps.
+                // It may have sent its challenge first.
             }
             return true;
         } catch (java.net.SocketTimeoutException e) {
@@ -149,12 +149,12 @@ class TcpFabricTest {
     }
 
     @Test
-    void moreStrangersThanTheLimitAreDroppedAndMakeRoomInTime() throws IOException {
+    void unauthenticatedPeersOverTheLimitAreDroppedAndTheirHandshakesTimeOut() throws IOException {
         List<Socket> silent = new ArrayList<>();
         try (var a = new TestNode("a", "handshake-timeout-ms", "1500");
                 var b = new TestNode("b", "handshake-timeout-ms", "1000")) {
             try {
-                for (int i = 0; i < TcpConnector.STRANGERS_MAX; i++) {
+                for (int i = 0; i < TcpConnector.UNAUTHENTICATED_MAX; i++) {
                     silent.add(new Socket(InetAddress.getLoopbackAddress(), a.port()));
                 }
                 try (var oneMore = new Socket(InetAddress.getLoopbackAddress(), a.port())) {
@@ -162,7 +162,7 @@ class TcpFabricTest {
                     assertThat(ends(oneMore)).as("dropped at once").isTrue();
                 }
                 for (var socket : silent) {
-                    assertThat(ends(socket)).as("dropped when its time is over").isTrue();
+                    assertThat(ends(socket)).as("dropped at the handshake timeout").isTrue();
                 }
                 b.connectTo(a);
             } finally {
@@ -174,7 +174,7 @@ class TcpFabricTest {
     }
 
     @Test
-    void connectionsOverTheLimitAreRefusedWithIt() {
+    void connectionsOverTheLimitAreRefusedWithTheLimit() {
         try (var a = new TestNode("a", "connections-max", "1");
                 var b = new TestNode("b");
                 var c = new TestNode("c")) {
@@ -185,7 +185,7 @@ class TcpFabricTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4})
-    void theSmallerNumberOfLanesCounts(int lanes) {
+    void theSmallerNumberOfLanesApplies(int lanes) {
         try (var a = new TestNode("a", "lanes", Integer.toString(lanes));
                 var b = new TestNode("b", "lanes", "3")) {
             var toA = (TcpEndpoint) b.connectTo(a);
@@ -198,7 +198,7 @@ class TcpFabricTest {
     }
 
     @Test
-    void ipv6CarriesEverything() {
+    void everyOperationWorksOverIpv6() {
         try (var a = new TestNode("a", "bind", "::1", "secret", SECRET);
                 var b = new TestNode("b", "bind", "::1", "secret", SECRET)) {
             assertThat(a.fabric.localAddress()).startsWith("[").endsWith("]:" + a.port());
@@ -214,7 +214,7 @@ class TcpFabricTest {
     }
 
     @Test
-    void aMebibyteEachWayAtOnceNeverBlocks() {
+    void aMebibyteInEachDirectionAtOnceNeverBlocks() {
         try (var a = new TestNode("a");
                 var b = new TestNode("b")) {
             var toA = b.connectTo(a);
@@ -234,7 +234,7 @@ class TcpFabricTest {
                 toB.read(0, a.address() + 4 * MIB, MIB, 2L * i + 1);
                 int turn = i;
                 TestNode.until(
-                        "not too many under way", () -> a.completed.size() + b.completed.size() > 4 * turn - 80, a, b);
+                        "not too many are outstanding", () -> a.completed.size() + b.completed.size() > 4 * turn - 80, a, b);
             }
             TestNode.until("all", () -> a.completed.size() == 2 * count && b.completed.size() == 2 * count, a, b);
             assertThat(a.memory.asSlice(2 * MIB, MIB).toArray(JAVA_BYTE)).isEqualTo(ofB);
@@ -245,7 +245,7 @@ class TcpFabricTest {
     }
 
     @Test
-    void aSmallReadIsNotHeldUpByLargeWrites() {
+    void aSmallReadDoesNotWaitBehindLargeWrites() {
         try (var a = new TestNode("a");
                 var b = new TestNode("b")) {
             var toA = b.connectTo(a);
@@ -254,7 +254,7 @@ class TcpFabricTest {
             }
             assertThat(toA.read(0, b.address() + 5 * MIB, 64, 1000)).isEqualTo(Post.ACCEPTED);
             TestNode.until("read", () -> b.completed.contains(1000L), b, a);
-            assertThat(b.completed.size()).as("writes that were done before it").isLessThan(32);
+            assertThat(b.completed.size()).as("writes that completed before the read").isLessThan(32);
             TestNode.until("all", () -> b.completed.size() == 33, b, a);
         }
     }
@@ -277,14 +277,14 @@ class TcpFabricTest {
     }
 
     @Test
-    void aSilentPeerIsGivenUpAndWhatWaitedForItTimedOut() {
+    void aSilentPeerIsDisconnectedAndItsOperationsTimeOut() {
         try (var a = new TestNode("a", "peer-timeout-ms", "600");
                 var b = new TestNode("b", "peer-timeout-ms", "600")) {
             var toA = b.connectTo(a);
             toA.read(0, b.address(), 8, 1);
-            // Only b polls: a is as a process that was stopped.
+            // Only b polls, so a behaves like a stopped process.
             long start = System.nanoTime();
-            TestNode.until("given up", () -> b.disconnected.containsKey(toA), b);
+            TestNode.until("disconnected", () -> b.disconnected.containsKey(toA), b);
             assertThat(System.nanoTime() - start).isGreaterThan(300_000_000L);
             assertThat(b.failed).containsEntry(1L, FabricError.TIMED_OUT);
             assertThat(b.disconnected.get(toA)).contains("silent").contains("600");
@@ -293,7 +293,7 @@ class TcpFabricTest {
     }
 
     @Test
-    void anIdlePeerThatPollsIsKept() {
+    void anIdlePeerThatPollsStaysConnected() {
         try (var a = new TestNode("a", "peer-timeout-ms", "300");
                 var b = new TestNode("b", "peer-timeout-ms", "300")) {
             var toA = b.connectTo(a);
@@ -306,7 +306,7 @@ class TcpFabricTest {
     }
 
     @Test
-    void anImmediateIsAcknowledgedAlsoWhenNothingGoesTheOtherWay() {
+    void anImmediateIsAcknowledgedEvenWithoutTrafficInTheOtherDirection() {
         try (var a = new TestNode("a");
                 var b = new TestNode("b")) {
             var toA = b.connectTo(a);
@@ -318,17 +318,17 @@ class TcpFabricTest {
     }
 
     @Test
-    void standByEndsWhenSomethingComesWhileArmedAndNotWhileDisarmed() throws InterruptedException {
+    void awaitArmedEndsOnAnEventWhileArmedButNotWhileDisarmed() throws InterruptedException {
         try (var a = new TestNode("a");
                 var b = new TestNode("b")) {
             var toA = b.connectTo(a);
             TestNode.until("rest", () -> a.fabric.poll(16) + b.fabric.poll(16) == 0, a, b);
             var returns = new AtomicInteger();
             a.fabric.disarm();
-            a.fabric.standBy(0);
-            a.fabric.standBy(1_000_000);
+            a.fabric.awaitArmed(0);
+            a.fabric.awaitArmed(1_000_000);
             var follower = Thread.ofPlatform().daemon().start(() -> {
-                a.fabric.standBy(TestNode.nanos(4));
+                a.fabric.awaitArmed(TestNode.nanos(4));
                 returns.incrementAndGet();
             });
             toA.writeImm(0, b.address(), 0, 1, 1);
@@ -341,16 +341,16 @@ class TcpFabricTest {
 
             assertThat(follower.join(Duration.ofNanos(TestNode.nanos(2)))).isTrue();
             long start = System.nanoTime();
-            // Whoever armed may have had the poll role still, so that nobody could poll.
-            a.fabric.standBy(TestNode.nanos(4));
+            // awaitArmed may return once more, because the thread that armed may still have held the poll role at the event.
+            a.fabric.awaitArmed(TestNode.nanos(4));
             boolean unused = a.fabric.arm();
-            a.fabric.standBy(TestNode.nanos(4));
+            a.fabric.awaitArmed(TestNode.nanos(4));
             assertThat(System.nanoTime() - start).isLessThan(TestNode.nanos(2));
         }
     }
 
     @Test
-    void whoStandsByAcknowledgesAnImmediateWhenNobodyPollsAnyMore() throws InterruptedException {
+    void theStandbyThreadAcknowledgesAnImmediateWhenNoThreadPolls() throws InterruptedException {
         try (var a = new TestNode("a");
                 var b = new TestNode("b")) {
             var toA = b.connectTo(a);
@@ -361,7 +361,7 @@ class TcpFabricTest {
             var done = new AtomicBoolean();
             var follower = Thread.ofPlatform().daemon().start(() -> {
                 while (!done.get()) {
-                    a.fabric.standBy(TestNode.nanos(4));
+                    a.fabric.awaitArmed(TestNode.nanos(4));
                 }
             });
             TestNode.until("acknowledged", () -> b.completed.contains(1L), b);
@@ -372,18 +372,18 @@ class TcpFabricTest {
     }
 
     @Test
-    void wakeupEndsStandByEvenWhileDisarmed() throws InterruptedException {
+    void wakeupEndsAwaitArmedEvenWhileDisarmed() throws InterruptedException {
         try (var a = new TestNode("a")) {
             TestNode.until("rest", () -> a.fabric.poll(16) == 0, a);
             a.fabric.disarm();
-            var follower = Thread.ofPlatform().daemon().start(() -> a.fabric.standBy(TestNode.nanos(4)));
+            var follower = Thread.ofPlatform().daemon().start(() -> a.fabric.awaitArmed(TestNode.nanos(4)));
             a.fabric.wakeup();
             assertThat(follower.join(Duration.ofNanos(TestNode.nanos(2)))).isTrue();
         }
     }
 
     @Test
-    void aPeerThatSpeaksNonsenseAfterItsHandshakeIsCutOff() throws IOException {
+    void aPeerThatSendsGarbageAfterItsHandshakeIsDisconnected() throws IOException {
         try (var a = new TestNode("a", "lanes", "1")) {
             try (var socket = new Socket()) {
                 socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), a.port()));
@@ -393,13 +393,13 @@ class TcpFabricTest {
                 nonsense[0] = 99;
                 socket.getOutputStream().write(nonsense);
                 TestNode.until("cut off", () -> a.disconnected.size() == 1, a);
-                assertThat(a.disconnected.get(a.accepted.getFirst())).contains("no frame begins with 0x00000063");
+                assertThat(a.disconnected.get(a.accepted.getFirst())).contains("invalid frame: it starts with 0x00000063");
                 assertThat(ends(socket)).isTrue();
             }
         }
     }
 
-    /** Without a secret: as many bytes as the protocol wants. */
+    /** Performs the handshake without a secret: sends messages of the right lengths. */
     private static void shakeHands(Socket socket) throws IOException {
         byte[] opening = new byte[48];
         byte[] version = {1, 0x50, 0x43, 0x54, 0x45, 0x54, 0x49, 0x4C};

@@ -18,7 +18,7 @@ import java.util.function.BooleanSupplier;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
-/** A node with its own memory and fabric, that notes what its handler is told. One thread, which holds the poll role. */
+/** A node with its own memory and fabric, which records the calls of its handler. One thread, which holds the poll role. */
 final class TestNode implements AutoCloseable, FabricHandler {
     static final long MEMORY_BYTES = 8 << 20;
 
@@ -63,7 +63,7 @@ final class TestNode implements AutoCloseable, FabricHandler {
         return Integer.parseInt(address.substring(address.lastIndexOf(':') + 1));
     }
 
-    /** Connects, and returns this side when both are up. */
+    /** Connects, waits until both sides are connected, and returns this side. */
     FabricEndpoint connectTo(TestNode peer) {
         int before = peer.accepted.size();
         var endpoint = fabric.connect(peer.fabric.localAddress());
@@ -71,7 +71,7 @@ final class TestNode implements AutoCloseable, FabricHandler {
         return endpoint;
     }
 
-    /** Connects in vain; why. */
+    /** Connects, expects the refusal, and returns its reason. */
     String refusalBy(TestNode peer) {
         var endpoint = fabric.connect(peer.fabric.localAddress());
         until("refused", () -> disconnected.containsKey(endpoint), this, peer);
@@ -83,7 +83,7 @@ final class TestNode implements AutoCloseable, FabricHandler {
         long deadline = System.nanoTime() + nanos(20);
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - deadline > 0) {
-                throw new AssertionError("not within the time: " + what);
+                throw new AssertionError("timed out waiting until: " + what);
             }
             int handed = 0;
             for (var node : nodes) {

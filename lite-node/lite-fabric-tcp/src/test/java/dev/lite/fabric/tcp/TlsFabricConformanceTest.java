@@ -14,7 +14,7 @@ import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The TCP driver keeps the SPI's promises under TLS, too, and with a secret. */
+/** The TCP driver fulfils the SPI's contract with TLS and a secret, too. */
 class TlsFabricConformanceTest extends FabricConformanceTest {
     @TempDir
     static Path directory;

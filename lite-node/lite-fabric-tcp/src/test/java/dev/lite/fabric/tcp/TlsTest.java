@@ -25,7 +25,7 @@ class TlsTest {
     }
 
     @Test
-    void aPeerWithAnotherCertificateIsRefusedBothWaysAndNobodyIsDisturbed() {
+    void peersWithDifferentCertificatesRefuseEachOtherWithoutDisturbingOthers() {
         try (var a = new TestNode("a", ours);
                 var friend = new TestNode("friend", ours);
                 var stranger = new TestNode("stranger", theirs)) {
@@ -42,7 +42,7 @@ class TlsTest {
     }
 
     @Test
-    void aPeerThatSpeaksPlainlyIsRefusedByOneThatEncryptsAndTheOtherWayRound() {
+    void nodesWithAndWithoutTlsRefuseEachOther() {
         try (var encrypted = new TestNode("encrypted", ours, "handshake-timeout-ms", "1000");
                 var plain = new TestNode("plain", "handshake-timeout-ms", "1000")) {
             assertThat(plain.refusalBy(encrypted)).isNotBlank();
@@ -53,7 +53,7 @@ class TlsTest {
     }
 
     @Test
-    void certificatesAreEnoughToListenBeyondLoopback() {
+    void certificatesSufficeToListenBeyondLoopback() {
         try (var a = new TestNode("a", ours, "bind", "0.0.0.0", "advertised-host", "localhost");
                 var b = new TestNode("b", ours)) {
             b.connectTo(a);

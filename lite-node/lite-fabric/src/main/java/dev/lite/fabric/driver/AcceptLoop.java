@@ -24,8 +24,8 @@ public final class AcceptLoop<S> implements Runnable {
     private final CountDownLatch stopping = new CountDownLatch(1);
 
     /**
-     * @param accept blocks for the next socket; throws {@link OsException} with EBADF or EINVAL once the listening one is closed
-     * @param accepted takes the socket over; does not block
+     * @param accept blocks for the next socket; throws {@link OsException} with EBADF or EINVAL once the listening socket is closed
+     * @param accepted takes ownership of the socket; must not block
      */
     public AcceptLoop(String node, Supplier<S> accept, Consumer<S> accepted) {
         this.node = node;
@@ -49,7 +49,7 @@ public final class AcceptLoop<S> implements Runnable {
         }
     }
 
-    /** The process is probably out of descriptors or memory; peers wait. Returns whether to continue. */
+    /** Pauses, because the process is probably out of descriptors or memory; peers wait meanwhile. Returns whether to continue. */
     private boolean pauseAfter(OsException e) {
         LOG.warn("{}: cannot accept a peer now: {}", node, e.getMessage());
         try {

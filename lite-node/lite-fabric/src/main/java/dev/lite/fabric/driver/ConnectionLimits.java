@@ -5,9 +5,8 @@ import dev.lite.fabric.FabricOptions;
 /**
  * The settings of {@link Connections}, which all drivers have.
  *
- * @param connectionsMax {@value #CONNECTIONS_MAX}: connections at a time, at least 1; each driver has its own limit and default
- * @param handshakeTimeoutMs {@value #HANDSHAKE_TIMEOUT_MS}: how long making a connection may take, 1 to 60000 milliseconds, 5000
- *     unless set
+ * @param connectionsMax {@value #CONNECTIONS_MAX}: maximum number of connections, at least 1; each driver has its own limit and default
+ * @param handshakeTimeoutMs {@value #HANDSHAKE_TIMEOUT_MS}: time limit for making a connection, 1 to 60000 milliseconds, default 5000
  */
 public record ConnectionLimits(int connectionsMax, int handshakeTimeoutMs) {
     /** The name of an option. */
@@ -20,10 +19,10 @@ public record ConnectionLimits(int connectionsMax, int handshakeTimeoutMs) {
     private static final int HANDSHAKE_TIMEOUT_MS_LIMIT = 60_000;
 
     /**
-     * From a fabric's options.
+     * Reads the limits from a fabric's options.
      *
-     * @param connectionsLimit the most that {@link #CONNECTIONS_MAX} may be
-     * @throws IllegalArgumentException when one is not a number or out of its range
+     * @param connectionsLimit upper limit of {@link #CONNECTIONS_MAX}
+     * @throws IllegalArgumentException if one is not a number or out of range
      */
     public static ConnectionLimits of(FabricOptions options, int connectionsDefault, int connectionsLimit) {
         int connectionsMax = options.number(CONNECTIONS_MAX, connectionsDefault);

@@ -16,14 +16,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Every connection of a fabric, from {@link #connect} or {@link #accept} to {@code disconnected}.
+ * All connections of a fabric, from {@link #connect} or {@link #accept} to {@code disconnected}.
  *
- * <p>Daemon threads make connections, one for each. They queue what happens to an endpoint, and {@link #poll} calls the handler in this
- * order: {@code connected}, what the driver delivers, {@code failed} for posts that are outstanding at the end,
+ * <p>Daemon threads make connections, one thread per connection. They queue the events of an endpoint, and {@link #poll} calls the handler
+ * in this order: {@code connected}, what the driver delivers, {@code failed} for posts that are outstanding at the end,
  * {@code disconnected}. The handler never sees an accepted endpoint whose handshake failed.
  *
- * <p><b>Bounds.</b> As many endpoints as the limit, and a thread for each while it is being made. The queue holds two entries for
- * each endpoint, one for each connect over the limit, and what the driver adds by {@link #inPollRole}.
+ * <p><b>Bounds.</b> The number of endpoints is limited; each has one thread while it is being made. The queue has at most two entries per
+ * endpoint, one per connect over the limit, and the tasks that the driver adds by {@link #inPollRole}.
  *
  * <p><b>Threads.</b> Any, except where a method says "poll role".
  *
@@ -43,7 +43,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
      */
     public interface Driver<E, L> {
 
-        /** Begins to poll a connection. The handler is called next. */
+        /** Starts to poll a connection. The handler is called next. */
         void opened(E endpoint, L link);
 
         /**
@@ -56,10 +56,10 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         /** An endpoint is flushed: stops polling it, and releases its link if it has one. The handler is called next. */
         void finished(E endpoint);
 
-        /** Releases a link that never became its endpoint's. Any thread. */
+        /** Releases a link that was never given to its endpoint. Any thread. */
         void discard(L link);
 
-        /** Makes the threads that wait for this fabric poll. Any thread. */
+        /** Wakes the threads that wait for this fabric, so that they poll. Any thread. */
         void wake();
     }
 
@@ -82,7 +82,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     private final ArrayDeque<E> ending = new ArrayDeque<>();
 
     /**
-     * @param fabric the driver's name, for names of threads
+     * @param fabric the driver's name, for thread names
      * @param node the local node's name
      */
     public Connections(
@@ -102,15 +102,15 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     /**
      * Checks that {@link #start} is allowed.
      *
-     * @throws IllegalStateException when it was called already, or this is closed
+     * @throws IllegalStateException if it was called already, or this is closed
      */
     public void requireNew() {
         if (connector != null || closed) {
-            throw new IllegalStateException("memory is registered once, with an open fabric");
+            throw new IllegalStateException("memory can be registered only once, and only while the fabric is open");
         }
     }
 
-    /** Begins to make and accept connections. */
+    /** Starts to make and accept connections. */
     public void start(Connector<E> started) {
         synchronized (this) {
             requireNew();
@@ -139,7 +139,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     public E connect(String address) {
         Connector<E> current = connector;
         if (current == null || closed) {
-            throw new IllegalStateException("to connect, the fabric must be open and have memory registered");
+            throw new IllegalStateException("cannot connect: the fabric is closed or has no memory registered");
         }
         E endpoint = create(current, false);
         if (!add(endpoint)) {
@@ -155,7 +155,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         try {
             current.connect(endpoint, address, handshakeDeadline());
         } catch (RuntimeException e) {
-            // Any exception, also of a defect in the driver: every endpoint gets its end.
+            // Catches any exception, even one caused by a bug in the driver, because every endpoint must end.
             endpoint.lost("cannot connect to %s: %s".formatted(address, e.getMessage()), FabricError.FLUSHED);
         }
     }
@@ -191,9 +191,9 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     }
 
     /**
-     * The handshake of an endpoint is done.
+     * Called when the handshake of an endpoint is done.
      *
-     * @return false when the fabric is closed, and the link was discarded
+     * @return false if the fabric is closed; then the link was discarded
      */
     public boolean ready(E endpoint, L link) {
         if (offer(() -> opened(endpoint, link))) {
@@ -203,7 +203,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         return false;
     }
 
-    /** When a handshake that begins now must be done. */
+    /** The deadline of a handshake that starts now. */
     public Deadline handshakeDeadline() {
         return Deadline.in(Duration.ofMillis(limits.handshakeTimeoutMs()));
     }
@@ -213,14 +213,14 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     }
 
     private String limitReached() {
-        return "node %s has %d connections, the limit (%s)"
+        return "node %s already has %d connections, the limit (%s)"
                 .formatted(node, limits.connectionsMax(), ConnectionLimits.CONNECTIONS_MAX);
     }
 
     /**
      * Runs a task on a daemon thread of its own, which {@link #close} waits for.
      *
-     * @return false when this is closed, and nothing runs
+     * @return false if this is closed; then the task does not run
      */
     public synchronized boolean run(String role, Runnable task) {
         if (closed) {
@@ -250,7 +250,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
     /**
      * Queues a task of the driver's to run in {@link #poll}.
      *
-     * @return false when this is closed, and the task does not run
+     * @return false if this is closed; then the task does not run
      */
     public boolean inPollRole(Runnable task) {
         return offer(() -> {
@@ -312,7 +312,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         return 0;
     }
 
-    /** Poll role: begins to flush an endpoint that the driver held back in {@link Driver#ended}. */
+    /** Poll role: starts to flush an endpoint for which {@link Driver#ended} returned false. */
     public void flush(E endpoint) {
         ending.add(endpoint);
     }
@@ -325,7 +325,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
             if (handed < limit) {
                 handed += finish(endpoint);
             } else if (!endpoint.isFinished()) {
-                ending.add(endpoint); // behind the others, so that each gets its turn
+                ending.add(endpoint); // last, so that each endpoint gets its turn
             }
         }
         return handed;
@@ -351,7 +351,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
      * Stops accepting, ends and flushes every endpoint, and calls the handler on this thread, which holds the poll role. Waits
      * at most 5 s for the threads that make connections. Once.
      *
-     * @return whether all of those threads ended, so that nobody else uses the transport any more
+     * @return whether all of those threads ended, so that no other thread uses the transport any more
      */
     public boolean close() {
         List<E> left;
@@ -389,7 +389,7 @@ public final class Connections<E extends DriverEndpoint<L>, L extends DriverLink
         try {
             for (Thread thread : left) {
                 if (!thread.join(deadline.remaining())) {
-                    // It ends by itself, at the latest when the time for its handshake is over.
+                    // The thread ends by itself, at the latest at the deadline of its handshake.
                     LOG.warn("{}: thread {} still waits for a peer", node, thread.getName());
                     return false;
                 }

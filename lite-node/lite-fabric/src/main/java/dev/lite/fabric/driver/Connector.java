@@ -9,20 +9,20 @@ import dev.lite.os.waiting.Deadline;
  */
 public interface Connector<E> {
 
-    /** A new endpoint. Any thread. */
+    /** Creates an endpoint. Any thread. */
     E create(boolean accepted);
 
-    /** Begins to accept peers. Once. */
+    /** Starts to accept peers. Called once. */
     void start();
 
     /**
      * Makes a connection and passes its link to {@link Connections#ready}. Runs on a thread of its own and may block, until
      * the connection ends if the driver needs that.
      *
-     * @throws RuntimeException when no connection could be made; its message is the reason for the handler
+     * @throws RuntimeException if no connection could be made; its message is the reason for the handler
      */
     void connect(E endpoint, String address, Deadline deadline);
 
-    /** Accepts no more peers, and ends the handshakes under way with an error. Does not wait for their threads. */
+    /** Stops accepting peers, and ends running handshakes with an error. Does not wait for their threads. */
     void stop();
 }

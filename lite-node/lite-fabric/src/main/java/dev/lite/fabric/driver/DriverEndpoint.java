@@ -20,10 +20,10 @@ import org.jspecify.annotations.Nullable;
  * <p>It ends once, by {@link #close()} or by {@link #lost}, whichever comes first; any thread may do either. Everything marked
  * "poll role" runs on the thread that holds that role.
  *
- * @param <L> what the driver's connections consist of
+ * @param <L> the driver's links
  */
 public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndpoint {
-    /** How long a close waits for the peer at most, so that nothing of this endpoint changes the peer's memory afterwards. */
+    /** Upper limit for the time that a close waits for the peer, so that no operation changes the peer's memory afterwards. */
     public static final Duration CLOSE_WAIT = Duration.ofMillis(100);
 
     private static final byte[] NO_HELLO = {};
@@ -45,7 +45,7 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
     private volatile @Nullable Object attachment;
     private volatile boolean closedHere;
 
-    /** Whether a close has cut it; later ones, such as a handler's for each failed post, do not wait again. */
+    /** Whether a close has cut this endpoint. Later closes, such as a handler's for each failed post, do not wait again. */
     private volatile boolean cut;
 
     // Poll role.
@@ -63,13 +63,13 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
      */
     protected abstract void cut(Deadline deadline);
 
-    /** Called once, by the thread that ended it, whatever the reason. Does not block. */
+    /** Called once, by the thread that ended the endpoint, for any reason. Must not block. */
     protected void onEnd() {}
 
     /**
-     * Poll role, after the end: hands what is outstanding to the handler.
+     * Poll role, after the end: reports outstanding operations to the handler as failed.
      *
-     * @return how many calls that took, at most {@code limit}; fewer when nothing is left
+     * @return the number of calls of the handler, at most {@code limit}; fewer if nothing is left
      */
     protected abstract int flush(FabricHandler handler, int limit);
 
@@ -126,17 +126,17 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
         }
     }
 
-    /** Why it ended; null while it has not. Any thread. */
+    /** Why the endpoint ended; null if it has not ended. Any thread. */
     public final @Nullable End end() {
         return end.get();
     }
 
-    /** What the connection consists of; null before it is open, and kept after its end. Any thread. */
+    /** The link; null before the endpoint is open, and kept after its end. Any thread. */
     public final @Nullable L link() {
         return link;
     }
 
-    /** Whether this node closed it, so that nothing more of the peer is delivered. Any thread. */
+    /** Whether this node closed the endpoint, so that nothing more from the peer is delivered. Any thread. */
     protected final boolean isClosedHere() {
         return closedHere;
     }
@@ -151,12 +151,12 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
         return accepted;
     }
 
-    /** Sets what to run once when it ends. Before any other thread knows it. */
+    /** Sets a task to run once when the endpoint ends. Call before any other thread knows the endpoint. */
     final void whenEnded(Runnable task) {
         ended = task;
     }
 
-    /** Poll role: whether it can be opened still. */
+    /** Poll role: whether the endpoint can still be opened. */
     final boolean isConnecting() {
         return state == State.CONNECTING;
     }
@@ -169,12 +169,12 @@ public abstract class DriverEndpoint<L extends DriverLink> implements FabricEndp
         return announced;
     }
 
-    /** Poll role: it ended. */
+    /** Poll role: records that the endpoint ended. */
     final void beginEnding() {
         state = State.ENDING;
     }
 
-    /** Poll role: everything is flushed. Returns the reason for the handler, or null if it is not to be called. */
+    /** Poll role: records that everything is flushed. Returns the reason for the handler; null if it must not be called. */
     final @Nullable String finish() {
         if (state == State.FINISHED) {
             return null;

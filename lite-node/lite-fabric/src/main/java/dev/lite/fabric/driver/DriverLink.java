@@ -1,6 +1,6 @@
 package dev.lite.fabric.driver;
 
-/** What an open connection consists of. Made by the handshake, and never changed. */
+/** The parts of an open connection. Made by the handshake, and never changed. */
 public interface DriverLink {
 
     /** The peer's hello, not copied. */
@@ -24,11 +24,11 @@ public interface DriverLink {
     }
 
     /**
-     * Checks a range of the peer's memory and that one operation may be so long.
+     * Checks a range of the peer's memory, and its length against the limit of one operation.
      *
      * @param lengthMax the longest operation, in bytes
      * @throws IndexOutOfBoundsException when the range does not lie in that memory
-     * @throws IllegalArgumentException when it is too long
+     * @throws IllegalArgumentException if it is too long
      */
     default void checkRange(long offset, long length, long lengthMax) {
         checkRange(offset, length);

@@ -1,6 +1,6 @@
 package dev.lite.fabric.driver;
 
-/** A handshake failed: the peer violates the protocol, cannot prove that it knows the secret, or is too slow. The message holds no secret. */
+/** A handshake failed: the peer violates the protocol, does not know the secret, or is too slow. The message contains no secret. */
 public final class HandshakeException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -11,10 +11,10 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Accepted connections that still wait for lanes. Each lane makes its own handshake, and names the connection it belongs to by the
- * connection's number. Any thread.
+ * Accepted connections that still wait for lanes. Each lane makes its own handshake, in which it names its connection's number. Any
+ * thread.
  *
- * <p>Bound: one for each thread in {@link Assembly#awaitOthers}, each with as many lanes as were agreed on.
+ * <p>Bound: one assembly for each thread in {@link Assembly#awaitOthers}, each with the agreed number of lanes.
  *
  * @param <L> a lane
  */
@@ -29,7 +29,7 @@ public final class LaneAssemblies<L> {
         }
     }
 
-    /** One connection that waits for lanes. The thread that began it calls {@link #end}, also after a failure. */
+    /** One connection that waits for lanes. The thread that started it calls {@link #end}, also after a failure. */
     public final class Assembly {
         private final Identity number;
         private final @Nullable Object[] lanes; // guarded by the assemblies
@@ -70,7 +70,7 @@ public final class LaneAssemblies<L> {
             }
         }
 
-        /** Takes no more lanes. Returns those that arrived after the first; they are the caller's. */
+        /** Accepts no more lanes. Returns those that arrived after the first; the caller owns them. */
         public List<L> end() {
             synchronized (LaneAssemblies.this) {
                 assemblies.remove(number, this);
@@ -94,9 +94,9 @@ public final class LaneAssemblies<L> {
     }
 
     /**
-     * Begins with the first lane.
+     * Starts an assembly with its first lane.
      *
-     * @param lanes how many it will have
+     * @param lanes the number of lanes it will have
      * @throws HandshakeException if another connection being made has this number, or {@link #giveUpAll} was called
      */
     public Assembly begin(LaneHandshake.Claim claim, int lanes, L first) {
@@ -115,7 +115,7 @@ public final class LaneAssemblies<L> {
     /**
      * Accepts a further lane, which then belongs to its assembly, or refuses it.
      *
-     * @return false if its assembly ended meanwhile, and the lane is still the caller's
+     * @return false if its assembly ended meanwhile; then the caller still owns the lane
      * @throws HandshakeException if no connection waits for it
      */
     public boolean add(L lane, LaneHandshake.Accepted accepted, Deadline deadline) {
@@ -127,7 +127,7 @@ public final class LaneAssemblies<L> {
         }
         accepted.welcome(assembly.lanes.length, deadline);
         synchronized (this) {
-            // Again, because sending the answer took time.
+            // Check again, because sending the answer took time.
             if (waitingFor(claim) != assembly) {
                 return false;
             }

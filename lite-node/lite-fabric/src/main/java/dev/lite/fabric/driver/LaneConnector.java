@@ -16,11 +16,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes connections of several lanes, each of which begins with a {@link LaneHandshake}. The driver opens lanes and makes a link
- * of them. Thread-safe.
+ * Makes connections of several lanes. Each lane starts with a {@link LaneHandshake}. The driver opens lanes and makes a link of them.
+ * Thread-safe.
  *
- * <p><b>Bounds.</b> The constructor limits the accepted lanes whose peers have not proved yet that they know the secret; each lasts as long
- * as a handshake at most. After that proof, {@link Connections} limits the endpoints.
+ * <p><b>Bounds.</b> The constructor limits the accepted lanes whose peers have not proved yet that they know the secret. Each lasts at
+ * most as long as a handshake may take. After that proof, {@link Connections} limits the endpoints.
  *
  * @param <E> the driver's endpoints
  * @param <L> what its connections consist of
@@ -48,8 +48,8 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     private final Connections<E, L> connections;
     private final LaneHandshake handshake;
     private final int lanesMax;
-    private final int strangersMax;
-    private final Semaphore strangers;
+    private final int unauthenticatedMax;
+    private final Semaphore unauthenticated;
     private final LaneAssemblies<K> assemblies = new LaneAssemblies<>();
 
     // Guarded by this object.
@@ -58,20 +58,20 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
 
     /**
      * @param lanesMax how many lanes this node wants for a connection
-     * @param strangersMax the most accepted lanes whose peers have not proved yet that they know the secret
+     * @param unauthenticatedMax maximum number of accepted lanes whose peers have not proved yet that they know the secret
      */
-    protected LaneConnector(Connections<E, L> connections, LaneHandshake handshake, int lanesMax, int strangersMax) {
+    protected LaneConnector(Connections<E, L> connections, LaneHandshake handshake, int lanesMax, int unauthenticatedMax) {
         this.connections = connections;
         this.handshake = handshake;
         this.lanesMax = lanesMax;
-        this.strangersMax = strangersMax;
-        this.strangers = new Semaphore(strangersMax);
+        this.unauthenticatedMax = unauthenticatedMax;
+        this.unauthenticated = new Semaphore(unauthenticatedMax);
     }
 
     /**
      * Resolves an address once, for all lanes.
      *
-     * @throws RuntimeException when it means nothing
+     * @throws RuntimeException if the address is invalid
      */
     protected abstract Opener<K> resolve(String address);
 
@@ -160,17 +160,17 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     /**
      * A peer wants to open a lane. Any thread; does not block.
      *
-     * @param refuse closes what {@code opener} would open, when there are too many or the fabric is closed
+     * @param refuse closes the transport connection instead of {@code opener}, if there are too many or the fabric is closed
      */
     protected final void accept(Opener<K> opener, Runnable refuse) {
-        if (!strangers.tryAcquire()) {
+        if (!unauthenticated.tryAcquire()) {
             LOG.warn(
-                    "{}: refused a peer: the limit of {} handshakes under way is reached",
+                    "{}: refused a peer: the limit of {} concurrent handshakes is reached",
                     connections.node(),
-                    strangersMax);
+                    unauthenticatedMax);
             refuse.run();
         } else if (!connections.run("accepted", () -> accepted(opener))) {
-            strangers.release();
+            unauthenticated.release();
             refuse.run();
         }
     }
@@ -179,24 +179,24 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
         Deadline deadline = connections.handshakeDeadline();
         K lane = null;
         boolean taken = false;
-        boolean stranger = true;
+        boolean pending = true;
         String name = "unknown";
         try {
             lane = open(opener, deadline);
             name = name(lane);
             MessageChannel channel = channel(lane, deadline);
             var accepted = handshake.accept(channel, deadline);
-            strangers.release();
-            stranger = false;
+            unauthenticated.release();
+            pending = false;
             taken = accepted.claim().lane() == 0
                     ? acceptFirst(lane, name, channel, accepted, deadline)
                     : assemblies.add(lane, accepted, deadline);
         } catch (RuntimeException e) {
-            // The handler has not seen it.
+            // The handler does not know the endpoint yet.
             LOG.warn("{}: cannot accept peer {}: {}", connections.node(), name, e.getMessage());
         } finally {
-            if (stranger) {
-                strangers.release();
+            if (pending) {
+                unauthenticated.release();
             }
             if (lane != null) {
                 settle(lane, taken);
@@ -254,10 +254,10 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
     /**
      * Resolves {@code host:port}, or {@code [host]:port} for an IPv6 literal.
      *
-     * @param usable which of a host's addresses will do
-     * @param kind what those are called in a message
-     * @throws IllegalArgumentException if it has another form
-     * @throws HandshakeException when the host has no such address
+     * @param usable selects the usable addresses of a host
+     * @param kind the name of that kind of address, for messages
+     * @throws IllegalArgumentException if the address has another form
+     * @throws HandshakeException if the host has no such address
      */
     protected static InetSocketAddress resolve(String address, Predicate<InetAddress> usable, String kind) {
         int colon = address.lastIndexOf(':');

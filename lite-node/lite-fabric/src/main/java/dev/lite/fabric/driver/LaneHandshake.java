@@ -14,7 +14,7 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The handshake of a lane: four messages of fixed lengths, so that no peer decides how much is allocated. One deadline covers all.
+ * The handshake of a lane: four messages of fixed lengths, so that no peer decides how much is allocated. One deadline covers all of them.
  *
  * <pre>
  *  connecting side                          accepting side
@@ -35,13 +35,13 @@ public final class LaneHandshake {
     private static final long READY = 0x5245414459210A0AL;
     private static final int NONCE_BYTES = 32;
     private static final int PROOF_BYTES = 32;
-    /** Version, whether a secret is known, nonce. */
+    /** Contains version, whether the node has a secret, nonce. */
     private static final int OPENING_BYTES = Long.BYTES + Long.BYTES + NONCE_BYTES;
 
     private static final int REASON_BYTES = 128;
-    /** Lane, lanes, connection, size, hello with its length; the proof follows. */
+    /** Contains lane, lanes, connection, size, hello with its length; the proof follows. */
     private static final int CLAIM_BYTES = 3 * Integer.BYTES + 3 * Long.BYTES + FabricConfig.HELLO_BYTES_MAX;
-    /** Whether yes, lanes, size, hello with its length, reason with its length; the proof follows. */
+    /** Contains whether it accepts, lanes, size, hello with its length, reason with its length; the proof follows. */
     private static final int VERDICT_BYTES =
             4 * Integer.BYTES + Long.BYTES + FabricConfig.HELLO_BYTES_MAX + REASON_BYTES;
 
@@ -52,10 +52,10 @@ public final class LaneHandshake {
     private static final String MAC = "HmacSHA256";
 
     /**
-     * What the connecting side wants.
+     * The request of the connecting side.
      *
-     * @param lane which lane, from 0
-     * @param lanes how many it wants
+     * @param lane index of the lane, from 0
+     * @param lanes the number of lanes it wants
      * @param high the connection's number, with {@code low}: random, made by the connecting side
      * @param bytes the size of its memory
      * @param hello its hello
@@ -63,9 +63,9 @@ public final class LaneHandshake {
     public record Claim(int lane, int lanes, long high, long low, long bytes, byte[] hello) {}
 
     /**
-     * What the accepting side answers.
+     * The answer of the accepting side.
      *
-     * @param lanes how many the connection gets
+     * @param lanes the number of lanes that the connection gets
      * @param bytes the size of its memory
      * @param hello its hello
      */
@@ -80,8 +80,8 @@ public final class LaneHandshake {
 
     /**
      * @param version the name of the driver's protocol in the upper seven bytes, its version in the lowest
-     * @param lanesMax how many lanes a connection has at most
-     * @param secret the cluster's, or null for none
+     * @param lanesMax maximum number of lanes of a connection
+     * @param secret the cluster's secret, or null for none
      * @param hello {@link FabricConfig#hello}
      * @param memoryBytes the size of this node's registered memory
      */
@@ -99,7 +99,7 @@ public final class LaneHandshake {
     }
 
     /**
-     * The connecting side.
+     * Runs the connecting side.
      *
      * @param deadline of the whole handshake
      * @throws HandshakeException with the reason
@@ -131,14 +131,14 @@ public final class LaneHandshake {
             throw new HandshakeException(DIFFERS);
         }
         if (agreed < 1 || agreed > lanes || bytes < 0) {
-            throw new HandshakeException("it offers %d lanes and %d bytes of memory; asked for were 1 to %d lanes"
+            throw new HandshakeException("it offers %d lanes and %d bytes of memory; this node asked for 1 to %d lanes"
                     .formatted(agreed, bytes, lanes));
         }
         return new Verdict(agreed, bytes, peerHello);
     }
 
     /**
-     * The accepting side, until the peer has proved that it knows the secret.
+     * Runs the accepting side, until the peer has proved that it knows the secret.
      *
      * @param deadline of the whole handshake
      * @throws HandshakeException with the reason
@@ -173,7 +173,7 @@ public final class LaneHandshake {
             this.claimed = claimed;
         }
 
-        /** What the peer wants; checked. */
+        /** The peer's request, which was checked. */
         public Claim claim() {
             var fields = over(claimed);
             int lane = fields.getInt();
@@ -213,14 +213,14 @@ public final class LaneHandshake {
         }
     }
 
-    /** The accepting side, on lane 0: confirms that all lanes are open. */
+    /** Called by the accepting side, on lane 0: confirms that all lanes are open. */
     public static void sendReady(MessageChannel channel, Deadline deadline) {
         byte[] message = new byte[Long.BYTES];
         over(message).putLong(READY);
         channel.send(message, deadline);
     }
 
-    /** The connecting side, on lane 0: waits until all lanes are open. */
+    /** Called by the connecting side, on lane 0: waits until all lanes are open. */
     public static void awaitReady(MessageChannel channel, Deadline deadline) {
         byte[] message = channel.receive(Long.BYTES, deadline);
         if (over(message).getLong() != READY) {
@@ -251,7 +251,7 @@ public final class LaneHandshake {
         }
     }
 
-    /** The HMAC of these messages with the secret; zeroes without a secret. */
+    /** The HMAC of these messages with the secret; zeros without a secret. */
     private byte[] proof(String direction, byte[]... messages) {
         if (key == null) {
             return new byte[PROOF_BYTES];

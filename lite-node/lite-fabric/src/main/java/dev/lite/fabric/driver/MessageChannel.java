@@ -3,24 +3,24 @@ package dev.lite.fabric.driver;
 import dev.lite.os.waiting.Deadline;
 
 /**
- * Carries messages of known lengths to and from a peer, in order. One thread at a time uses it. Besides the declared
+ * Sends messages of known lengths to a peer and receives them, in order. Used by one thread at a time. Besides the declared
  * exceptions, methods throw the driver's own.
  */
 public interface MessageChannel {
 
     /**
-     * Sends a message whole.
+     * Sends a whole message.
      *
-     * @param deadline of the whole handshake
+     * @param deadline the deadline of the whole handshake
      * @throws HandshakeException if the peer does not take it in time
      */
     void send(byte[] message, Deadline deadline);
 
     /**
-     * The peer's next message, of exactly so many bytes.
+     * Receives the peer's next message, which must have exactly this many bytes.
      *
-     * @param deadline of the whole handshake
-     * @throws HandshakeException when it does not come whole in time, or has another length
+     * @param deadline the deadline of the whole handshake
+     * @throws HandshakeException if the message is not complete in time, or has another length
      */
     byte[] receive(int length, Deadline deadline);
 }

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Waiting for a fabric that is driven by one descriptor, its source, which may be an epoll set. The thread with the poll role
  * blocks on one epoll set, the standby thread on another. Each set contains the source and an event descriptor, its bell. The
- * source ends {@link #standBy} only while armed, so a caller that polls for its answer itself wakes no other thread.
+ * source ends {@link #awaitArmed} only while armed, so a caller that polls for its answer itself wakes no other thread.
  *
  * <p><b>Cost.</b> Taking the poll role makes no system call. Giving it up makes one only if the source reported something to the
  * standby thread since: the source is registered there one-shot, and the thread checks {@link #armed} when it wakes.
@@ -25,16 +25,16 @@ public final class Waiting implements AutoCloseable {
     private final long sleepNsMax;
     private volatile @Nullable Pollable source;
 
-    /** Whether the source ends {@link #standBy}. Written by the poll role. */
+    /** Whether the source ends {@link #awaitArmed}. Written by the poll role. */
     private volatile boolean armed;
 
     /**
-     * Whether the one-shot registration of the source for {@link #standBy} is still to fire. {@link #arm} sets {@link #armed} before it reads
-     * this, and {@link #standBy} clears this before it reads {@link #armed}: so one of the two sees the other's write.
+     * Whether the one-shot registration of the source for {@link #awaitArmed} has not fired yet. {@link #arm} sets {@link #armed} before it reads
+     * this field, and {@link #awaitArmed} clears this field before it reads {@link #armed}. So one of the two sees the other's write.
      */
     private volatile boolean watching;
 
-    /** Whether {@link #standBy} is to return, regardless of the source. */
+    /** Whether {@link #awaitArmed} is to return, regardless of the source. */
     private final AtomicBoolean called = new AtomicBoolean();
 
     /** An epoll set and its bell, which signals once until a thread has waited. */
@@ -67,7 +67,7 @@ public final class Waiting implements AutoCloseable {
             int ready = set.await(timeoutNs);
             for (int i = 0; i < ready; i++) {
                 if (set.key(i) == BELL) {
-                    // In this order: a ring in between ends this wait, a later one signals again.
+                    // The order matters: a ring between the two ends this wait; a later ring signals again.
                     bell.drain();
                     rung.set(false);
                 } else {
@@ -91,9 +91,9 @@ public final class Waiting implements AutoCloseable {
     }
 
     /**
-     * Disarmed, and without a source.
+     * Opens both sets, disarmed and without a source.
      *
-     * @param sleepNsMax the longest wait in nanoseconds, whatever the timeout of the call
+     * @param sleepNsMax upper limit of every wait, in nanoseconds, even if a call has a longer timeout
      */
     public static Waiting open(long sleepNsMax) {
         var polling = new Stage();
@@ -105,7 +105,7 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** Sets the source, which stays the caller's. Once, before any thread waits for it. */
+    /** Sets the source; the caller keeps its ownership. Call once, before any thread waits for it. */
     public void watch(Pollable news) {
         polling.set.add(news, Epoll.IN, SOURCE);
         standingBy.set.add(news, 0, SOURCE);
@@ -120,13 +120,13 @@ public final class Waiting implements AutoCloseable {
         return polling.await(Math.min(timeoutNs, sleepNsMax));
     }
 
-    /** The standby thread blocks; returns false if only the timeout has passed, or after {@link #nudgeStandBy}. */
-    public boolean standBy(long timeoutNs) {
+    /** The standby thread blocks; returns false if only the timeout has passed, or after {@link #nudgeStandby}. */
+    public boolean awaitArmed(long timeoutNs) {
         if (armed && !watching) {
             // The source may still be readable: it fired while the thread that armed still had the poll role.
             watchOnce();
         }
-        // wakeStandBy sets the flag before it rings.
+        // wakeStandby sets the flag before it rings.
         boolean fired = !called.get() && standingBy.await(Math.min(timeoutNs, sleepNsMax));
         if (fired) {
             watching = false;
@@ -134,7 +134,7 @@ public final class Waiting implements AutoCloseable {
         return called.getAndSet(false) || (fired && armed);
     }
 
-    /** Poll role: from now on the source ends {@link #standBy}, also if it is readable already. */
+    /** Poll role: from now on the source ends {@link #awaitArmed}, also if it is readable already. */
     public void arm() {
         armed = true;
         if (!watching) {
@@ -142,7 +142,7 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** At worst, if another thread disarms meanwhile, the standby thread wakes once for nothing. */
+    /** If another thread disarms meanwhile, the standby thread wakes up at most once without need. */
     private void watchOnce() {
         var watched = source;
         if (watched != null) {
@@ -151,12 +151,12 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** Poll role: from now on the source does not end {@link #standBy}. */
+    /** Poll role: from now on the source does not end {@link #awaitArmed}. */
     public void disarm() {
         armed = false;
     }
 
-    /** Poll role, disarmed: from now on the source does not even wake the standby thread for a moment. */
+    /** Poll role, disarmed: from now on the source does not wake the standby thread at all. */
     public void settle() {
         var watched = source;
         if (watching && watched != null) {
@@ -165,21 +165,21 @@ public final class Waiting implements AutoCloseable {
         }
     }
 
-    /** Ends {@link #standBy}. Any thread. */
-    public void wakeStandBy() {
+    /** Ends {@link #awaitArmed}. Any thread. */
+    public void wakeStandby() {
         called.set(true);
         standingBy.ring();
     }
 
-    /** Makes {@link #standBy} return early, with false unless it has another reason to return. Any thread. */
-    public void nudgeStandBy() {
+    /** Makes {@link #awaitArmed} return early, with false unless it has another reason to return. Any thread. */
+    public void nudgeStandby() {
         standingBy.ring();
     }
 
     /** Ends both waits. Any thread. */
     public void wakeAll() {
         polling.ring();
-        wakeStandBy();
+        wakeStandby();
     }
 
     /** Closes both sets and bells. No thread waits any more; the source stays open. */

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 interface AtomicCases extends ConformanceCases {
 
     @Test
-    default void fetchAddAddsAndBringsTheValueBefore() {
+    default void fetchAddAddsAndReturnsThePreviousValue() {
         Pair pair = fabrics().pair();
         pair.to().word(64, 40);
 
@@ -39,7 +39,7 @@ interface AtomicCases extends ConformanceCases {
     }
 
     @Test
-    default void compareAndSwapSwapsOnlyWhatWasExpected() {
+    default void compareAndSwapReplacesOnlyTheExpectedValue() {
         Pair pair = fabrics().pair();
         pair.to().word(16, 7);
 
@@ -52,7 +52,7 @@ interface AtomicCases extends ConformanceCases {
     }
 
     @Test
-    default void theFirstAndTheLastWordAreReachedAndTheirNeighboursAreNot() {
+    default void atomicsChangeTheFirstAndTheLastWordButNotTheirNeighbours() {
         Pair pair = fabrics().pair();
         long last = pair.out().remoteSize() - Long.BYTES;
         pair.to().word(8, 1);
@@ -70,7 +70,7 @@ interface AtomicCases extends ConformanceCases {
     }
 
     @Test
-    default void fourThreadsOnTwoNodesAndTheOwnerGetEveryValueOfACounterOnce() {
+    default void fourThreadsOnTwoNodesAndTheOwnerSeeEveryValueOfACounterOnce() {
         int count = 500;
         long offset = 4096;
         TestNode owner = fabrics().open("owner");
@@ -110,7 +110,7 @@ interface AtomicCases extends ConformanceCases {
         BitSet all = new BitSet();
         for (int thread = 0; thread < 5; thread++) {
             assertThat(values.get(thread).intersects(all))
-                    .as("thread %d got a value that another one got", thread)
+                    .as("thread %d got a value that another thread got too", thread)
                     .isFalse();
             all.or(values.get(thread));
         }
@@ -119,7 +119,7 @@ interface AtomicCases extends ConformanceCases {
         assertThat(owner.word(offset)).isEqualTo(all.length());
     }
 
-    /** Adds with atomics of this CPU, in bursts, while others add through the fabric. */
+    /** Adds with CPU atomics, in bursts, while other threads add through the fabric. */
     private static void addAsTheOwner(TestNode owner, long offset, BitSet values, AtomicInteger others) {
         int countMax = 2_000_000;
         for (int i = 0; i < countMax && others.get() > 0; i++) {
@@ -135,7 +135,7 @@ interface AtomicCases extends ConformanceCases {
     }
 
     @Test
-    default void increasesByCompareAndSwapFromFourThreadsAreAllThere() {
+    default void noIncrementByCompareAndSwapFromFourThreadsIsLost() {
         int count = 100;
         long offset = 128;
         TestNode owner = fabrics().open("owner");

@@ -11,12 +11,12 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Posts that name what is not there. */
+/** Posts with invalid ranges and lengths. */
 interface BoundsCases extends ConformanceCases {
-    /** More than any queue is deep: what a refused post takes by mistake runs out. */
+    /** Larger than the depth of every queue, so that a refused post that leaks an entry shows. */
     int REFUSED_POSTS = 20_000;
 
-    /** A range that does not lie in the peer's memory. */
+    /** A range outside of the peer's memory. */
     record Range(long offset, long length) {}
 
     private static List<Range> rangesOutside(long size) {
@@ -80,7 +80,7 @@ interface BoundsCases extends ConformanceCases {
                     .as("offset %d", offset)
                     .isThrownBy(() -> post(pair, (to, context) -> to.compareAndSwap(offset, 0, 1, address, context)));
         }
-        // Across the end it is both; either answer is right.
+        // A misaligned word across the end violates both rules; either error is correct.
         long last = pair.out().remoteSize() - 1;
         assertThat(catchThrowable(() -> post(pair, (to, context) -> to.fetchAdd(last, 1, address, context))))
                 .isInstanceOfAny(IndexOutOfBoundsException.class, IllegalArgumentException.class);
@@ -103,7 +103,7 @@ interface BoundsCases extends ConformanceCases {
     }
 
     @Test
-    default void theRefusalNamesTheOffsetTheLengthAndTheSize() {
+    default void theErrorReportsTheOffsetTheLengthAndTheSize() {
         Pair pair = fabrics().pair();
         long address = pair.from().local(8).address();
         long size = pair.out().remoteSize();
@@ -116,7 +116,7 @@ interface BoundsCases extends ConformanceCases {
     }
 
     @Test
-    default void refusedPostsTakeNothingThatALaterOneNeeds() {
+    default void refusedPostsLeakNoResources() {
         Pair pair = fabrics().pair();
         long address = pair.from().local(8).address();
         long size = pair.out().remoteSize();
@@ -141,7 +141,7 @@ interface BoundsCases extends ConformanceCases {
         pair.from().recorder.post(pair.out(), operation);
     }
 
-    /** No byte changed, nothing was told to anybody, and the endpoint still works. */
+    /** Asserts that no byte changed, no handler was called, and the endpoint still works. */
     private void checkNothingHappened(Pair pair) {
         fabrics().settle();
         assertThat(pair.to().memory.segment().mismatch(MemorySegment.ofArray(new byte[(int) TestFabrics.MEMORY_BYTES])))
@@ -152,6 +152,6 @@ interface BoundsCases extends ConformanceCases {
         for (int i = 0; i < 100; i++) {
             fabrics().run(pair.from(), pair.out(), (to, context) -> to.writeImm(0, local.address(), 8, 1, context));
         }
-        fabrics().until(() -> pair.to().log(pair.in()).immediates.size() == 100, "the immediates of good posts");
+        fabrics().until(() -> pair.to().log(pair.in()).immediates.size() == 100, "the immediates of valid posts");
     }
 }

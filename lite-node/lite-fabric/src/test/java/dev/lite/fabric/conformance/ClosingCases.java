@@ -14,8 +14,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /**
- * Ends of endpoints and of fabrics. That every accepted post ended exactly once, and every endpoint was disconnected exactly
- * once and after that, is checked after each case of the suite.
+ * Closing endpoints and fabrics. After each case, the suite checks that every accepted post ended exactly once, and that every
+ * endpoint was disconnected exactly once, after its posts.
  */
 interface ClosingCases extends ConformanceCases {
 
@@ -108,7 +108,7 @@ interface ClosingCases extends ConformanceCases {
         fabrics()
                 .until(
                         () -> beta.recorder.acceptedEndpoints().stream().allMatch(beta::isDisconnected),
-                        "the accepted ends to be disconnected");
+                        "the accepted endpoints to be disconnected");
     }
 
     @Test
@@ -146,7 +146,7 @@ interface ClosingCases extends ConformanceCases {
     }
 
     @Test
-    default void everyPostEndsOnceBeforeTheCloseOfItsFabricReturns() {
+    default void everyPostEndsOnceBeforeCloseOfItsFabricReturns() {
         Pair pair = fabrics().pair();
         Pair other = fabrics().connect(pair.from(), fabrics().open("gamma"));
         List<Posted> posts = Posts.many(pair.from(), pair.out(), pair.from().local(64), 2_000);
@@ -162,7 +162,7 @@ interface ClosingCases extends ConformanceCases {
                 Posts.oneOfEach(pair.from(), pair.out(), pair.from().local(8))) {
             assertThat(posted.answer()).isEqualTo(Post.CLOSED);
         }
-        // No handler method runs afterwards: it would be found outside of poll and close.
+        // The recorder reports any handler call after the close, because it is outside of poll and close.
         assertThat(pair.from().fabric.poll(100)).isZero();
         pair.from().fabric.await(Long.MAX_VALUE);
         pair.from().fabric.wakeup();
@@ -183,7 +183,7 @@ interface ClosingCases extends ConformanceCases {
                 .until(
                         () -> pair.from().isDisconnected(pair.out())
                                 && pair.from().isDisconnected(back.in()),
-                        "the ends here to be disconnected");
+                        "the endpoints here to be disconnected");
 
         assertThat(posts).isNotEmpty().allMatch(Posted::isOver);
         assertThat(others).isNotEmpty().allMatch(Posted::isOver);
@@ -195,7 +195,7 @@ interface ClosingCases extends ConformanceCases {
     }
 
     @Test
-    default void everyPostOfFourThreadsEndsOnceWhenTheEndpointIsClosedAmongThem() {
+    default void everyPostOfFourThreadsEndsOnceWhenTheEndpointIsClosedMeanwhile() {
         Pair first = fabrics().pair();
         MemorySegment local = first.from().local(4 * 64);
         first.from().startPolling();
@@ -219,7 +219,7 @@ interface ClosingCases extends ConformanceCases {
     }
 
     @Test
-    default void everyPostOfFourThreadsEndsOnceWhenAFabricIsClosedAmongThem() {
+    default void everyPostOfFourThreadsEndsOnceWhenAFabricIsClosedMeanwhile() {
         for (boolean own : new boolean[] {true, false}) {
             TestNode alpha = fabrics().open("alpha-" + own);
             TestNode beta = fabrics().open("beta-" + own);
@@ -251,7 +251,7 @@ interface ClosingCases extends ConformanceCases {
             if (posted.answer() == Post.CLOSED) {
                 return;
             }
-            deadline.check("an endpoint that is being closed to answer so");
+            deadline.check("a post to the closing endpoint to answer CLOSED");
             posts.incrementAndGet();
             if (posted.answer() == Post.BUSY) {
                 Deadline.pause();
@@ -260,7 +260,7 @@ interface ClosingCases extends ConformanceCases {
     }
 
     @Test
-    default void afterCloseReturnedNoPostTouchesThePeersMemory() {
+    default void afterCloseReturnsNoPostTouchesThePeersMemory() {
         Pair first = fabrics().pair();
         int bytes = 32 << 10;
         MemorySegment local = first.from().local(4L * bytes);
@@ -270,7 +270,7 @@ interface ClosingCases extends ConformanceCases {
             Pair pair = i == 0 ? first : fabrics().connect(first.from(), first.to());
             AtomicInteger posts = new AtomicInteger();
             Workers workers = Workers.start(
-                    4, thread -> scribble(pair, local.asSlice((long) thread * bytes, bytes), thread, posts));
+                    4, thread -> writeChangingContents(pair, local.asSlice((long) thread * bytes, bytes), thread, posts));
             Deadline.generous().waitFor(() -> posts.get() > 20, "20 writes");
 
             pair.out().close();
@@ -288,8 +288,8 @@ interface ClosingCases extends ConformanceCases {
         }
     }
 
-    /** Writes ever new contents until the endpoint is closed. */
-    private static void scribble(Pair pair, MemorySegment local, int thread, AtomicInteger posts) {
+    /** Writes changing contents until the endpoint is closed. */
+    private static void writeChangingContents(Pair pair, MemorySegment local, int thread, AtomicInteger posts) {
         Deadline deadline = Deadline.generous();
         long offset = thread * local.byteSize();
         for (byte content = 1; ; content++) {
@@ -304,13 +304,13 @@ interface ClosingCases extends ConformanceCases {
             if (posted.answer() == Post.CLOSED) {
                 return;
             }
-            deadline.check("an endpoint that is being closed to answer so");
+            deadline.check("a post to the closing endpoint to answer CLOSED");
             posts.incrementAndGet();
         }
     }
 
     @Test
-    default void anAtomicStepUnderWayIsDoneBeforeCloseReturnsOrNever() {
+    default void anOutstandingAtomicOperationIsExecutedBeforeCloseReturnsOrNever() {
         Pair first = fabrics().pair();
         MemorySegment local = first.from().local(8);
         first.to().startPolling();
@@ -348,7 +348,7 @@ interface ClosingCases extends ConformanceCases {
 
         beta.recorder.hooks(Recorder.Hooks.onConnected(FabricEndpoint::close));
         FabricEndpoint refused = alpha.connect(beta);
-        fabrics().until(() -> alpha.isDisconnected(refused), "the refused end to be disconnected");
+        fabrics().until(() -> alpha.isDisconnected(refused), "the refused endpoint to be disconnected");
         beta.recorder.hooks(Recorder.Hooks.NONE);
 
         Pair onEnded = fabrics().connect(alpha, beta);
@@ -360,7 +360,7 @@ interface ClosingCases extends ConformanceCases {
     }
 
     @Test
-    default void immediatesThatArrivedBeforeThePeerClosedAreInOrderAndWithoutGaps() {
+    default void immediatesThatArriveBeforeThePeerClosesAreInOrderAndWithoutGaps() {
         Pair pair = fabrics().pair();
         int taken = 0;
         while (taken < 500
@@ -385,7 +385,7 @@ interface ClosingCases extends ConformanceCases {
     }
 
     @Test
-    default void localMemoryIsTheCallersAgainOnceItsPostEnded() {
+    default void localMemoryBelongsToTheCallerAgainOnceItsPostEnded() {
         Pair pair = fabrics().pair();
         MemorySegment local = pair.from().local(200 * 64L);
         for (int i = 0; i < 10; i++) {
@@ -409,7 +409,7 @@ interface ClosingCases extends ConformanceCases {
         }
     }
 
-    /** Reads without polling, each into 64 bytes of its own. */
+    /** Posts reads without polling, each into its own 64 bytes. */
     private static List<Posted> readsOf(Pair pair, MemorySegment local) {
         List<Posted> reads = new ArrayList<>();
         for (long at = 0; at < local.byteSize(); at += 64) {

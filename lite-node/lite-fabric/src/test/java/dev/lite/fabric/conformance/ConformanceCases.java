@@ -1,6 +1,6 @@
 package dev.lite.fabric.conformance;
 
-/** What every group of cases builds on. */
+/** Base of all groups of cases. */
 interface ConformanceCases {
 
     /** The fabrics of the running case. */

@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 interface ConnectionCases extends ConformanceCases {
 
     @Test
-    default void theDriverIsAvailableAndItsFabricsBearItsName() {
+    default void theDriverIsAvailableAndItsFabricsHaveItsName() {
         TestNode node = fabrics().open("alpha");
 
         assertThat(fabrics().provider().unavailable()).isEmpty();
@@ -55,7 +55,7 @@ interface ConnectionCases extends ConformanceCases {
     }
 
     @Test
-    default void memoryIsRegisteredOnce() {
+    default void memoryCanBeRegisteredOnlyOnce() {
         TestNode node = fabrics().open("alpha");
 
         assertThatIllegalStateException().isThrownBy(() -> node.fabric.register(node.memory));
@@ -99,7 +99,7 @@ interface ConnectionCases extends ConformanceCases {
     }
 
     @Test
-    default void whoChangesTheAnswerOfHelloChangesNothing() {
+    default void changingTheReturnedHelloHasNoEffect() {
         Pair pair = fabrics().pair();
         byte[] hello = pair.out().hello();
         byte[] before = hello.clone();
@@ -110,14 +110,14 @@ interface ConnectionCases extends ConformanceCases {
     }
 
     @Test
-    default void beforeConnectedAnEndpointKnowsNothingAndPostsAnswerClosed() {
+    default void beforeConnectedAnEndpointIsEmptyAndPostsAnswerClosed() {
         TestNode alpha = fabrics().open("alpha");
         TestNode beta = fabrics().open("beta");
         MemorySegment local = alpha.local(8);
 
         FabricEndpoint endpoint = alpha.connect(beta);
 
-        // This node does not poll, so connected cannot have been called, however far its peer is.
+        // This node does not poll, so its handler's connected() cannot have been called, whatever the peer has done.
         for (int turn = 0; turn < 50; turn++) {
             assertThat(endpoint.hello()).isEmpty();
             assertThat(endpoint.remoteSize()).isZero();
@@ -133,7 +133,7 @@ interface ConnectionCases extends ConformanceCases {
     }
 
     @Test
-    default void connectingToWhereNobodyListensEndsWithAReason() {
+    default void connectingToAnUnusedAddressFailsWithAReason() {
         TestNode alpha = fabrics().open("alpha");
         TestNode gone = fabrics().open("gone");
         String nowhere = gone.fabric.localAddress();
@@ -148,7 +148,7 @@ interface ConnectionCases extends ConformanceCases {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "no such place", "/", ":", "::::-1", "\u0000", "unix:///nonsense/\uD83D\uDE00"})
-    default void connectingToAnAddressThatMeansNothingEndsWithAReason(String address) {
+    default void connectingToAnInvalidAddressFailsWithAReason(String address) {
         TestNode alpha = fabrics().open("alpha");
 
         FabricEndpoint endpoint = alpha.connect(address);
@@ -167,7 +167,7 @@ interface ConnectionCases extends ConformanceCases {
         Posts.fill(local, bytes);
 
         fabrics().run(alpha, pair.out(), (to, context) -> to.writeImm(5, local.address(), 100, 77, context));
-        fabrics().until(() -> !alpha.log(pair.in()).immediates.isEmpty(), "the own immediate");
+        fabrics().until(() -> !alpha.log(pair.in()).immediates.isEmpty(), "its own immediate");
 
         assertThat(pair.out()).isNotSameAs(pair.in());
         assertThat(alpha.log(pair.in()).immediates).containsExactly(77);
@@ -186,16 +186,16 @@ interface ConnectionCases extends ConformanceCases {
                 .until(
                         () -> first.from().isDisconnected(first.out())
                                 && first.to().isDisconnected(first.in()),
-                        "the first to be disconnected");
+                        "the first connection to be disconnected");
         fabrics().run(second.from(), second.out(), (to, context) -> to.writeImm(0, local.address(), 8, 3, context));
-        fabrics().until(() -> !second.to().log(second.in()).immediates.isEmpty(), "the immediate of the second");
+        fabrics().until(() -> !second.to().log(second.in()).immediates.isEmpty(), "the immediate on the second connection");
 
         assertThat(second.from().isDisconnected(second.out())).isFalse();
         assertThat(second.to().isDisconnected(second.in())).isFalse();
     }
 
     @Test
-    default void bothMayConnectToEachOtherAtOnce() {
+    default void twoNodesMayConnectToEachOtherAtOnce() {
         TestNode alpha = fabrics().open("alpha");
         TestNode beta = fabrics().open("beta");
 
@@ -212,7 +212,7 @@ interface ConnectionCases extends ConformanceCases {
     }
 
     @Test
-    default void threeNodesReachEachOtherAndNobodyElsesMemory() {
+    default void threeNodesReachEachOthersMemoryAndNoOther() {
         List<TestNode> nodes = List.of(
                 fabrics().open("alpha"), fabrics().open("beta"), fabrics().open("gamma"));
         List<Pair> pairs = new ArrayList<>();
@@ -240,7 +240,7 @@ interface ConnectionCases extends ConformanceCases {
     }
 
     @Test
-    default void thePeersConnectAgainAfterADisconnect() {
+    default void thePeersCanReconnectAfterADisconnect() {
         Pair pair = fabrics().pair();
         for (int i = 0; i < 5; i++) {
             Pair old = pair;
@@ -258,7 +258,7 @@ interface ConnectionCases extends ConformanceCases {
     }
 
     @Test
-    default void aNodeOpenedAgainUnderItsNameIsReached() {
+    default void aRestartedNodeWithTheSameNameIsReachable() {
         Pair pair = fabrics().pair();
         pair.to().close();
         fabrics().until(() -> pair.from().isDisconnected(pair.out()), "disconnected");
@@ -271,7 +271,7 @@ interface ConnectionCases extends ConformanceCases {
     }
 
     @Test
-    default void anEndpointIsUsableInsideOfItsConnectedCall() {
+    default void anEndpointIsUsableInsideItsConnectedCallback() {
         TestNode alpha = fabrics().open("alpha");
         TestNode beta = fabrics().open("beta");
         MemorySegment local = alpha.local(8);
@@ -288,7 +288,7 @@ interface ConnectionCases extends ConformanceCases {
     }
 
     @Test
-    default void anEndpointKeepsTheTiersOwnObject() {
+    default void anEndpointKeepsItsAttachment() {
         Pair pair = fabrics().pair();
         Object mine = new Object();
 

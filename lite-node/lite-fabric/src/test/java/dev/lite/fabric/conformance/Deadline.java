@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/** The end of a wait. Every wait of the suite has one; the property {@code lite.test.time-scale} stretches them all. */
+/** The deadline of a wait. Every wait of the suite has one; the property {@code lite.test.time-scale} scales them all. */
 final class Deadline {
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
     private static final long PAUSE_NS = 50_000;
@@ -15,7 +15,7 @@ final class Deadline {
         this.endNs = endNs;
     }
 
-    /** For what takes milliseconds when all is well. */
+    /** For waits that normally take milliseconds. */
     static Deadline generous() {
         return in(Duration.ofSeconds(20));
     }
@@ -42,7 +42,7 @@ final class Deadline {
 
     void check(String what) {
         if (isOver()) {
-            throw new AssertionError("waited too long for " + what);
+            throw new AssertionError("timed out waiting for " + what);
         }
     }
 

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.opentest4j.TestAbortedException;
 
 /**
- * The fabric SPI's promises, a case for each. A driver's test class supplies a factory and nothing else:
+ * The contract of the fabric SPI, with one case per guarantee. A driver's test class supplies only a factory:
  *
  * <pre>{@code
  * class TcpFabricConformanceTest extends FabricConformanceTest {
@@ -25,10 +25,10 @@ import org.opentest4j.TestAbortedException;
  * }
  * }</pre>
  *
- * <p>Contents and choices come from a seed, which failures name; {@code -Dlite.test.seed=} repeats it. Cases work alike for
- * drivers that answer {@code DONE} and for those that answer {@code ACCEPTED}. After each case every fabric is closed and it
- * is checked that every accepted post ended exactly once, every endpoint was disconnected exactly once, and every handler
- * call came on the polling thread.
+ * <p>All random contents and choices come from a seed, which failures report; {@code -Dlite.test.seed=} sets it. The cases work
+ * both for drivers that answer {@code DONE} and for those that answer {@code ACCEPTED}. After each case, the suite closes every
+ * fabric. Then it checks that every accepted post ended exactly once, that every endpoint was disconnected exactly once, and that
+ * every handler call ran on the polling thread.
  */
 @Timeout(value = 300, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 public abstract class FabricConformanceTest
@@ -39,7 +39,7 @@ public abstract class FabricConformanceTest
                 BoundsCases,
                 ClosingCases,
                 WaitingCases,
-                StandByCases {
+                StandbyCases {
 
     @TempDir
     private Path runDirectory;
@@ -51,13 +51,13 @@ public abstract class FabricConformanceTest
     @RegisterExtension
     final TestExecutionExceptionHandler nameTheSeed = this::rethrowWithSeed;
 
-    /** The driver. Called once for each case; every fabric of the case is opened by it. */
+    /** The driver. Called once per case; it opens every fabric of the case. */
     protected abstract FabricProvider provider();
 
-    /** New native memory of zeroes, from whatever the driver wants it to come from; usable by any thread. */
+    /** Allocates zeroed native memory of the kind that the driver needs; usable by any thread. */
     protected abstract FabricMemory memory(long bytes);
 
-    /** Gives up memory of {@link #memory} after every fabric of the case was closed. */
+    /** Releases memory from {@link #memory} after every fabric of the case was closed. */
     protected void release(FabricMemory memory) {}
 
     /** The driver's options. */
@@ -65,7 +65,7 @@ public abstract class FabricConformanceTest
         return Map.of();
     }
 
-    /** What every random choice of the suite comes from. */
+    /** The seed of all random choices of the suite. */
     protected long seed() {
         return seed;
     }

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 interface ImmediateCases extends ConformanceCases {
 
     @Test
-    default void everyImmediateValueArrivesAsItWasSent() {
+    default void everyImmediateArrivesUnchanged() {
         Pair pair = fabrics().pair();
         List<Integer> values = new ArrayList<>(List.of(0, 1, -1, Integer.MIN_VALUE, Integer.MAX_VALUE, 0x8000, 0xFFFF));
         IntStream.range(0, 100).forEach(i -> values.add(fabrics().random().nextInt()));
@@ -80,7 +80,7 @@ interface ImmediateCases extends ConformanceCases {
     }
 
     @Test
-    default void whatWasCompleteBeforeAWriteImmWasPostedIsVisibleBeforeItsImmediate() {
+    default void operationsCompletedBeforeAWriteImmAreVisibleBeforeItsImmediate() {
         Pair pair = fabrics().pair();
         MemorySegment local = pair.from().local(512);
         pair.to().recorder.hooks(Recorder.Hooks.onImmediate((endpoint, round) -> {
@@ -101,7 +101,7 @@ interface ImmediateCases extends ConformanceCases {
     }
 
     @Test
-    default void immediatesOfEachThreadArriveInItsOrder() {
+    default void immediatesOfEachThreadArriveInOrder() {
         int threads = 3;
         int count = 2_000;
         Pair pair = fabrics().pair();
@@ -136,7 +136,7 @@ interface ImmediateCases extends ConformanceCases {
     }
 
     @Test
-    default void immediatesThatNobodyPollsAreRefusedAsBusyOrKept() {
+    default void immediatesThatThePeerDoesNotPollAreKeptOrRefusedAsBusy() {
         Pair pair = fabrics().pair();
         List<Posted> taken = new ArrayList<>();
         Posted posted = postImmediate(pair, 0);
@@ -152,13 +152,13 @@ interface ImmediateCases extends ConformanceCases {
         assertThat(pair.to().log(pair.in()).immediates)
                 .containsExactlyElementsOf(IntStream.range(0, count).boxed().toList());
         assertThat(taken).allMatch(Posted::succeeded);
-        // Having been busy, it takes more once it was polled.
+        // After BUSY, the endpoint accepts posts again once it was polled.
         fabrics().run(pair.from(), pair.out(), (to, context) -> to.writeImm(0, 0, 0, -7, context));
         awaitImmediates(pair, count + 1);
     }
 
     @Test
-    default void aPeerThatDoesNotPollStillIsReadAndWritten() {
+    default void aPeerThatDoesNotPollCanStillBeReadAndWritten() {
         Pair pair = fabrics().pair();
         assumeThat(pair.from().fabric.capabilities().oneSided()).as("one-sided").isTrue();
         List<Posted> immediates = new ArrayList<>();
@@ -190,7 +190,7 @@ interface ImmediateCases extends ConformanceCases {
     }
 
     @Test
-    default void bothDirectionsCarryImmediatesAtOnce() {
+    default void immediatesFlowInBothDirectionsAtOnce() {
         int count = 3_000;
         Pair pair = fabrics().pair();
         for (int i = 0; i < count; i++) {
@@ -209,7 +209,7 @@ interface ImmediateCases extends ConformanceCases {
     }
 
     @Test
-    default void aHandlerMayAnswerAnImmediateByAnother() {
+    default void aHandlerMayAnswerAnImmediateWithAnother() {
         int rounds = 500;
         Pair pair = fabrics().pair();
         AtomicInteger owed = new AtomicInteger();

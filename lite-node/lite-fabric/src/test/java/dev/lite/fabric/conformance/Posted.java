@@ -6,7 +6,7 @@ import dev.lite.fabric.Post;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** One post: what it answered and how it ended. Written by the posting and the polling thread. */
+/** One post with its answer and its completion. Written by the posting and the polling thread. */
 final class Posted {
     /** Posts an operation to an endpoint with a context. */
     @FunctionalInterface
@@ -38,7 +38,7 @@ final class Posted {
         endings.incrementAndGet();
     }
 
-    /** What the post answered; null when it threw. */
+    /** The answer to the post; null if it threw. */
     @Nullable
     Post answer() {
         return answer;
@@ -48,7 +48,7 @@ final class Posted {
         return answer == Post.DONE || answer == Post.ACCEPTED;
     }
 
-    /** Whether no more is to come of it. */
+    /** Whether no completion is outstanding. */
     boolean isOver() {
         return answer != Post.ACCEPTED || endings.get() > 0;
     }
@@ -57,7 +57,7 @@ final class Posted {
         return answer == Post.DONE || (answer == Post.ACCEPTED && endings.get() > 0 && error == null);
     }
 
-    /** How many completions and failures are too many (positive) or missing (negative). */
+    /** Number of excess (positive) or missing (negative) completions and failures. */
     int surplus() {
         return endings.get() - (answer == Post.ACCEPTED ? 1 : 0);
     }

@@ -8,7 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Things that several groups of cases post. */
+/** Posts that several groups of cases use. */
 final class Posts {
     private Posts() {}
 
@@ -23,7 +23,7 @@ final class Posts {
                 node.recorder.post(endpoint, (to, context) -> to.compareAndSwap(0, 0, 1, address, context)));
     }
 
-    /** Posts writes, reads, adds and immediates without polling until the endpoint is not open any more or busy. */
+    /** Posts writes, reads, adds and immediates without polling until the endpoint is busy or no longer open. */
     static List<Posted> many(TestNode node, FabricEndpoint endpoint, MemorySegment local, int countMax) {
         long address = local.address();
         List<Posted> taken = new ArrayList<>();
@@ -43,7 +43,7 @@ final class Posts {
         return taken;
     }
 
-    /** Whether a post was refused because there is nothing to post to. */
+    /** Whether a post was refused because the endpoint is not open. */
     static boolean isClosed(Posted posted) {
         return posted.answer() == Post.CLOSED;
     }

@@ -15,14 +15,13 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes down every handler call of one node and checks, at each, what holds always: the thread, the order of the calls of
- * an endpoint, and that each post ends at most once. Handler methods must not throw, so what is wrong is kept for
- * {@link #violations}.
+ * Records every handler call of one node. For each call it checks the thread, the order of the endpoint's calls, and that each post
+ * ends at most once. Handler methods must not throw, so violations are collected for {@link #violations}.
  */
 final class Recorder implements FabricHandler {
     private static final int VIOLATIONS_MAX = 20;
 
-    /** What one endpoint heard. Written by the polling thread. */
+    /** The events of one endpoint. Written by the polling thread. */
     static final class Log {
         final Queue<Integer> immediates = new ConcurrentLinkedQueue<>();
         final AtomicInteger connected = new AtomicInteger();
@@ -40,7 +39,7 @@ final class Recorder implements FabricHandler {
     private final List<FabricEndpoint> acceptedEndpoints = new CopyOnWriteArrayList<>();
     private final Queue<String> violations = new ConcurrentLinkedQueue<>();
 
-    /** The thread inside of poll or close, if one is. */
+    /** The thread that is inside of poll or close, if any. */
     @Nullable
     private volatile Thread polling;
 
@@ -48,7 +47,7 @@ final class Recorder implements FabricHandler {
 
     private volatile Hooks hooks = Hooks.NONE;
 
-    /** What a case does inside of handler methods. */
+    /** The action of a case inside of handler methods. */
     record Hooks(Consumer<FabricEndpoint> connected, ImmediateHook immediate, Consumer<FabricEndpoint> ended) {
         static final Hooks NONE = new Hooks(e -> {}, (e, i) -> {}, e -> {});
 
@@ -102,7 +101,7 @@ final class Recorder implements FabricHandler {
         calls.set(0);
     }
 
-    /** Answers how many handler calls there were since {@link #enter}. */
+    /** Returns the number of handler calls since {@link #enter}. */
     long leave() {
         polling = null;
         return calls.get();
@@ -118,7 +117,7 @@ final class Recorder implements FabricHandler {
         return violations;
     }
 
-    /** After the fabric is closed: what was promised and did not come. */
+    /** Call after the fabric is closed: records guaranteed events that are missing. */
     void checkEnd() {
         for (Posted posted : posts.values()) {
             if (posted.surplus() != 0) {
@@ -143,16 +142,16 @@ final class Recorder implements FabricHandler {
     }
 
     private void end(FabricEndpoint endpoint, long context, @Nullable FabricError error) {
-        called(endpoint, "end of post " + context);
+        called(endpoint, "completion of post " + context);
         Posted posted = posts.get(context);
         if (posted == null || posted.endpoint != endpoint) {
-            violation("end of a post %d that %s never had".formatted(context, endpoint));
+            violation("completion of post %d, which %s never accepted".formatted(context, endpoint));
             return;
         }
         posted.end(error);
-        // In this order: an answer that is noted between the two looks counts for the second, too.
+        // The order matters: an answer recorded between the two checks counts for the second check, too.
         if (posted.answer() != null && posted.surplus() > 0) {
-            violation("one end too many: " + posted);
+            violation("one completion too many: " + posted);
         }
         guarded(() -> hooks.ended().accept(endpoint));
     }
@@ -187,7 +186,7 @@ final class Recorder implements FabricHandler {
             violation("%s disconnected a second time: %s".formatted(endpoint, reason));
         }
         if (reason.isBlank()) {
-            violation("%s disconnected without a reason in words".formatted(endpoint));
+            violation("%s disconnected without a reason".formatted(endpoint));
         }
         log.reason = reason;
         log.disconnected.incrementAndGet();

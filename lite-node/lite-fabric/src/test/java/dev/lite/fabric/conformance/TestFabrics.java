@@ -18,9 +18,9 @@ import java.util.function.LongFunction;
 import java.util.random.RandomGenerator;
 import java.util.random.RandomGeneratorFactory;
 
-/** The fabrics of one case, all in this JVM; at the end it closes them and checks what holds always. */
+/** The fabrics of one case, all in this JVM. At the end it closes them and checks the general guarantees. */
 public final class TestFabrics {
-    /** The memory of a node; peers use the lower half. */
+    /** Size of a node's memory; peers use the lower half. */
     static final long MEMORY_BYTES = 8 << 20;
 
     private static final long AWAIT_NS = 200_000;
@@ -51,7 +51,7 @@ public final class TestFabrics {
         this.random = RandomGeneratorFactory.of("L64X128MixRandom").create(seed);
     }
 
-    /** A connection with both its ends. */
+    /** Both endpoints of a connection. */
     record Pair(TestNode from, FabricEndpoint out, TestNode to, FabricEndpoint in) {}
 
     FabricProvider provider() {
@@ -95,7 +95,7 @@ public final class TestFabrics {
         return connect(open("alpha"), open("beta"));
     }
 
-    /** Connects and waits until both sides know. */
+    /** Connects, and waits until both handlers were called. */
     Pair connect(TestNode from, TestNode to) {
         int before = to.recorder.acceptedEndpoints().size();
         FabricEndpoint out = from.connect(to);
@@ -125,12 +125,12 @@ public final class TestFabrics {
         return handedOver;
     }
 
-    /** Polls until nothing came for a while. */
+    /** Polls until there were no events for a while. */
     void settle() {
         int idle = 0;
         Deadline deadline = Deadline.generous();
         for (int turn = 0; idle < 100; turn++) {
-            deadline.check("the fabrics to come to rest");
+            deadline.check("the fabrics to become idle");
             idle = step() == 0 ? idle + 1 : 0;
             if (idle > 0) {
                 rest(turn);
@@ -147,12 +147,12 @@ public final class TestFabrics {
         }
     }
 
-    /** Posts, as often as it is busy, until it is taken. Test thread. */
+    /** Posts, and repeats the post until it is not busy. Test thread. */
     Posted post(TestNode node, FabricEndpoint endpoint, Posted.Operation operation) {
         Posted posted = node.recorder.post(endpoint, operation);
         Deadline deadline = Deadline.generous();
         while (posted.answer() == Post.BUSY) {
-            deadline.check("a busy endpoint to take a post");
+            deadline.check("a busy endpoint to accept a post");
             step();
             posted = node.recorder.post(endpoint, operation);
         }
@@ -171,12 +171,12 @@ public final class TestFabrics {
         }
     }
 
-    /** The same for a thread that holds no poll role. */
+    /** As {@link #post}, for a thread that does not hold the poll role. */
     static void runOn(TestNode node, FabricEndpoint endpoint, Posted.Operation operation) {
         Deadline deadline = Deadline.generous();
         Posted posted = node.recorder.post(endpoint, operation);
         while (posted.answer() == Post.BUSY) {
-            deadline.check("a busy endpoint to take a post");
+            deadline.check("a busy endpoint to accept a post");
             Deadline.pause();
             posted = node.recorder.post(endpoint, operation);
         }
@@ -186,7 +186,7 @@ public final class TestFabrics {
         }
     }
 
-    /** Closes everything, then throws if any promise was broken. */
+    /** Closes everything, then throws if any guarantee was violated. */
     void close() {
         List<String> broken = new ArrayList<>();
         for (TestNode node : nodes) {

@@ -11,11 +11,11 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A fabric, its memory and its recorder. Its memory has two halves: peers address the lower one, its own local buffers lie in
- * the upper one, so that drivers which need registered local memory are tested alike.
+ * A fabric, its memory and its recorder. Peers address the lower half of the memory. The upper half has the local buffers, so that
+ * drivers that need registered local memory can run the same cases.
  *
- * <p>The poll role is the test thread's ({@link #step}), or, between {@link #startPolling} and {@link #stopPolling}, a
- * thread's of its own.
+ * <p>The test thread holds the poll role and calls {@link #step}. Between {@link #startPolling} and {@link #stopPolling}, a
+ * separate thread holds it.
  */
 final class TestNode {
     private static final int POLL_LIMIT = 64;
@@ -41,19 +41,19 @@ final class TestNode {
         this.localUsed = memory.segment().byteSize() / 2;
     }
 
-    /** The part that cases let peers write to. */
+    /** The part of the memory that peers may write to. */
     MemorySegment target() {
         return memory.segment().asSlice(0, memory.segment().byteSize() / 2);
     }
 
-    /** Local memory for posts of this node; valid until the fabrics are closed. Not safe for use by several threads. */
+    /** Allocates local memory for posts of this node; valid until the fabrics are closed. Not thread-safe. */
     MemorySegment local(long bytes) {
         long start = (localUsed + 7) & -8L;
         localUsed = start + bytes;
         return memory.segment().asSlice(start, bytes);
     }
 
-    /** Forgets every {@link #local}. */
+    /** Frees all memory from {@link #local}. */
     void freeLocals() {
         localUsed = memory.segment().byteSize() / 2;
     }
@@ -89,8 +89,8 @@ final class TestNode {
         recorder.enter();
         int handedOver = fabric.poll(limit);
         long calls = recorder.leave();
-        // Where reads and writes, or atomic steps, need the owner's processor, serving them counts as one; nowhere
-        // else.
+        // A poll that only served a peer's request answers 1, in drivers that need the owner's processor for that; other
+        // drivers answer exactly the number of calls.
         var capabilities = fabric.capabilities();
         boolean onlyForAPeer =
                 calls == 0 && handedOver == 1 && (!capabilities.oneSided() || capabilities.atomicsByOwner());
@@ -104,12 +104,12 @@ final class TestNode {
         return poller == null && !closed;
     }
 
-    /** A poll thread that looks for work now and then. */
+    /** Starts a poll thread that also polls at short intervals. */
     void startPolling() {
         startPolling(AWAIT_NS);
     }
 
-    /** A poll thread that only what it waits for wakes: a wake-up that is missing shows. */
+    /** Starts a poll thread that waits without a timeout, so that a missing wake-up shows. */
     void startForeverPolling() {
         startPolling(WaitingCases.FOREVER_NS);
     }
@@ -125,8 +125,8 @@ final class TestNode {
         });
     }
 
-    /** A poll thread that stands by, armed, whenever there is nothing to poll: a ring that is missing shows. */
-    void startStandingBy() {
+    /** Starts a poll thread that waits armed whenever there is nothing to poll, so that a missing wake-up shows. */
+    void startStandbyThread() {
         stopping = false;
         poller = Thread.ofPlatform().daemon().name("poll-" + name).start(() -> {
             while (!stopping) {
@@ -134,12 +134,12 @@ final class TestNode {
                 while (poll(4) > 0 || !fabric.arm()) {
                     fabric.disarm();
                 }
-                fabric.standBy(WaitingCases.FOREVER_NS);
+                fabric.awaitArmed(WaitingCases.FOREVER_NS);
             }
         });
     }
 
-    /** Gives the poll role back to the test thread. */
+    /** Stops the poll thread; the test thread holds the poll role again. */
     void stopPolling() {
         Thread thread = poller;
         if (thread == null) {
@@ -170,7 +170,7 @@ final class TestNode {
         }
     }
 
-    /** The 64-bit word at an offset of this memory, read as the owner would. */
+    /** Reads the 64-bit word at an offset of this memory, like its owner does. */
     long word(long offset) {
         return (long) JAVA_LONG.varHandle().getVolatile(memory.segment(), offset);
     }

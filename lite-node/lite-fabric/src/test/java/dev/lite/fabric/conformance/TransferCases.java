@@ -19,15 +19,15 @@ interface TransferCases extends ConformanceCases {
     /** Bytes before and after a range that must not change. */
     int GUARD = 16;
 
-    /** The largest operation that is tried whole; a driver that allows more is tried up to here. */
+    /** The longest operation that is tested, for drivers that allow longer ones. */
     long WHOLE_MAX = TestFabrics.MEMORY_BYTES / 2 - 2 * GUARD - 8;
 
-    /** Over one connection all of them: where everything is slow, to make one takes longer than to use it. */
+    /** Uses one connection for all lengths, because on slow machines connecting takes longest. */
     List<Long> LENGTHS =
             List.of(0L, 1L, 2L, 3L, 7L, 8L, 9L, 63L, 64L, 65L, 4095L, 4096L, 4097L, 65_536L, (1L << 20) + 3);
 
     @Test
-    default void writesPlaceEveryByteAndNoOther() {
+    default void writesChangeExactlyTheirBytes() {
         Pair pair = fabrics().pair();
         for (long bytes : LENGTHS) {
             checkWrites(pair, bytes);
@@ -35,7 +35,7 @@ interface TransferCases extends ConformanceCases {
     }
 
     @Test
-    default void readsBringEveryByteAndNoOther() {
+    default void readsCopyExactlyTheirBytes() {
         Pair pair = fabrics().pair();
         for (long bytes : LENGTHS) {
             checkReads(pair, bytes);
@@ -49,7 +49,7 @@ interface TransferCases extends ConformanceCases {
     }
 
     @Test
-    default void aReadOfTheLongestLengthBringsEveryByte() {
+    default void aReadOfTheLongestLengthCopiesEveryByte() {
         long longest = fabrics().open("probe").fabric.capabilities().operationBytesMax();
         checkReads(fabrics().pair(), Math.min(longest, WHOLE_MAX));
     }
@@ -103,7 +103,7 @@ interface TransferCases extends ConformanceCases {
         return Math.toIntExact(Math.min(bytes, pair.from().fabric.capabilities().operationBytesMax()));
     }
 
-    /** Says where two arrays differ instead of printing both. */
+    /** Asserts equality; a failure reports where the arrays differ instead of printing both. */
     private static void assertSame(byte[] actual, byte[] expected, String what) {
         assertThat(Arrays.mismatch(actual, expected))
                 .as("first differing byte of %s, of %d bytes", what, expected.length)
@@ -111,7 +111,7 @@ interface TransferCases extends ConformanceCases {
     }
 
     @Test
-    default void theFirstAndTheLastByteAreReached() {
+    default void theFirstAndTheLastByteAreAccessible() {
         Pair pair = fabrics().pair();
         long last = pair.out().remoteSize() - 1;
         MemorySegment local = pair.from().local(2);
@@ -128,7 +128,7 @@ interface TransferCases extends ConformanceCases {
     }
 
     @Test
-    default void anEmptyRangeLiesAtTheVeryEndToo() {
+    default void anEmptyRangeMayBeginAtTheEndOfTheMemory() {
         Pair pair = fabrics().pair();
         long end = pair.out().remoteSize();
 
@@ -199,7 +199,7 @@ interface TransferCases extends ConformanceCases {
     }
 
     @Test
-    default void aFullQueueAnswersBusyAndTakesPostsAgainAfterAPoll() {
+    default void aFullQueueAnswersBusyAndAcceptsPostsAgainAfterAPoll() {
         Pair pair = fabrics().pair();
         MemorySegment local = pair.from().local(16);
         List<Posted> taken = new ArrayList<>();
@@ -220,7 +220,7 @@ interface TransferCases extends ConformanceCases {
     }
 
     @Test
-    default void whatOnePeerWroteAnotherReads() {
+    default void dataWrittenByOnePeerIsReadByAnother() {
         TestNode beta = fabrics().open("beta");
         Pair writer = fabrics().connect(fabrics().open("alpha"), beta);
         Pair reader = fabrics().connect(fabrics().open("gamma"), beta);

@@ -13,11 +13,11 @@ import org.junit.jupiter.api.Test;
 
 /** Polling, waiting and waking. */
 interface WaitingCases extends ConformanceCases {
-    /** Longer than any case may take: who waits that long was not woken. */
+    /** Longer than any case may take, so that a missing wake-up makes the case fail. */
     long FOREVER_NS = Duration.ofHours(1).toNanos();
 
     @Test
-    default void awaitReturnsWhenItsTimeIsOver() {
+    default void awaitReturnsAtItsTimeout() {
         TestNode node = fabrics().open("alpha");
         fabrics().settle();
 
@@ -30,7 +30,7 @@ interface WaitingCases extends ConformanceCases {
     }
 
     @Test
-    default void awaitOfAnIdleFabricSleeps() {
+    default void awaitOnAnIdleFabricBlocks() {
         Pair pair = fabrics().pair();
         fabrics().settle();
 
@@ -40,13 +40,13 @@ interface WaitingCases extends ConformanceCases {
             assertThat(pair.from().poll(10)).isZero();
         }
 
-        // It may return early now and then, but not as a habit: an idle node burns no core.
+        // It may return early now and then, but not all the time: an idle node must not use a core.
         assertThat(System.nanoTime() - startNs)
                 .isGreaterThan(Duration.ofMillis(200).toNanos());
     }
 
     @Test
-    default void aWakeupBeforeAwaitMakesTheNextOneReturn() {
+    default void aWakeupBeforeAwaitEndsTheNextAwait() {
         TestNode node = fabrics().open("alpha");
         fabrics().settle();
         for (int i = 0; i < 100; i++) {
@@ -56,7 +56,7 @@ interface WaitingCases extends ConformanceCases {
     }
 
     @Test
-    default void severalWakeupsAreOne() {
+    default void severalWakeupsEndOnlyOneAwait() {
         TestNode node = fabrics().open("alpha");
         fabrics().settle();
         for (int i = 0; i < 1_000; i++) {
@@ -74,7 +74,7 @@ interface WaitingCases extends ConformanceCases {
     }
 
     @Test
-    default void aWakeupDuringAwaitMakesItReturn() {
+    default void aWakeupEndsARunningAwait() {
         TestNode node = fabrics().open("alpha");
         fabrics().settle();
         for (int i = 0; i < 20; i++) {
@@ -83,7 +83,7 @@ interface WaitingCases extends ConformanceCases {
                 node.fabric.await(FOREVER_NS);
                 returned.set(true);
             });
-            letItFallAsleep();
+            giveItTimeToBlock();
             node.fabric.wakeup();
             Deadline.generous().waitFor(returned::get, "await to return");
             waiter.join();
@@ -125,7 +125,7 @@ interface WaitingCases extends ConformanceCases {
         for (int i = 1; i <= 50; i++) {
             int round = i;
             if (round % 10 == 0) {
-                letItFallAsleep();
+                giveItTimeToBlock();
             }
             fabrics().run(pair.from(), pair.out(), (to, context) -> to.writeImm(0, 0, 0, round, context));
             fabrics().until(() -> pair.to().log(pair.in()).immediates.size() == round, "immediate " + round);
@@ -134,14 +134,14 @@ interface WaitingCases extends ConformanceCases {
     }
 
     @Test
-    default void awaitReturnsWhenAPostEnds() {
+    default void awaitReturnsWhenAPostCompletes() {
         Pair pair = fabrics().pair();
         MemorySegment local = pair.from().local(8);
         fabrics().settle();
         pair.from().startForeverPolling();
         for (int i = 1; i <= 50; i++) {
             if (i % 10 == 0) {
-                letItFallAsleep();
+                giveItTimeToBlock();
             }
             fabrics().run(pair.from(), pair.out(), (to, context) -> to.read(0, local.address(), 8, context));
         }
@@ -149,15 +149,15 @@ interface WaitingCases extends ConformanceCases {
     }
 
     @Test
-    default void awaitReturnsWhenAConnectionComesOrGoes() {
+    default void awaitReturnsWhenAConnectionOpensOrEnds() {
         TestNode alpha = fabrics().open("alpha");
         TestNode beta = fabrics().open("beta");
         alpha.startForeverPolling();
         beta.startForeverPolling();
         for (int i = 0; i < 5; i++) {
-            letItFallAsleep();
+            giveItTimeToBlock();
             Pair pair = fabrics().connect(alpha, beta);
-            letItFallAsleep();
+            giveItTimeToBlock();
             (i % 2 == 0 ? pair.out() : pair.in()).close();
             fabrics()
                     .until(
@@ -165,14 +165,14 @@ interface WaitingCases extends ConformanceCases {
                             "both to be disconnected");
         }
         Pair last = fabrics().connect(alpha, beta);
-        letItFallAsleep();
+        giveItTimeToBlock();
         beta.close();
         fabrics().until(() -> alpha.isDisconnected(last.out()), "disconnected");
         alpha.stopPolling();
     }
 
     @Test
-    default void pollHandsOverAtMostItsLimit() {
+    default void pollDeliversAtMostItsLimit() {
         Pair pair = fabrics().pair();
         List<Posted> posts = new ArrayList<>();
         for (int i = 0; i < 20; i++) {
@@ -186,18 +186,18 @@ interface WaitingCases extends ConformanceCases {
         Deadline deadline = Deadline.generous();
         for (int seen = 0; seen < posts.size(); ) {
             deadline.check("the immediates");
-            // That a poll makes as many calls as it answers, and not over its limit, is checked at each one.
+            // The recorder checks for each poll that it makes as many calls as it answers, and at most its limit.
             pair.from().poll(1);
             int handedOver = pair.to().poll(3);
             assertThat(handedOver).isBetween(0, 3);
             seen += handedOver;
         }
         assertThat(pair.to().log(pair.in()).immediates).hasSize(posts.size());
-        fabrics().until(() -> posts.stream().allMatch(Posted::isOver), "the ends");
+        fabrics().until(() -> posts.stream().allMatch(Posted::isOver), "all completions");
     }
 
     @Test
-    default void pollOfAnIdleFabricAnswersZero() {
+    default void pollOnAnIdleFabricAnswersZero() {
         Pair pair = fabrics().pair();
         fabrics().settle();
 
@@ -206,7 +206,7 @@ interface WaitingCases extends ConformanceCases {
     }
 
     @Test
-    default void thePollRolePassesFromThreadToThread() {
+    default void thePollRoleCanMoveBetweenThreads() {
         Pair pair = fabrics().pair();
         int count = 0;
         for (int i = 0; i < 20; i++) {
@@ -237,7 +237,7 @@ interface WaitingCases extends ConformanceCases {
                 .isLessThan(Duration.ofSeconds(9).toNanos());
     }
 
-    private static void letItFallAsleep() {
+    private static void giveItTimeToBlock() {
         LockSupport.parkNanos(Duration.ofMillis(5).toNanos());
     }
 }

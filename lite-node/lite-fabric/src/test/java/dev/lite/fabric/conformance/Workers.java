@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CyclicBarrier;
 import java.util.function.IntConsumer;
 
-/** Platform threads that start together; what one of them throws fails the case. */
+/** Platform threads that start together. An exception in one of them fails the case. */
 final class Workers {
     private final List<Thread> threads = new ArrayList<>();
     private final Queue<Throwable> thrown = new ConcurrentLinkedQueue<>();

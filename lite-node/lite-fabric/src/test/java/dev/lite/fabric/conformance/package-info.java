@@ -1,5 +1,5 @@
 /**
- * One case for every promise of the fabric SPI. A driver's test class extends
+ * One case for every guarantee of the fabric SPI. A driver's test class extends
  * {@link dev.lite.fabric.conformance.FabricConformanceTest} and supplies a factory.
  */
 @NullMarked

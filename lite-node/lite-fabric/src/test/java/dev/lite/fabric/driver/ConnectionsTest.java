@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
-/** The life of connections, with endpoints that have outstanding posts but no transport. */
+/** The life cycle of connections, with endpoints that have outstanding posts but no transport. */
 class ConnectionsTest {
     private final List<String> calls = new ArrayList<>();
     private final List<String> discarded = new ArrayList<>();
@@ -172,7 +172,7 @@ class ConnectionsTest {
     }
 
     @Test
-    void theHandlerIsToldOfTheConnectionThenOfItsPostsThenOfItsEnd() {
+    void theHandlerIsCalledForTheConnectionThenItsPostsThenItsEnd() {
         connections.start(driver);
         FakeEndpoint endpoint = open();
         endpoint.outstanding = 3;
@@ -196,7 +196,7 @@ class ConnectionsTest {
     }
 
     @Test
-    void aDriverMayHoldTheFlushBack() {
+    void aDriverMayDelayTheFlush() {
         driver.flushLater = true;
         connections.start(driver);
         FakeEndpoint endpoint = open();
@@ -205,12 +205,12 @@ class ConnectionsTest {
         assertThat(connections.hasWork()).isFalse();
 
         assertThat(connections.inPollRole(() -> connections.flush(endpoint))).isTrue();
-        assertThat(connections.poll(100)).isZero(); // closed before it was told of: never told of
+        assertThat(connections.poll(100)).isZero(); // closed before the handler knew it, so the handler is never called
         assertThat(calls).containsExactly("opened", "finished");
     }
 
     @Test
-    void aLinkThatComesAfterTheEndIsDiscarded() {
+    void aLinkThatIsReadyAfterTheEndIsDiscarded() {
         connections.start(driver);
         FakeEndpoint endpoint = connections.accept();
         endpoint.close();
@@ -242,7 +242,7 @@ class ConnectionsTest {
         FakeEndpoint second = open();
         assertThatExceptionOfType(HandshakeException.class)
                 .isThrownBy(connections::accept)
-                .withMessage("node alpha has 2 connections, the limit (connections-max)");
+                .withMessage("node alpha already has 2 connections, the limit (connections-max)");
 
         connections.forget(first);
         FakeEndpoint third = connections.accept();
@@ -264,16 +264,16 @@ class ConnectionsTest {
     }
 
     @Test
-    void closeFlushesEveryEndpointAndTakesNothingMore() {
+    void closeFlushesEveryEndpointAndAcceptsNothingMore() {
         connections.start(driver);
-        FakeEndpoint told = open();
+        FakeEndpoint known = open();
         assertThat(connections.poll(100)).isEqualTo(1);
-        told.outstanding = 2;
+        known.outstanding = 2;
         FakeEndpoint queued = open();
 
         assertThat(connections.close()).isTrue();
 
-        assertThat(told.cuts).isEqualTo(1);
+        assertThat(known.cuts).isEqualTo(1);
         assertThat(discarded).containsExactly("link");
         assertThat(calls)
                 .containsSubsequence("failed 1", "failed 0", "finished", "disconnected: this node closed the fabric")

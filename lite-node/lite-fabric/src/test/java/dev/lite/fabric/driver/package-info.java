@@ -1,4 +1,4 @@
-/** Tests of what drivers share, with a driver that carries nothing. */
+/** Tests of the code that all drivers share, with a driver that transfers nothing. */
 @NullMarked
 package dev.lite.fabric.driver;
 

@@ -3,13 +3,13 @@ package dev.lite.fabric.simulated;
 import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 
-/** One handler call that waits for a poll. */
+/** A pending handler call, which a poll will make. */
 sealed interface Delivery {
 
-    /** The endpoint it is about. */
+    /** The endpoint of the call. */
     SimulatedEndpoint endpoint();
 
-    /** Makes the call; not under the network's lock. */
+    /** Makes the call. The network's lock must not be held. */
     void to(FabricHandler handler);
 
     record Completed(SimulatedEndpoint endpoint, long context) implements Delivery {

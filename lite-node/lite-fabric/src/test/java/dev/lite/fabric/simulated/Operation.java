@@ -2,9 +2,9 @@ package dev.lite.fabric.simulated;
 
 import org.jspecify.annotations.Nullable;
 
-/** A post on its way. Guarded by the network's lock. */
+/** An outstanding post. Guarded by the network's lock. */
 final class Operation {
-    /** What a post asks for. */
+    /** The kind of a post. */
     enum Kind {
         READ,
         WRITE,
@@ -22,14 +22,14 @@ final class Operation {
     final int immediate;
     final long context;
 
-    /** What a read or an atomic brought back; placed in local memory only at its completion. */
+    /** The result of a read or an atomic operation; copied to local memory only at its completion. */
     private byte @Nullable [] bytes;
 
     private long word;
 
     private boolean carriedOut;
 
-    /** Whether its completion or failure was handed to the poster. */
+    /** Whether its completion or failure was reported to the poster. */
     boolean ended;
 
     private Operation(
@@ -65,10 +65,10 @@ final class Operation {
         return kind == Kind.FETCH_ADD || kind == Kind.COMPARE_AND_SWAP;
     }
 
-    /** Does it to the peer's memory. A write takes its bytes only now: reusing them before the completion shows. */
+    /** Executes the operation on the peer's memory. A write reads its bytes only now, so that reusing them too early shows. */
     void carryOut(long remoteBase) {
         if (carriedOut) {
-            throw new IllegalStateException(this + " is carried out a second time");
+            throw new IllegalStateException(this + " is executed a second time");
         }
         carriedOut = true;
         long remote = remoteBase + remoteOffset;
@@ -88,7 +88,7 @@ final class Operation {
         return carriedOut;
     }
 
-    /** Puts what it brought back into local memory. */
+    /** Copies the result into local memory. */
     void placeResult() {
         if (isAtomic()) {
             RawBytes.putLong(localAddress, word);

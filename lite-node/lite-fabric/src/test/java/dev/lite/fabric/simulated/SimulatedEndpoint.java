@@ -12,19 +12,19 @@ import org.jspecify.annotations.Nullable;
 
 /** One side of a simulated connection. All state but the attachment is guarded by the network's lock. */
 final class SimulatedEndpoint implements FabricEndpoint {
-    /** From the caller's view. */
+    /** The state as its user sees it. */
     private enum State {
         CONNECTING,
         OPEN,
         CLOSED
     }
 
-    /** What both sides of a connection share. */
+    /** The state that both sides of a connection share. */
     static final class Link {
-        /** From when on the connecting side knows of the connection; nothing reaches it earlier. */
+        /** The time at which the connecting side learns of the connection; nothing reaches it earlier. */
         final long establishedNs;
 
-        /** Either side closed, or the connection broke. The news still has to travel. */
+        /** Either side closed, or the connection broke. The sides may not have learned of it yet. */
         boolean cut;
 
         Link(long establishedNs) {
@@ -47,16 +47,16 @@ final class SimulatedEndpoint implements FabricEndpoint {
     @Nullable
     private Link link;
 
-    /** Accepted and not ended, in the order of posting. */
+    /** Operations that are accepted and not completed, in the order of posting. */
     private final Set<Operation> underWay = new LinkedHashSet<>();
 
-    /** Accepted and its end not handed over yet: what the queue depth bounds. */
+    /** Number of accepted operations whose completion was not delivered yet; bounded by the queue depth. */
     private int posted;
 
-    /** Immediates posted here that the peer's handler did not see yet: bounded by the queue depth too. */
+    /** Number of immediates posted here that the peer's handler has not received yet; also bounded by the queue depth. */
     private int immediatesUnderWay;
 
-    /** By posting thread, when its last immediate arrives, while that lies ahead. */
+    /** Per posting thread: the future arrival time of its last immediate. */
     private final Map<Thread, Long> lastImmediateNs = new HashMap<>();
 
     @Nullable
@@ -169,7 +169,7 @@ final class SimulatedEndpoint implements FabricEndpoint {
         }
     }
 
-    /** Any order, but for the immediates of one thread; of equal times the one scheduled first comes first. */
+    /** Operations arrive in any order, except the immediates of one thread. Of equal times, the one scheduled first comes first. */
     private long arrivalNs(boolean immediate) {
         long atNs = Math.max(network.arrivalNs(), link == null ? 0 : link.establishedNs);
         if (immediate) {
@@ -187,11 +187,11 @@ final class SimulatedEndpoint implements FabricEndpoint {
             return;
         }
         if (over.cut) {
-            // It ends when the news of the cut arrives here; until then it may have reached the peer or not.
+            // The operation fails when this side learns of the cut. Until then it may or may not have reached the peer.
             perhapsCarryOut(operation, to);
             return;
         }
-        network.trace(label + " carries out " + operation);
+        network.trace(label + " executes " + operation);
         operation.carryOut(to.fabric.memoryAddress());
         if (operation.kind == Kind.WRITE_IMM) {
             to.fabric.deliver(new Delivery.Immediate(to, operation.immediate));
@@ -211,12 +211,12 @@ final class SimulatedEndpoint implements FabricEndpoint {
 
     private void perhapsCarryOut(Operation operation, SimulatedEndpoint to) {
         if (!operation.isCarriedOut() && !to.fabric.isClosed() && network.chance(0.5)) {
-            network.trace(label + " carries out, though cut off, " + operation);
+            network.trace(label + " executes, although disconnected, " + operation);
             operation.carryOut(to.fabric.memoryAddress());
         }
     }
 
-    /** The caller wants it gone; the peer hears of it later. */
+    /** Closed by this side; the peer learns of it later. */
     void closeHere(String reason) {
         if (state == State.CLOSED) {
             return;
@@ -229,7 +229,7 @@ final class SimulatedEndpoint implements FabricEndpoint {
         }
     }
 
-    /** The connection broke: both sides hear of it later, each in its own time. */
+    /** The connection broke. Both sides learn of it later, at different times. */
     void drop() {
         if (link != null && !link.cut) {
             link.cut = true;
@@ -250,7 +250,7 @@ final class SimulatedEndpoint implements FabricEndpoint {
         return accepted || link == null ? 0 : link.establishedNs;
     }
 
-    /** Ends everything under way, then the endpoint. */
+    /** Fails all outstanding operations, then ends the endpoint. */
     void shut(String reason) {
         if (state == State.CLOSED) {
             return;
@@ -268,7 +268,7 @@ final class SimulatedEndpoint implements FabricEndpoint {
         fabric.deliver(new Delivery.Disconnected(this, reason));
     }
 
-    /** Joins the two sides; the accepting one may be told at once. */
+    /** Connects the two sides; the accepting one may learn of it at once. */
     static void join(SimulatedEndpoint from, SimulatedEndpoint to, long establishedNs) {
         Link link = new Link(establishedNs);
         from.peer = to;
@@ -278,7 +278,7 @@ final class SimulatedEndpoint implements FabricEndpoint {
         to.fabric.deliver(new Delivery.Connected(to, true));
     }
 
-    /** The connecting side hears that it is connected. */
+    /** The connecting side learns that it is connected. */
     void established() {
         if (state == State.CONNECTING) {
             fabric.deliver(new Delivery.Connected(this, false));
@@ -286,9 +286,9 @@ final class SimulatedEndpoint implements FabricEndpoint {
     }
 
     /**
-     * Called under the lock just before the handler is.
+     * Called under the lock, just before the handler is called.
      *
-     * @return whether the handler shall be called
+     * @return whether to call the handler
      */
     boolean handOver(Delivery delivery) {
         boolean known = switch (delivery) {
@@ -307,7 +307,7 @@ final class SimulatedEndpoint implements FabricEndpoint {
             }
         };
         if (known) {
-            network.trace(label + " hands over " + delivery);
+            network.trace(label + " delivers " + delivery);
         }
         return known;
     }

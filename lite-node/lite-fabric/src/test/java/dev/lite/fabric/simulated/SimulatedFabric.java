@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * connection itself.
  */
 final class SimulatedFabric implements Fabric {
-    /** How many events one poll carries out at most, so that it ends while other threads go on posting. */
+    /** Maximum number of events that one poll executes, so that it ends even if other threads keep posting. */
     private static final int STEPS_PER_POLL = 64;
 
     final SimulatedNetwork network;
@@ -38,10 +38,10 @@ final class SimulatedFabric implements Fabric {
     private boolean woken;
     private boolean armed;
 
-    /** What ends {@link #standBy}: something may be polled since it was armed, or a wakeup. */
-    private boolean standByCalled;
+    /** Whether {@link #awaitArmed} must return: there was something to poll since it was armed, or a wakeup. */
+    private boolean standbySignaled;
 
-    /** Counts pauses, so that the end of an old one does not end a newer one. */
+    /** Number of pauses, so that the end of an old pause does not end a newer one. */
     private int pauses;
 
     private boolean paused;
@@ -126,7 +126,7 @@ final class SimulatedFabric implements Fabric {
                 delivery.to(handler);
                 handedOver++;
             } else if (handedOver > 0 || network.options().stepped() || steps-- == 0 || !network.step()) {
-                // Time stands still once something was handed over: its reader sees the world as it was then.
+                // Stop the clock after a delivery, so that the handler sees the state of that time.
                 break;
             }
         }
@@ -171,10 +171,10 @@ final class SimulatedFabric implements Fabric {
     }
 
     @Override
-    public void standBy(long timeoutNs) {
+    public void awaitArmed(long timeoutNs) {
         network.await(timeoutNs, () -> {
-            boolean called = standByCalled || closed || (armed && !paused && !deliveries.isEmpty());
-            standByCalled = false;
+            boolean called = standbySignaled || closed || (armed && !paused && !deliveries.isEmpty());
+            standbySignaled = false;
             return called;
         });
     }
@@ -183,7 +183,7 @@ final class SimulatedFabric implements Fabric {
     public void wakeup() {
         network.locked(() -> {
             woken = true;
-            standByCalled = true;
+            standbySignaled = true;
             network.signal();
             return true;
         });
@@ -211,10 +211,10 @@ final class SimulatedFabric implements Fabric {
         }
     }
 
-    /** Under the lock: the handler is told at a later poll. */
+    /** Under the lock: queues a handler call for a later poll. */
     void deliver(Delivery delivery) {
         deliveries.add(delivery);
-        standByCalled |= armed;
+        standbySignaled |= armed;
         network.signal();
     }
 
@@ -227,7 +227,7 @@ final class SimulatedFabric implements Fabric {
         return ++pauses;
     }
 
-    /** Ends pause number {@code pause}, unless it ended already. */
+    /** Ends the pause with this number, unless it has ended already. */
     boolean resume(int pause) {
         if (!paused || pause != pauses) {
             return false;

@@ -10,7 +10,7 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The simulated driver keeps the SPI's promises, whatever its seed. */
+/** The simulated driver fulfils the SPI's contract with every seed. */
 @ParameterizedClass(name = "seed {0}")
 @MethodSource("seeds")
 class SimulatedFabricConformanceTest extends FabricConformanceTest {

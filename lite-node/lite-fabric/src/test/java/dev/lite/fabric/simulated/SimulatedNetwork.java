@@ -23,14 +23,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Several fabrics in one JVM with a virtual clock. Every delay, every order and every fault comes from the seed, so a run
- * that one thread drives is exactly repeatable: same seed, same {@link #trace}.
+ * driven by one thread is exactly repeatable: the same seed gives the same {@link #trace}.
  *
  * <p>Operations answer {@link dev.lite.fabric.Post#ACCEPTED}, reach the peer's memory after a random delay and complete
- * after another. Posts to one endpoint overtake each other wherever the SPI allows it. What was under way when a
- * connection went may have been carried out or not.
+ * after another delay. Posts to one endpoint overtake each other wherever the SPI allows it. Operations that are outstanding
+ * when their connection ends may or may not have been executed.
  *
- * <p>The clock moves with {@link #step}, {@link #runUntil} and {@link #runUntilIdle}; unless the options say
- * {@link SimulatedOptions#stepped}, also with {@link Fabric#poll} and {@link Fabric#await} of any fabric of the network.
+ * <p>{@link #step}, {@link #runUntil} and {@link #runUntilIdle} move the clock. Unless the options say
+ * {@link SimulatedOptions#stepped}, {@link Fabric#poll} and {@link Fabric#await} of any fabric of the network also move it.
  *
  * <p>Any thread may call any method.
  */
@@ -38,10 +38,10 @@ public final class SimulatedNetwork {
     /** The driver's name. */
     public static final String NAME = "simulated";
 
-    /** How many lines of the trace are kept; {@link #traceHash} covers all. */
+    /** Maximum number of trace lines that are kept; {@link #traceHash} covers all lines. */
     public static final int TRACE_LINES_MAX = 20_000;
 
-    /** @param needs the fabric that must not be paused, or null */
+    /** @param needs the fabric that must not be paused for the event, or null */
     private record Event(long atNs, long number, @Nullable SimulatedFabric needs, Runnable action) {}
 
     private final SimulatedOptions options;
@@ -63,13 +63,13 @@ public final class SimulatedNetwork {
     private int fabricNumber;
     private int endpointNumber;
 
-    /** With its clock at 0 and nobody in it. */
+    /** Creates a network without nodes, with its clock at 0. */
     public SimulatedNetwork(SimulatedOptions options) {
         this.options = options;
         this.random = RandomGeneratorFactory.of("L64X128MixRandom").create(options.seed());
     }
 
-    /** What it was made with. */
+    /** The options of this network. */
     public SimulatedOptions options() {
         return options;
     }
@@ -114,15 +114,15 @@ public final class SimulatedNetwork {
     }
 
     /**
-     * Moves the clock to the next event and carries it out. Handlers run only in {@link Fabric#poll}.
+     * Moves the clock to the next event and executes it. Handlers run only in {@link Fabric#poll}.
      *
-     * @return false when there was none
+     * @return false if there was none
      */
     public boolean step() {
         return locked(this::stepLocked);
     }
 
-    /** Carries out every event up to this virtual time, which is the time afterwards. */
+    /** Executes every event up to this virtual time, and sets the clock to it. */
     public void runUntil(long timeNs) {
         locked(() -> {
             for (Event next = events.peek(); next != null && next.atNs <= timeNs; next = events.peek()) {
@@ -137,9 +137,8 @@ public final class SimulatedNetwork {
      * Takes turns in one step and one poll of every fabric until {@code done}. The caller holds the poll role of every
      * fabric.
      *
-     * @param turnsMax how many turns at most
-     * @throws IllegalStateException when it is not done after these, or when nothing is left that could happen; the
-     *     message names the seed
+     * @param turnsMax maximum number of turns
+     * @throws IllegalStateException if it is not done after these, or if no event is left; the message names the seed
      */
     public void runUntil(BooleanSupplier done, int turnsMax) {
         for (int turn = 0; !done.getAsBoolean(); turn++) {
@@ -149,15 +148,15 @@ public final class SimulatedNetwork {
             boolean stepped = step();
             int handedOver = pollAll();
             if (!stepped && handedOver == 0 && !done.getAsBoolean()) {
-                throw new IllegalStateException("not done, and nothing is left to happen: " + this);
+                throw new IllegalStateException("not done, and no event is left: " + this);
             }
         }
     }
 
     /**
-     * Takes turns as {@link #runUntil(BooleanSupplier, int)} does until nothing is left that could happen.
+     * Takes turns like {@link #runUntil(BooleanSupplier, int)} until no event is left.
      *
-     * @throws IllegalStateException when something is left after {@code turnsMax} turns; the message names the seed
+     * @throws IllegalStateException if an event is left after {@code turnsMax} turns; the message names the seed
      */
     public void runUntilIdle(int turnsMax) {
         for (int turn = 0; turn < turnsMax; turn++) {
@@ -178,7 +177,7 @@ public final class SimulatedNetwork {
     }
 
     /**
-     * Stops a node: its posts do not reach anybody, it accepts no connection, its polls hand nothing over. Others still
+     * Pauses a node: its posts reach no peer, it accepts no connection, and its polls deliver nothing. Other nodes can still
      * read and write its memory.
      */
     public void pause(String node) {
@@ -188,7 +187,7 @@ public final class SimulatedNetwork {
         });
     }
 
-    /** Lets a node go on where it was stopped. */
+    /** Resumes a paused node. */
     public void resume(String node) {
         locked(() -> {
             SimulatedFabric fabric = named(node);
@@ -197,7 +196,7 @@ public final class SimulatedNetwork {
         });
     }
 
-    /** Breaks every connection between two nodes. Both hear of it, each in its own time. */
+    /** Breaks every connection between two nodes. Both learn of it, at different times. */
     public void drop(String node, String other) {
         locked(() -> {
             String peer = named(other).node();
@@ -210,12 +209,12 @@ public final class SimulatedNetwork {
         });
     }
 
-    /** What happened, one line each, at most the last {@value #TRACE_LINES_MAX}. */
+    /** The events so far, one per line, at most the last {@value #TRACE_LINES_MAX}. */
     public List<String> trace() {
         return locked(() -> List.copyOf(trace));
     }
 
-    /** A hash over every line of the trace since the beginning. */
+    /** A hash over all lines of the trace. */
     public long traceHash() {
         return locked(() -> traceHash);
     }
@@ -226,7 +225,7 @@ public final class SimulatedNetwork {
                 .formatted(options.seed(), clockNs, events.size(), heldBack.size()));
     }
 
-    // What follows is for the fabrics and endpoints of this network, and is called under the lock.
+    // The following methods are for the fabrics and endpoints of this network, which call them under the lock.
 
     <T extends @Nullable Object> T locked(Supplier<T> body) {
         lock.lock();
@@ -237,7 +236,7 @@ public final class SimulatedNetwork {
         }
     }
 
-    /** Not under the lock. Moves the clock, if polling does, until the condition holds; then waits in real time. */
+    /** Without the lock: waits in real time until the condition holds, and moves the clock if polling does. */
     void await(long timeoutNs, BooleanSupplier condition) {
         long leftNs = timeoutNs;
         lock.lock();
@@ -289,14 +288,14 @@ public final class SimulatedNetwork {
         for (Event event : List.copyOf(heldBack)) {
             if (event.needs == fabric) {
                 heldBack.remove(event);
-                // Due now, with its old number: what was due later than it still comes later.
+                // Due now, with its old number, so that the order of the held events is kept.
                 events.add(new Event(Math.max(clockNs, event.atNs), event.number, fabric, event.action));
             }
         }
         signal();
     }
 
-    /** When something sent now arrives. */
+    /** The arrival time of something that is sent now. */
     long arrivalNs() {
         return clockNs + random.nextLong(options.delayNsMin(), options.delayNsMax() + 1);
     }
@@ -309,7 +308,7 @@ public final class SimulatedNetwork {
         return probability > 0 && random.nextDouble() < probability;
     }
 
-    /** After each accepted post. */
+    /** Called after each accepted post. */
     void injectFaults(SimulatedEndpoint endpoint) {
         if (chance(options.dropRate())) {
             schedule(arrivalNs(), null, endpoint::drop);
@@ -343,7 +342,7 @@ public final class SimulatedNetwork {
     void remove(SimulatedFabric fabric) {
         fabrics.remove(fabric.address());
         trace(fabric.node() + " closes");
-        // Whoever was connecting to it while it was paused shall hear that it is gone.
+        // Peers that were connecting to it while it was paused learn that it is gone.
         releaseHeldBack(fabric);
     }
 

@@ -41,19 +41,19 @@ class SimulatedNetworkTest {
     }
 
     @Test
-    void turmoilBreaksNoPromiseWhateverTheSeed() {
+    void faultsViolateNoGuaranteeWithAnySeed() {
         for (int i = 0; i < 100; i++) {
             turmoil(seed + i);
         }
     }
 
-    /** Posts, drops, pauses and reconnects, and checks that every accepted post ended once. */
+    /** Posts with drops, pauses and reconnects; checks that every accepted post ended exactly once. */
     private static SimulatedNetwork turmoil(long seed) {
         SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(seed)
                 .withSteps()
                 .withQueueDepth(8)
                 .withFaults(0.005, 0.01, Duration.ofMillis(1)));
-        // The choices of the tier are not part of the network: they have a generator of their own.
+        // The test's own choices are not part of the network, so they have a separate generator.
         RandomGenerator random = RandomGeneratorFactory.of("L64X128MixRandom").create(seed);
         Set<Long> accepted = new HashSet<>();
         long context = 0;
@@ -89,8 +89,8 @@ class SimulatedNetworkTest {
             assertThat(ended).as("ended posts, %s", network).containsExactlyInAnyOrderElementsOf(accepted);
             int disconnected =
                     nodes.stream().mapToInt(node -> node.disconnected).sum();
-            int heardOf = nodes.stream().mapToInt(node -> node.connected.size()).sum();
-            assertThat(disconnected).as("disconnected endpoints, %s", network).isBetween(heardOf, 2 * endpoints);
+            int connects = nodes.stream().mapToInt(node -> node.connected.size()).sum();
+            assertThat(disconnected).as("disconnected endpoints, %s", network).isBetween(connects, 2 * endpoints);
         }
         return network;
     }
@@ -154,7 +154,7 @@ class SimulatedNetworkTest {
     @Test
     void immediatesOfOneThreadDoNotOvertakeEachOther() {
         try (Two two = new Two(options())) {
-            List<String> expected = new ArrayList<>(two.b.heard);
+            List<String> expected = new ArrayList<>(two.b.events);
             for (int i = 0; i < 50; i++) {
                 assertThat(two.out.writeImm(0, 0, 0, i, i)).isEqualTo(Post.ACCEPTED);
                 expected.add("immediate " + i);
@@ -170,12 +170,12 @@ class SimulatedNetworkTest {
             }
             two.network.runUntilIdle(TURNS_MAX);
 
-            assertThat(two.b.heard).as("%s", two.network).isEqualTo(expected);
+            assertThat(two.b.events).as("%s", two.network).isEqualTo(expected);
         }
     }
 
     @Test
-    void anEndpointIsBusyAtExactlyItsDepthUntilItsNodePolls() {
+    void anEndpointIsBusyAtExactlyItsQueueDepthUntilItsNodePolls() {
         try (Two two = new Two(options().withQueueDepth(5))) {
             for (long context = 0; context < 5; context++) {
                 assertThat(two.out.write(0, two.a.at(8), 8, context)).isEqualTo(Post.ACCEPTED);
@@ -190,7 +190,7 @@ class SimulatedNetworkTest {
     }
 
     @Test
-    void immediatesThatThePeerDoesNotPollMakeOnlyImmediatesBusy() {
+    void unpolledImmediatesMakeOnlyFurtherImmediatesBusy() {
         try (Two two = new Two(options().withQueueDepth(3))) {
             for (int i = 0; i < 3; i++) {
                 assertThat(two.out.writeImm(0, 0, 0, i, i)).isEqualTo(Post.ACCEPTED);
@@ -206,7 +206,7 @@ class SimulatedNetworkTest {
     }
 
     @Test
-    void whoReusesLocalMemoryTooEarlySendsTheWrongBytes() {
+    void reusingLocalMemoryTooEarlySendsTheWrongBytes() {
         try (Two two = new Two(options())) {
             two.a.word(8, 1);
             two.out.write(0, two.a.at(8), 8, 1);
@@ -218,11 +218,11 @@ class SimulatedNetworkTest {
     }
 
     @Test
-    void whatAReadBroughtIsThereOnlyAtItsCompletion() {
+    void theResultOfAReadIsVisibleOnlyAtItsCompletion() {
         try (Two two = new Two(options())) {
             two.b.word(0, 77);
             two.out.read(0, two.a.at(8), 8, 1);
-            while (!two.network.trace().getLast().contains("carries out")) {
+            while (!two.network.trace().getLast().contains("executes")) {
                 two.network.step();
             }
             assertThat(two.a.word(8)).isZero();
@@ -232,10 +232,10 @@ class SimulatedNetworkTest {
     }
 
     @Test
-    void aPausedNodeNeitherHearsNorReachesAnybodyUntilItResumes() {
+    void aPausedNodeNeitherReceivesNorSendsUntilItResumes() {
         try (Two two = new Two(options())) {
             FabricEndpoint back = two.b.connected.getFirst();
-            List<String> heard = List.copyOf(two.a.heard);
+            List<String> before = List.copyOf(two.a.events);
             two.a.word(8, 5);
             two.out.writeImm(0, two.a.at(8), 8, 1, 1);
 
@@ -244,24 +244,24 @@ class SimulatedNetworkTest {
             two.b.word(24, 6);
             two.network.runUntilIdle(TURNS_MAX);
 
-            // Its memory is written all the same: that takes none of its CPU.
+            // Its memory is still written, because that needs none of its CPU.
             assertThat(two.a.word(16)).isEqualTo(6);
             assertThat(two.b.ended).containsExactly(2L);
-            assertThat(two.a.heard).as("%s", two.network).isEqualTo(heard);
+            assertThat(two.a.events).as("%s", two.network).isEqualTo(before);
             assertThat(two.b.word(0)).isZero();
-            assertThat(two.b.heard).doesNotContain("immediate 1");
+            assertThat(two.b.events).doesNotContain("immediate 1");
 
             two.network.resume("a");
             two.network.runUntilIdle(TURNS_MAX);
 
-            assertThat(two.a.heard).contains("immediate 2", "completed 1");
-            assertThat(two.b.heard).contains("immediate 1");
+            assertThat(two.a.events).contains("immediate 2", "completed 1");
+            assertThat(two.b.events).contains("immediate 1");
             assertThat(two.b.word(0)).isEqualTo(5);
         }
     }
 
     @Test
-    void aPausedNodeAcceptsNobodyUntilItResumes() {
+    void aPausedNodeAcceptsNoConnectionUntilItResumes() {
         try (Two two = new Two(options())) {
             two.network.pause("b");
             FabricEndpoint late = two.a.connect(two.b);
@@ -275,7 +275,7 @@ class SimulatedNetworkTest {
     }
 
     @Test
-    void whoConnectsToAPausedNodeThatThenClosesHearsOfIt() {
+    void connectingToAPausedNodeThatThenClosesFails() {
         try (Two two = new Two(options())) {
             two.network.pause("b");
             two.a.connect(two.b);
@@ -288,7 +288,7 @@ class SimulatedNetworkTest {
     }
 
     @Test
-    void aDroppedConnectionIsHeardOfByBothAndCanBeMadeAgain() {
+    void bothSidesLearnOfADroppedConnectionAndCanReconnect() {
         try (Two two = new Two(options())) {
             for (long context = 0; context < 20; context++) {
                 two.out.fetchAdd(0, 1, two.a.at(8), context);
@@ -296,8 +296,8 @@ class SimulatedNetworkTest {
             two.network.drop("a", "b");
             two.network.runUntilIdle(TURNS_MAX);
 
-            assertThat(two.a.heard.getLast()).isEqualTo("disconnected: connection lost");
-            assertThat(two.b.heard.getLast()).isEqualTo("disconnected: connection lost");
+            assertThat(two.a.events.getLast()).isEqualTo("disconnected: connection lost");
+            assertThat(two.b.events.getLast()).isEqualTo("disconnected: connection lost");
             assertThat(two.a.ended).hasSize(20);
             assertThat(two.b.word(0)).isBetween(0L, 20L);
             FabricEndpoint again = two.a.connect(two.b);
@@ -323,7 +323,7 @@ class SimulatedNetworkTest {
     }
 
     @Test
-    void whatDoesNotHappenIsReportedWithTheSeed() {
+    void aConditionThatIsNotReachedIsReportedWithTheSeed() {
         try (Two two = new Two(options())) {
             assertThatIllegalStateException()
                     .isThrownBy(() -> two.network.runUntil(() -> false, TURNS_MAX))

@@ -15,15 +15,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** A fabric that writes down what it hears, for the tests of the network itself. One thread. */
+/** A fabric that records its events, for tests of the network itself. One thread. */
 final class SimulatedNode implements FabricHandler {
     static final long MEMORY_BYTES = 4096;
 
     final Fabric fabric;
     final MemorySegment memory;
-    final List<String> heard = new ArrayList<>();
+    final List<String> events = new ArrayList<>();
 
-    /** Contexts of completions and failures, in the order in which they came. */
+    /** Contexts of completions and failures, in order of arrival. */
     final List<Long> ended = new ArrayList<>();
 
     final List<FabricEndpoint> connected = new ArrayList<>();
@@ -58,30 +58,30 @@ final class SimulatedNode implements FabricHandler {
 
     @Override
     public void completed(FabricEndpoint endpoint, long context) {
-        heard.add("completed " + context);
+        events.add("completed " + context);
         ended.add(context);
     }
 
     @Override
     public void failed(FabricEndpoint endpoint, long context, FabricError error) {
-        heard.add("failed " + context + " " + error);
+        events.add("failed " + context + " " + error);
         ended.add(context);
     }
 
     @Override
     public void immediate(FabricEndpoint endpoint, int immediate) {
-        heard.add("immediate " + immediate);
+        events.add("immediate " + immediate);
     }
 
     @Override
     public void connected(FabricEndpoint endpoint, boolean accepted) {
-        heard.add("connected");
+        events.add("connected");
         connected.add(endpoint);
     }
 
     @Override
     public void disconnected(FabricEndpoint endpoint, String reason) {
-        heard.add("disconnected: " + reason);
+        events.add("disconnected: " + reason);
         disconnected++;
     }
 }

@@ -3,17 +3,17 @@ package dev.lite.fabric.simulated;
 import java.time.Duration;
 
 /**
- * How a {@link SimulatedNetwork} behaves. Times are virtual.
+ * The behaviour of a {@link SimulatedNetwork}. Times are virtual.
  *
- * @param seed what every random choice comes from
- * @param stepped whether only {@link SimulatedNetwork#step} and its like move the clock; otherwise polling and awaiting do
- * @param delayNsMin the shortest way from one node to another, in nanoseconds
- * @param delayNsMax the longest, in nanoseconds
- * @param queueDepth how many posts, and how many immediates the peer did not take yet, an endpoint holds before it is busy
- * @param operationBytesMax the longest single read or write, in bytes
+ * @param seed the seed of all random choices
+ * @param stepped whether only {@link SimulatedNetwork#step} and similar methods move the clock; otherwise polling and waiting do
+ * @param delayNsMin minimum delay from one node to another, in nanoseconds
+ * @param delayNsMax maximum delay, in nanoseconds
+ * @param queueDepth maximum number of outstanding posts, and of immediates that the peer has not taken, before an endpoint is busy
+ * @param operationBytesMax maximum length of a read or write, in bytes
  * @param dropRate the probability that an accepted post breaks its connection
- * @param pauseRate the probability that an accepted post is the last one before its node pauses
- * @param pauseNsMax the longest such pause, in nanoseconds
+ * @param pauseRate the probability that the node pauses after an accepted post
+ * @param pauseNsMax maximum duration of such a pause, in nanoseconds
  */
 public record SimulatedOptions(
         long seed,
@@ -36,12 +36,12 @@ public record SimulatedOptions(
         require(pauseNsMax >= 1, "pauseNsMax", pauseNsMax);
     }
 
-    /** Delays of 1 to 50 µs, 64 posts to an endpoint, 2 MiB to a post, no faults; polling moves the clock. */
+    /** Delays of 1 to 50 µs, 64 posts per endpoint, 2 MiB per post, no faults; polling moves the clock. */
     public static SimulatedOptions seeded(long seed) {
         return new SimulatedOptions(seed, false, 1_000, 50_000, 64, 2 << 20, 0, 0, 1);
     }
 
-    /** The same, with a clock that only {@link SimulatedNetwork#step} and its like move. */
+    /** The same, but only {@link SimulatedNetwork#step} and similar methods move the clock. */
     public SimulatedOptions withSteps() {
         return new SimulatedOptions(
                 seed, true, delayNsMin, delayNsMax, queueDepth, operationBytesMax, dropRate, pauseRate, pauseNsMax);

@@ -20,7 +20,7 @@ class FiguresInMachine {
     private static final Duration DEADLINE = Duration.ofMinutes(13);
 
     @Test
-    void theFiguresAreTaken() throws IOException {
+    void theBenchmarkRunsAndWritesItsRows() throws IOException {
         String name = System.getProperty("lite.bench", "rdma");
         try (Machine machine = Machines.one("figures")) {
             List<String> jvm = Stream.concat(

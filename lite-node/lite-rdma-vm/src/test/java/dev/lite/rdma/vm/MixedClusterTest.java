@@ -107,7 +107,7 @@ class MixedClusterTest {
 
     @Test
     @Order(1)
-    void eachNodeSaysAtStartWhichFabricsItOffersAndWhyNotTheRest() {
+    void eachNodeLogsAtStartWhichFabricsItOffersAndWhyItLacksOthers() {
         assertThat(outputOf(a)).contains("fabrics shm, rdma, tcp\n");
         assertThat(outputOf(b)).contains("fabrics shm, rdma, tcp\n");
         assertThat(outputOf(c)).contains("fabrics shm, tcp; not rdma: " + NO_DEVICE);
@@ -119,7 +119,7 @@ class MixedClusterTest {
 
     @Test
     @Order(2)
-    void healthSaysWhatCarriesDataToEachNode() {
+    void healthShowsTheFabricToEachNode() {
         Machine first = Objects.requireNonNull(machines).a();
         Machine second = Objects.requireNonNull(machines).b();
         assertThat(health(first, "a", "\"b\":\"rdma\"", "\"c\":\"tcp\"")).contains("\"offered\":\"shm, rdma, tcp\"");

@@ -124,7 +124,7 @@ class TwoMachinesTest {
      */
     @Test
     @Order(3)
-    void aStoppedProcessIsStillReadAndAnswersCallsOnceItGoesOn() {
+    void aPausedProcessIsStillReadableAndAnswersCallsOnceItResumes() {
         assumeTrue(FABRIC.equals("rdma"), "over " + FABRIC + " reads need the processor of the owner");
         Running stopped = Objects.requireNonNull(server);
         stopped.signal("STOP");
@@ -137,7 +137,7 @@ class TwoMachinesTest {
 
     @Test
     @Order(4)
-    void aKilledProcessIsNoticedAndItsMemoryIsThereAgainWhenItIsBack() {
+    void aKilledProcessIsDetectedAndItsMemoryIsBackAfterItsRestart() {
         Objects.requireNonNull(server).kill();
         assertCutWithin(KILLED_MS_MAX);
         server = node(Objects.requireNonNull(machines).b(), NodeProgram.SERVER, NodeProgram.SECRET);
@@ -152,7 +152,7 @@ class TwoMachinesTest {
      */
     @Test
     @Order(5)
-    void aCutCableFailsOperationsAndAfterItIsMendedTheyGoOn() {
+    void operationsFailWhileTheCableIsCutAndSucceedAfterItsRepair() {
         assumeTrue(!Machines.here(), "-Drdma.here cuts no cable of this machine");
         Machine b = Objects.requireNonNull(machines).b();
         String neighbour = "ip neigh replace %s dev eth0 lladdr 52:54:00:00:00:%s nud %s";
@@ -166,7 +166,7 @@ class TwoMachinesTest {
 
     @Test
     @Order(6)
-    void aCrashedMachineIsNoticedBySilenceAndItsNodeIsUsedAgainAfterItsBoot() {
+    void aCrashedMachineIsDetectedByItsSilenceAndItsNodeIsUsedAgainAfterItsBoot() {
         assumeTrue(pair != null, "-Drdma.here does not crash this machine");
         VmPair both = Objects.requireNonNull(pair);
         both.b().crash();

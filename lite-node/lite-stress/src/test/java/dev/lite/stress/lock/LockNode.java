@@ -7,7 +7,7 @@ import java.time.Duration;
 
 /** One node in this JVM for all iterations. The words of its locks are mapped, so an uncontended lock takes the short path. */
 final class LockNode {
-    /** A lock that is not free by then is lost. */
+    /** The deadline for acquiring; a lock that is not free by then was lost. */
     static final Duration DEADLINE = Duration.ofSeconds(20);
 
     private static final EmbeddedNode NODE = start();

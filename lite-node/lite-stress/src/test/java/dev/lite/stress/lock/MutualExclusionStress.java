@@ -27,7 +27,7 @@ public class MutualExclusionStress {
     private static final LtLock FIRST = LockNode.attach("first").sync().lock("exclusion");
     private static final LtLock SECOND = LockNode.attach("second").sync().lock("exclusion");
 
-    // Plain on purpose: only the lock orders these.
+    // Plain fields on purpose: only the lock orders accesses to them.
     private int additions;
     private long token;
     private boolean grew = true;
@@ -55,7 +55,7 @@ public class MutualExclusionStress {
         token = held.fencingToken();
     }
 
-    /** Both are done. */
+    /** Called after both are done. */
     @Arbiter
     public void read(II_Result result) {
         result.r1 = additions;

@@ -25,7 +25,7 @@ class ArenaPropertiesTest {
 
     /** A step allocates memory, or frees the memory of an earlier step. */
     @Property(tries = 300)
-    void freeRunsNeverGiveAByteTwiceAndLoseNone(
+    void freeRunsNeverAllocateAByteTwiceAndLoseNone(
             @ForAll @Size(max = 60) List<@IntRange(min = 0, max = 9_999) Integer> steps) {
         FreeRuns runs = new FreeRuns();
         runs.add(0, GRANULES * GRANULE);
@@ -71,7 +71,7 @@ class ArenaPropertiesTest {
     }
 
     @Property(tries = 500)
-    void everyByteOfAnLmrLiesAtExactlyOnePlace(
+    void everyByteOfAnLmrHasExactlyOneAddress(
             @ForAll @LongRange(min = 1, max = 200L << 20) long size,
             @ForAll @IntRange(min = 1, max = 9) int nodes,
             @ForAll @Size(max = 20) List<@LongRange(min = 0, max = Long.MAX_VALUE) Long> offsets) {

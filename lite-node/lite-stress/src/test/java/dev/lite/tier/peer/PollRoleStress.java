@@ -95,7 +95,7 @@ public class PollRoleStress {
         public void await(long timeoutNs) {}
 
         @Override
-        public void standBy(long timeoutNs) {}
+        public void awaitArmed(long timeoutNs) {}
 
         @Override
         public void wakeup() {}

@@ -373,8 +373,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     }
 
     /** How often a standby poll thread woke up because no caller polled, for metrics. */
-    public long takenByStandBy() {
-        return links.takenByStandBy();
+    public long standbyWakeups() {
+        return links.standbyWakeups();
     }
 
     /** Statistics of contended locks, for metrics. */

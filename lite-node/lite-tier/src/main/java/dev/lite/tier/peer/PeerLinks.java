@@ -257,11 +257,11 @@ public final class PeerLinks implements AutoCloseable {
         return pollRoles.isEmpty() ? null : pollRoles.values().iterator().next();
     }
 
-    /** The sum of {@link PollRole#takenByStandBy} over all fabrics. */
-    public long takenByStandBy() {
+    /** The sum of {@link PollRole#standbyWakeups} over all fabrics. */
+    public long standbyWakeups() {
         long taken = 0;
         for (PollRole role : pollRoles.values()) {
-            taken += role.takenByStandBy();
+            taken += role.standbyWakeups();
         }
         return taken;
     }

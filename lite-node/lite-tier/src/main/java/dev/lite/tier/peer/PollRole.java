@@ -42,7 +42,7 @@ public final class PollRole implements AutoCloseable {
     /** Bounds how late the holder sees an interrupt. No wake-up depends on it. */
     private static final long SLEEP_NS_MAX = 100_000_000;
 
-    private static final long STAND_BY_NS = 1_000_000_000;
+    private static final long STANDBY_WAIT_NS = 1_000_000_000;
     private static final long CLOSE_PAUSE_NS = 50_000;
     private static final long CLOSE_MS = 5_000;
 
@@ -56,13 +56,13 @@ public final class PollRole implements AutoCloseable {
     /**
      * For the standby thread: without a spare processor, its spinning keeps the threads that it polls for from running.
      */
-    private final SpinBudget spinsOfStandBy;
+    private final SpinBudget standbySpins;
 
     private final int pollCost;
-    private final Thread standBy;
+    private final Thread standbyThread;
     private final AtomicInteger state = new AtomicInteger(INHERITED);
     /** Times that the standby thread took the role: wake-ups that no waiting caller saved. */
-    private final LongAdder takenByStandBy = new LongAdder();
+    private final LongAdder standbyWakeups = new LongAdder();
 
     private final Object lock = new Object();
     // Parked platform threads, oldest first; written under the lock. At most one entry per thread.
@@ -83,19 +83,19 @@ public final class PollRole implements AutoCloseable {
         this.fabric = fabric;
         this.spins = new SpinBudget(spins);
         this.spinsOfVirtual = new SpinBudget(spins);
-        this.spinsOfStandBy = new SpinBudget(spins);
+        this.standbySpins = new SpinBudget(spins);
         this.pollCost = fabric.pollCost();
-        this.standBy =
+        this.standbyThread =
                 Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);
     }
 
     void start() {
-        standBy.start();
+        standbyThread.start();
     }
 
     /** Times that the standby thread took the role because no thread waited when an event came. */
-    public long takenByStandBy() {
-        return takenByStandBy.sum();
+    public long standbyWakeups() {
+        return standbyWakeups.sum();
     }
 
     /**
@@ -338,7 +338,7 @@ public final class PollRole implements AutoCloseable {
                 release();
             }
             try {
-                fabric.standBy(STAND_BY_NS);
+                fabric.awaitArmed(STANDBY_WAIT_NS);
             } catch (RuntimeException e) {
                 log.error("standing by for the {} fabric failed; continuing", fabric.name(), e);
                 Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core
@@ -356,25 +356,25 @@ public final class PollRole implements AutoCloseable {
         boolean some = false;
         wanted = false;
         int idle = 0;
-        int budget = polls(spinsOfStandBy);
+        int budget = polls(standbySpins);
         while (idle <= budget && !stopped && !wanted && firstFollower == null) {
             if (poll() > 0) {
                 if (idle > 0) {
-                    spinsOfStandBy.hit();
+                    standbySpins.hit();
                 }
                 idle = 0;
                 some = true;
-                budget = polls(spinsOfStandBy);
+                budget = polls(standbySpins);
             } else {
                 idle++;
                 Thread.onSpinWait();
             }
         }
         if (idle > budget) {
-            spinsOfStandBy.miss();
+            standbySpins.miss();
         }
         if (some) {
-            takenByStandBy.increment();
+            standbyWakeups.increment();
         }
     }
 
@@ -385,11 +385,11 @@ public final class PollRole implements AutoCloseable {
         fabric.wakeup();
         boolean interrupted = false;
         try {
-            standBy.join(CLOSE_MS);
+            standbyThread.join(CLOSE_MS);
         } catch (InterruptedException e) {
             interrupted = true;
         }
-        if (standBy.isAlive()) {
+        if (standbyThread.isAlive()) {
             log.warn("the {} fabric did not close within {} ms", fabric.name(), CLOSE_MS);
         }
         if (interrupted) {

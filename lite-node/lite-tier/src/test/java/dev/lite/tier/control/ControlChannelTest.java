@@ -32,7 +32,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Requests between two nodes that have nothing but a channel. */
+/** Requests between two nodes that have only a control channel. */
 class ControlChannelTest {
     @TempDir(factory = InDevShm.class)
     Path root;
@@ -103,7 +103,7 @@ class ControlChannelTest {
     }
 
     @Test
-    void eachKindIsServedByItsHandlerAndAnswered() {
+    void eachRequestKindIsServedByItsHandlerAndAnswered() {
         server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> reply.putInt(request.getInt() + node));
         server.channel.serve(ControlKind.COPY, (node, request, reply) -> reply.putName("the name", "copied"));
         caller.channel.serve(ControlKind.COPY, (node, request, reply) -> reply.putName("the name", "own"));
@@ -118,7 +118,7 @@ class ControlChannelTest {
     }
 
     @Test
-    void aKindIsRegisteredOnce() {
+    void aRequestKindCanBeRegisteredOnlyOnce() {
         server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {});
         assertThatIllegalStateException()
                 .isThrownBy(() -> server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {}))
@@ -126,7 +126,7 @@ class ControlChannelTest {
     }
 
     @Test
-    void anImmediateKindAndAPosterAreRegisteredOnce() {
+    void anImmediateKindAndAPosterCanBeRegisteredOnlyOnce() {
         assertThatIllegalStateException()
                 .isThrownBy(() -> server.links.onImmediate(ImmediateKind.CONTROL_REPLY, (peer, payload) -> {}))
                 .withMessageContaining("CONTROL_REPLY");
@@ -137,7 +137,7 @@ class ControlChannelTest {
     }
 
     @Test
-    void aKindThatNobodyServesIsRefused() {
+    void aRequestKindWithoutAHandlerIsRefused() {
         connect();
         assertThatExceptionOfType(RpcFailedException.class)
                 .isThrownBy(() -> call(ControlKind.MEMSET, new ControlMessage()))
@@ -145,7 +145,7 @@ class ControlChannelTest {
     }
 
     @Test
-    void whateverAHandlerThrowsIsAnsweredAndTheNextRequestIsServed() {
+    void anyExceptionOfAHandlerIsAnsweredAndTheNextRequestIsServed() {
         Throwable[] thrown = {
             new LmrNotFoundException("no such LMR"),
             new IllegalStateException("a defect"),
@@ -169,7 +169,7 @@ class ControlChannelTest {
                     .isThrownBy(() -> call(ControlKind.MEMSET, request))
                     .withMessageContaining(thrown[which].toString());
         }
-        for (int round = 0; round < 10; round++) { // more than there are slots
+        for (int round = 0; round < 10; round++) { // more rounds than there are slots
             assertThat(call(ControlKind.MEMSET, new ControlMessage().putInt(9)).getInt())
                     .isEqualTo(9);
         }
@@ -190,11 +190,11 @@ class ControlChannelTest {
     }
 
     @Test
-    void aMessageLengthOutsideItsLimitIsRefusedAndNotCut() {
+    void aMessageLengthOutOfRangeIsRefusedAndNotTruncated() {
         server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> reply.putInt(1));
         connect();
         assertThat(call(ControlKind.MEMSET, new ControlMessage()).getInt()).isOne();
-        // What a defective node would send: the request of the first free slot for work, with a length that is none.
+        // Simulates a faulty node: overwrites the request in the first free work slot with an invalid length.
         long slot = 2L * 2048;
         long own = caller.arena.address() + caller.arena.controlOffset() + 2 * 4 * 2048 + slot;
         RawMemory.putInt(own, 1 << 20);

@@ -14,11 +14,11 @@ import java.util.UUID;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
-/** The one encoding of what nodes ask each other. */
+/** The encoding of requests between nodes. */
 class ControlMessageTest {
 
     @Test
-    void everythingIsReadAsItWasWritten() {
+    void everyFieldIsDecodedAsItWasEncoded() {
         List<Run> runs = LongStream.range(0, ControlMessage.RUNS_MAX)
                 .mapToObj(index -> new Run(index << 40, index, (int) index))
                 .toList();
@@ -45,7 +45,7 @@ class ControlMessageTest {
     }
 
     @Test
-    void aLengthOutsideItsLimitIsRefusedWithTheValueAndTheLimit() {
+    void aLengthOutOfRangeIsRefusedWithTheValueAndTheLimit() {
         for (int length : new int[] {-1, ControlMessage.NAME_BYTES_MAX + 1, Integer.MAX_VALUE}) {
             ControlMessage message = new ControlMessage().putInt(length).putLong(0);
             assertThatExceptionOfType(RpcFailedException.class)
@@ -75,7 +75,7 @@ class ControlMessageTest {
     }
 
     @Test
-    void whatIsTooLongIsNotSent() {
+    void aRequestThatIsTooLongIsNotSent() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> new ControlMessage().putName("the principal", "x".repeat(513)))
                 .withMessageContaining("513 bytes");
@@ -84,7 +84,7 @@ class ControlMessageTest {
     }
 
     @Test
-    void aLongReasonIsCut() {
+    void aLongReasonIsTruncated() {
         ControlMessage message =
                 new ControlMessage().putShortened("x".repeat(5000)).written();
         assertThat(message.getReason()).isEqualTo("x".repeat(ControlMessage.REASON_BYTES_MAX));

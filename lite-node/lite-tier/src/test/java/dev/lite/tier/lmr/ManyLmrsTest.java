@@ -28,10 +28,10 @@ class ManyLmrsTest {
     private static final int LMRS = 100_000;
     private static final int STEP = 10_000;
 
-    /** Garbage and books: about 1 KiB to make an LMR and 6 KiB to free it. A copy of all that are there would be 800 KiB. */
+    /** Heap garbage: creating an LMR needs about 1 KiB, freeing it 6 KiB. Copying the list of all LMRs would need 800 KiB. */
     private static final long HEAP_BYTES_EACH_MAX = 16 << 10;
 
-    /** The calls of a directory that go to another process. */
+    /** The directory methods that call another process. */
     private static final Set<String> REMOTE =
             Set.of("read", "create", "compareAndSet", "delete", "names", "nodesNow", "epochNow");
 
@@ -60,9 +60,9 @@ class ManyLmrsTest {
         }
     }
 
-    /** The work of one LMR must not grow with the number of those that are there, and ask nobody. */
+    /** The work per LMR must not grow with the number of LMRs, and must need no request to the directory. */
     @Test
-    void aHundredThousandSmallLmrsAreMadeAndFreedWithConstantWorkForEach() {
+    void aHundredThousandSmallLmrsAreCreatedAndFreedWithConstantWorkPerLmr() {
         LiteNodeConfig config = LiteNodeConfig.builder("c", "n0", 24 << 20, root.resolve("run"))
                 .arena(root.resolve("arenas"), false)
                 .limits(new LiteNodeConfig.Limits(1 << 20, 1 << 20, 110_000, 8))
@@ -97,7 +97,7 @@ class ManyLmrsTest {
                         .isLessThan(STEP * HEAP_BYTES_EACH_MAX);
             }
             assertThat(node.usage().allocatedBytes()).isEqualTo(rest);
-            // What the node asks in the background, however many LMRs there are.
+            // The node's background requests, whose number does not depend on the number of LMRs.
             assertThat(directoryCalls.get() - callsBefore).isLessThan(100);
         }
     }

@@ -31,9 +31,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /**
- * A million LMRs without a name at a time: one node makes them, the other, which is told their ids, maps every so manieth.
- * How long that takes and how much heap they need is told in the output. {@code -Dlite.test.lmrs} makes more or fewer;
- * {@code -Dlite.test.lmrs-mapped-every=1} maps each, which takes minutes.
+ * A million anonymous LMRs at the same time: one node creates them, the other maps every nth of them by id. The output shows the time
+ * and the heap that this takes. {@code -Dlite.test.lmrs} sets the number; {@code -Dlite.test.lmrs-mapped-every=1} maps each LMR, which
+ * takes minutes.
  */
 @Isolated
 class MillionLmrsTest {
@@ -41,16 +41,16 @@ class MillionLmrsTest {
     private static final int MAPPED_EVERY = Integer.getInteger("lite.test.lmrs-mapped-every", 20);
     private static final int THREADS = 2;
     private static final int LMR_BYTES = 64;
-    /** Of an arena, for what a node itself needs: tables of a million extents, slots and rings. */
+    /** Arena bytes that a node needs itself: tables of a million extents, slots and rings. */
     private static final long REST_BYTES = 64 << 20;
 
     /**
-     * Those by which an idle node looks at the epoch, at the orders and for orphans from time to time: how often they ask
-     * the directory depends on the clock, not on how many LMRs there are. No request for an LMR is made on them.
+     * The threads on which an idle node polls the epoch and the orders and scans for orphans. How often they call the directory depends
+     * on the clock, not on the number of LMRs. They make no requests for LMRs.
      */
     private static final Set<String> HOUSEKEEPING = Set.of("lite-fencing", "lite-orders", "lite-orphans");
 
-    /** What the directory does by itself, or answers from memory. */
+    /** The directory methods that are answered locally. */
     private static final Set<String> LOCAL = Set.of("nodes", "isAvailable", "addListener", "close");
 
     @TempDir(factory = InDevShm.class)
@@ -60,7 +60,7 @@ class MillionLmrsTest {
     private final AtomicLong requests = new AtomicLong();
 
     @Test
-    void aMillionAnonymousLmrsCostTheDirectoryNothing() {
+    void aMillionAnonymousLmrsNeedNoDirectoryRequests() {
         try (ClusterDirectory ofMaker = counted(store.open());
                 ClusterDirectory ofPeer = counted(store.open());
                 LiteNode maker = start("maker", LMRS * 256L + REST_BYTES, ofMaker);
@@ -122,16 +122,16 @@ class MillionLmrsTest {
     private static void assertThatIs(int index, byte[] read) {
         int found = ByteBuffer.wrap(read).order(ByteOrder.nativeOrder()).getInt();
         if (found != index) {
-            throw new AssertionError("the LMR number %d has %d in it".formatted(index, found));
+            throw new AssertionError("LMR number %d contains %d".formatted(index, found));
         }
     }
 
-    /** A step for one of the LMRs. */
+    /** A step for one LMR. */
     private interface Step {
         void take(int index);
     }
 
-    /** Takes a step for every so manieth LMR, by several threads, and tells how long it took. */
+    /** Executes a step for every nth LMR, in several threads, and prints the time. */
     private static void timed(String what, int every, Step step) {
         long beginNs = System.nanoTime();
         AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
@@ -165,12 +165,12 @@ class MillionLmrsTest {
     }
 
     private static long usedHeap() {
-        System.gc(); // the collector of the tests does it at once
+        System.gc(); // the collector that the tests use collects synchronously
         Runtime runtime = Runtime.getRuntime();
         return runtime.totalMemory() - runtime.freeMemory();
     }
 
-    /** The directory; what asks or changes its records is counted, but for what idle nodes ask. */
+    /** A directory that counts reads and changes of its records, except those of idle nodes. */
     private ClusterDirectory counted(ClusterDirectory directory) {
         return (ClusterDirectory) Proxy.newProxyInstance(
                 ClusterDirectory.class.getClassLoader(),

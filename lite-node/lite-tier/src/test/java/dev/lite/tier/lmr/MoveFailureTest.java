@@ -32,7 +32,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Moves that end in the middle: nobody waits for ever, and nothing is lost. */
+/** Moves that are interrupted: no thread waits forever, and nothing is lost. */
 class MoveFailureTest {
     private static final int SIZE = 50_000;
     private static final Permission[] DATA = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
@@ -71,7 +71,7 @@ class MoveFailureTest {
     }
 
     @Test
-    void aMapperThatDoesNotAnswerKeepsTheLmrWhereItIs() {
+    void aMapperThatDoesNotAnswerPreventsTheMove() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
             LiteNode master = cluster.start(cluster.withDeadline("n3", Waits.seconds(0.5)));
             cluster.awaitConnections();
@@ -92,21 +92,21 @@ class MoveFailureTest {
             assertThat(Arrays.equals(all(silent), bytes)).isTrue();
             silent.write(0, new byte[] {1});
             bytes[0] = 1;
-            Waits.until("the memory at the new place is free", () -> allocated(cluster, 4) == allocated);
+            Waits.until("the memory at the target node is free", () -> allocated(cluster, 4) == allocated);
             made.moveTo("n0");
             assertThat(Arrays.equals(all(silent), bytes)).isTrue();
         }
     }
 
     @Test
-    void aMoveWhoseMoverDiedIsUndoneByWhoeverMeetsIt() {
+    void aMoveWhoseMoverDiedIsUndoneByTheNextUser() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
             byte[] bytes = content();
             LmrHandle made = cluster.attach(0).memory().malloc(spec());
             made.write(0, bytes);
             LmrHandle waiting = cluster.attach(1).memory().map("moving", DATA[0], DATA);
             dyingMove(cluster);
-            // Paused by the word of a mover that is no more, it looks at the record by itself.
+            // The mover that paused this mapping is dead, so the mapper checks the record itself.
             ((Mapping) waiting).pause();
             AtomicBoolean read = new AtomicBoolean();
             Thread reader = Thread.ofPlatform().start(() -> {
@@ -125,7 +125,7 @@ class MoveFailureTest {
     }
 
     @Test
-    void aMoveWhoseMoverIsFencedIsUndoneThoughNobodyWaitsForIt() {
+    void aMoveWhoseMoverIsFencedIsUndoneEvenIfNoThreadWaitsForIt() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(4)) {
             byte[] bytes = content();
             LmrHandle made = cluster.attach(0).memory().malloc(spec());
@@ -134,7 +134,7 @@ class MoveFailureTest {
             LmrHandle mover = cluster.attach(2).memory().map("moving", Permission.MASTER);
             long allocated = allocated(cluster, 2);
             long incarnation = cluster.node(2).self().incarnation();
-            network.pause("n3"); // a mapper that does not answer: so the move stays under way
+            network.pause("n3"); // a mapper that does not answer, so the move does not finish
             Thread moving = Thread.ofPlatform()
                     .start(() -> assertThatThrownBy(() -> mover.moveTo("n0")).isInstanceOf(LiteException.class));
             Waits.until("it moves", () -> record(cluster).state() == LmrRecord.State.MOVING);
@@ -146,7 +146,7 @@ class MoveFailureTest {
             Waits.until(
                     "its mover is fenced", () -> cluster.directory(0).epoch().isFenced(2, incarnation));
             Waits.until("it is undone", () -> record(cluster).state() == LmrRecord.State.LIVE);
-            Waits.until("the memory at the new place is free", () -> allocated(cluster, 2) == allocated);
+            Waits.until("the memory at the target node is free", () -> allocated(cluster, 2) == allocated);
             assertThat(made.extents()).extracting(Extent::node).containsExactly("n1");
             assertThat(Arrays.equals(all(silent), bytes)).isTrue();
             cluster.directory(2).setAvailable(true);
@@ -163,7 +163,7 @@ class MoveFailureTest {
                 .bytes());
     }
 
-    /** What a node leaves that dies in the middle of a move: an earlier incarnation of n2. */
+    /** Leaves the record of a node that died in the middle of a move: an earlier incarnation of n2. */
     private static void dyingMove(TestCluster cluster) {
         ClusterDirectory directory = cluster.directory(0);
         VersionedRecord found = directory.read("moving", Waits.seconds(5)).orElseThrow();

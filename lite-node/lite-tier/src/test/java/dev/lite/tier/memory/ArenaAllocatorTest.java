@@ -58,7 +58,7 @@ class ArenaAllocatorTest {
     }
 
     @Test
-    void everythingThatIsHandedOutIsZeroAlignedAndNobodyElses() {
+    void allocatedMemoryIsZeroAlignedAndDisjoint() {
         Seeds.forEach(8, random -> {
             TreeMap<Long, Owned> owned = new TreeMap<>();
             for (int step = 0; step < 1500; step++) {
@@ -80,7 +80,7 @@ class ArenaAllocatorTest {
     }
 
     @Test
-    void aReopenedArenaHasTheSameExtentsAndTheirBytes() {
+    void aReopenedArenaKeepsItsExtentsAndTheirBytes() {
         Seeds.forEach(5, random -> {
             TreeMap<Long, Owned> owned = new TreeMap<>();
             for (int round = 0; round < 4; round++) {
@@ -155,7 +155,7 @@ class ArenaAllocatorTest {
     }
 
     @Test
-    void aFullArenaIsRefusedWithTheFiguresAndNothingIsTaken() {
+    void allocatingFromAFullArenaIsRefusedWithTheNumbersAndTakesNothing() {
         long half = allocator.dataBytes() / 2 / 4096 * 4096;
         allocator.allocate(1, half, 1, 1);
         long free = allocator.freeBytes();
@@ -169,7 +169,7 @@ class ArenaAllocatorTest {
     }
 
     @Test
-    void aFragmentedArenaNamesItsLongestRunAndGivesBackWhatItTookBefore() {
+    void aFragmentedArenaReportsItsLongestFreeRunAndRollsBack() {
         List<ExtentRun> pages = new ArrayList<>();
         for (long left = allocator.dataBytes() / 4096; left > 0; left--) {
             pages.add(allocator.allocate(1, 4096, 1, 1).getFirst());
@@ -184,12 +184,12 @@ class ArenaAllocatorTest {
                 .withMessageContaining("%d bytes free".formatted(free))
                 .withMessageContaining("its longest free run has 4096; the request needs a run of 8192");
         assertThat(allocator.freeBytes()).isEqualTo(free);
-        // In single pages there is enough.
+        // Enough is free in single pages.
         assertThat(allocator.allocate(3, 4096, 10, 80)).hasSize(10);
     }
 
     @Test
-    void chunksComeInOneRunWhileOneHoldsThemAndInMoreWhenNot() {
+    void chunksAreAllocatedInOneRunIfOneIsLongEnoughAndOtherwiseInSeveral() {
         List<ExtentRun> one = allocator.allocate(1, 4096, 100, 80);
         assertThat(one).hasSize(1);
         assertThat(one.getFirst().length()).isEqualTo(100 * 4096);
@@ -210,7 +210,7 @@ class ArenaAllocatorTest {
     }
 
     @Test
-    void aFullExtentTableIsRefusedByNameAndLimitAndServesAgainAfterAFree() {
+    void aFullExtentTableIsReportedWithItsLimitAndWorksAgainAfterAFree() {
         reopenWith(64);
         List<ExtentRun> runs = new ArrayList<>();
         assertThatExceptionOfType(LimitExceededException.class)
@@ -227,10 +227,10 @@ class ArenaAllocatorTest {
     }
 
     @Test
-    void aNearlyFullTableStillServesFromUncleanMemoryOrRefusesCleanly() {
+    void aNearlyFullTableAllocatesFromUncleanMemoryOrRefusesCleanly() {
         reopenWith(64);
-        // A freed run that begins beside a page: a page out of its middle leaves two rests, so three entries are
-        // needed.
+        // A freed run that starts between two page borders: allocating a page from it leaves a rest on both sides, so three
+        // entries are needed.
         List<ExtentRun> small = new ArrayList<>();
         for (int count = 0; count < 60; count++) {
             small.add(allocator.allocate(1, 64, 1, 1).getFirst());
@@ -251,9 +251,9 @@ class ArenaAllocatorTest {
         small.forEach(run -> assertThat(allocator.free(1, run)).isTrue());
     }
 
-    /** Zeroing runs outside of the lock; the entries that its end needs must not have gone to somebody else meanwhile. */
+    /** Zeroing runs outside of the lock. Meanwhile, no other thread may take the entries that its end needs. */
     @Test
-    void threadsThatSplitUncleanMemoryAtOnceNeverOverrunANearlyFullTable() {
+    void threadsThatSplitUncleanMemoryConcurrentlyNeverOverflowANearlyFullTable() {
         reopenWith(64);
         Seeds.forEach(40, random -> {
             List<ExtentRun> fillers = new ArrayList<>();
@@ -300,7 +300,7 @@ class ArenaAllocatorTest {
     }
 
     @Test
-    void freeingTwiceOrWithTheWrongNameOfTheOwnerDoesNothing() {
+    void freeingTwiceOrWithTheWrongOwnerDoesNothing() {
         ExtentRun run = allocator.allocate(1, 4096, 1, 1).getFirst();
         assertThat(allocator.free(2, run)).isFalse();
         assertThat(allocator.free(1, new ExtentRun(run.offset() + 64, run.length(), run.entry())))
@@ -315,7 +315,7 @@ class ArenaAllocatorTest {
     }
 
     @Test
-    void memoryOfTheProcessItselfIsFreeAgainAfterARestart() {
+    void memoryOfTheNodeItselfIsFreeAgainAfterARestart() {
         ExtentRun run =
                 allocator.allocate(ArenaAllocator.INTERNAL_LMR, 1 << 20, 1, 1).getFirst();
         TestArena.fill(arena, run, 1);
@@ -325,7 +325,7 @@ class ArenaAllocatorTest {
         assertThat(TestArena.isZero(arena, all)).isTrue();
     }
 
-    /** Every malloc and free leaves an entry valid at every instant: of an entry in use only its last word changes. */
+    /** Malloc and free keep every entry valid at every instant: only the last word of an entry in use changes. */
     @Test
     void freeingChangesAnEntryByOneStore() {
         ExtentRun run = allocator.allocate(42, 4096, 1, 1).getFirst();
@@ -380,9 +380,9 @@ class ArenaAllocatorTest {
         assertThat(allocator.allocate(1, allocator.dataBytes(), 1, 1)).hasSize(1);
     }
 
-    /** Unmapping it under a thread that uses it would end this JVM. */
+    /** Unmapping the arena while a thread uses it would crash this JVM. */
     @Test
-    void aClosedAllocatorTouchesTheArenaNoMoreWhateverItsThreadsDo() {
+    void aClosedAllocatorNeverTouchesTheArenaAgain() {
         arena.close();
         for (int round = 0; round < 20; round++) {
             open();
@@ -434,7 +434,7 @@ class ArenaAllocatorTest {
                     mine.add(new Owned(lmr, run));
                 }
             } catch (LimitExceededException e) {
-                // The other threads may hold all of it, whatever this one has.
+                // The other threads may have allocated everything.
                 assertThat(e).hasMessageContaining("bytes");
             }
         }
@@ -442,7 +442,7 @@ class ArenaAllocatorTest {
     }
 
     @Test
-    void aSizeThatOverflowsIsRefusedLikeEveryOtherTooLargeOne() {
+    void aSizeThatOverflowsIsRefusedLikeAnyTooLargeSize() {
         assertThatThrownBy(() -> allocator.allocate(1, Long.MAX_VALUE, 1, 1))
                 .isInstanceOf(LimitExceededException.class);
         assertThatThrownBy(() -> allocator.allocate(1, 1 << 20, Long.MAX_VALUE, 1))

@@ -25,7 +25,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A process that allocates and frees is killed at any instant, and its arena is adopted. */
+/** Kills a process that allocates and frees at a random time, and adopts its arena. */
 class ArenaCrashTest {
     private static final long BYTES = 16 << 20;
     private static final int EXTENTS = 1024;
@@ -34,59 +34,59 @@ class ArenaCrashTest {
     @TempDir(factory = InDevShm.class)
     Path root;
 
-    /** What the killed process said last of an extent. */
-    private record Said(ExtentRun run, boolean beingFreed) {}
+    /** The last line that the killed process printed about an extent. */
+    private record Report(ExtentRun run, boolean beingFreed) {}
 
     @Test
-    void everyExtentThatAKilledProcessReportedIsThereWithItsBytes() {
+    void everyExtentThatAKilledProcessReportedSurvivesWithItsBytes() {
         Seeds.forEach(1, random -> {
             Map<Long, ExtentRun> kept = new HashMap<>();
             for (int kill = 0; kill < KILLS; kill++) {
-                Map<Long, Said> said = new HashMap<>();
-                kept.forEach((lmr, run) -> said.put(lmr, new Said(run, false)));
-                runAndKill(random, kill, said);
-                kept = check(said, kill);
+                Map<Long, Report> lastReports = new HashMap<>();
+                kept.forEach((lmr, run) -> lastReports.put(lmr, new Report(run, false)));
+                runAndKill(random, kill, lastReports);
+                kept = check(lastReports, kill);
             }
         });
     }
 
-    private void runAndKill(Random random, int kill, Map<Long, Said> said) {
+    private void runAndKill(Random random, int kill, Map<Long, Report> lastReports) {
         try (ChildJvm child = ChildJvm.start(
                 Allocating.class, root.toString(), Long.toString(random.nextLong()), Integer.toString(kill))) {
             assertThat(child.line()).isEqualTo("open");
-            Map<Long, Said> heard = new ConcurrentHashMap<>();
+            Map<Long, Report> reports = new ConcurrentHashMap<>();
             Thread reader = Thread.ofPlatform().start(() -> {
                 for (String line = child.line(); line != null; line = child.line()) {
-                    hear(line, heard);
+                    note(line, reports);
                 }
             });
             int enough = 50 + random.nextInt(500);
-            Waits.until("the child allocates", () -> heard.size() >= enough);
+            Waits.until("the child allocates", () -> reports.size() >= enough);
             Waits.pass(Duration.ofNanos(random.nextInt(10_000_000)));
             child.kill();
             Waits.join(reader);
-            assertThat(heard).isNotEmpty();
-            said.putAll(heard);
+            assertThat(reports).isNotEmpty();
+            lastReports.putAll(reports);
         }
     }
 
-    private static void hear(String line, Map<Long, Said> heard) {
+    private static void note(String line, Map<Long, Report> reports) {
         String[] words = line.split(" ", -1);
         if (words.length != 6 || !words[5].equals(".")) {
-            return; // cut off by the kill
+            return; // truncated by the kill
         }
         ExtentRun run = new ExtentRun(Long.parseLong(words[2]), Long.parseLong(words[3]), Integer.parseInt(words[4]));
-        heard.put(Long.parseLong(words[1]), new Said(run, words[0].equals("freeing")));
+        reports.put(Long.parseLong(words[1]), new Report(run, words[0].equals("freeing")));
     }
 
-    /** Adopts the arena; returns what the next process is to find again. */
-    private Map<Long, ExtentRun> check(Map<Long, Said> said, int kill) {
+    /** Adopts the arena; returns the extents that the next process must find. */
+    private Map<Long, ExtentRun> check(Map<Long, Report> lastReports, int kill) {
         Map<Long, ExtentRun> kept = new HashMap<>();
         try (NodeArena arena = NodeArena.open(TestArena.config(root, BYTES, EXTENTS))) {
             assertThat(arena.isAdopted()).isTrue();
             ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
             NavigableMap<Long, Long> inTable = allocatedInTable(arena);
-            said.forEach((lmr, last) -> {
+            lastReports.forEach((lmr, last) -> {
                 Long length = inTable.get(last.run().offset());
                 if (last.beingFreed()) {
                     return;
@@ -144,15 +144,15 @@ class ArenaCrashTest {
                     all.addAll(allocator.allocate(99, unit, 1, 1));
                 }
             } catch (LimitExceededException e) {
-                // Smaller ones, then.
+                // Try a smaller one.
             }
         }
         return all;
     }
 
     /**
-     * Allocates, fills and frees at random with three threads and a cleaner until it is killed. It says {@code
-     * "allocated"} after an extent has its bytes, and {@code "freeing"} before it takes them away.
+     * Allocates, fills and frees at random with three threads and a cleaner until it is killed. It prints {@code
+     * "allocated"} after it has filled an extent, and {@code "freeing"} before it frees it.
      */
     static final class Allocating {
         private static final PrintStream OUT = new PrintStream(

@@ -12,7 +12,7 @@ class FreeRunsTest {
     private static final int GRANULE = 64;
 
     @Test
-    void neighboursAreJoinedOnBothSides() {
+    void adjacentRunsAreJoinedOnBothSides() {
         FreeRuns runs = new FreeRuns();
         runs.add(0, 64);
         runs.add(128, 64);
@@ -23,7 +23,7 @@ class FreeRunsTest {
     }
 
     @Test
-    void theShortestRunThatFitsIsTaken() {
+    void theShortestFittingRunIsUsed() {
         FreeRuns runs = new FreeRuns();
         runs.add(0, 640);
         runs.add(1024, 128);
@@ -32,7 +32,7 @@ class FreeRunsTest {
     }
 
     @Test
-    void withoutAFitTheLongestRunGivesWhatItHas() {
+    void withoutAFittingRunTheLongestOneGivesWhatItHas() {
         FreeRuns runs = new FreeRuns();
         runs.add(0, 128);
         runs.add(1024, 320);
@@ -41,25 +41,25 @@ class FreeRunsTest {
     }
 
     @Test
-    void aFittingRunIsFoundBehindOnesThatBeginBadly() {
+    void aFittingRunIsFoundAfterMisalignedRuns() {
         FreeRuns runs = new FreeRuns();
         runs.add(64, 8192); // too short once it is aligned
-        runs.add(3 * 16384 + 64, 8320); // likewise, and the longest
+        runs.add(3 * 16384 + 64, 8320); // too short, too, although it is the longest
         runs.add(16384, 8256);
         assertThat(runs.take(8192, 1, 4096)).isEqualTo(new FreeRuns.Run(16384, 8192));
     }
 
     @Test
-    void nothingIsTakenWhenNoRunHasOneUnit() {
+    void nothingIsAllocatedIfNoRunHasOneUnit() {
         FreeRuns runs = new FreeRuns();
         runs.add(64, 4096);
         assertThat(runs.take(4096, 1, 4096)).isNull();
         assertThat(runs.total()).isEqualTo(4096);
     }
 
-    /** Against a bit for every granule: nothing twice, nothing lost, and a fit is found whenever there is one. */
+    /** Compares with a bitmap of granules: nothing is allocated twice or lost, and a fit is found whenever there is one. */
     @Test
-    void randomTakingAndGivingAgreesWithABitmap() {
+    void randomAllocationsAndFreesAgreeWithABitmap() {
         Seeds.forEach(50, random -> {
             int granules = 4096;
             FreeRuns runs = new FreeRuns();

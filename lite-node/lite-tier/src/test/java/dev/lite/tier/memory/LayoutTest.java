@@ -43,7 +43,7 @@ class LayoutTest {
         (1L << 40) + 12_345
     };
 
-    /** Where the bytes of one LMR lie by the definition: chunk i is number i / shares of share i % shares. */
+    /** The positions of an LMR's bytes by definition: chunk i is chunk i / shares of share i % shares. */
     private record Model(LmrRecord lmr, List<List<long[]>> chunksOfShares) {
         long[] nodeAndOffset(long at) {
             long chunk = at >>> lmr.chunkShift();
@@ -99,7 +99,7 @@ class LayoutTest {
     }
 
     @Test
-    void thePartOfAByteIsItsPlaceAndInsideOfItsRun() {
+    void eachByteIsMappedToAPositionInsideItsRun() {
         Seeds.forEach(200, random -> {
             long size = size(random);
             int nodes = 1 + random.nextInt(5);
@@ -126,14 +126,14 @@ class LayoutTest {
     }
 
     @Test
-    void everyByteLiesWhereItsChunkWasDealt() {
+    void everyByteIsInTheShareOfItsChunk() {
         Seeds.forEach(400, random -> {
             long size = size(random);
             int nodes = 1 + random.nextInt(5);
             Model model = model(random, size, Layout.chunkShift(size, nodes), nodes);
             long mappedBase = 1L << 46;
             boolean mapped = random.nextBoolean();
-            // The node of the first share is mapped or not; the others are not.
+            // Only the node of the first share may be mapped.
             long[] places = Layout.places(model.lmr(), node -> mapped && node == 1 ? mappedBase : 0);
             assertThat(places).hasSize(model.lmr().chunks());
             for (int probe = 0; probe < 200; probe++) {
@@ -172,7 +172,7 @@ class LayoutTest {
                 assertThat(extent.node()).isEqualTo("n" + model.nodeAndOffset(at)[0]);
                 assertThat(extent.node()).isEqualTo("n" + model.nodeAndOffset(at + extent.length() - 1)[0]);
                 assertThat(extent.node())
-                        .as("neighbours on one node are joined")
+                        .as("adjacent extents on one node are joined")
                         .isNotEqualTo(former);
                 former = extent.node();
                 at += extent.length();
@@ -182,7 +182,7 @@ class LayoutTest {
     }
 
     @Test
-    void aSpreadLmrOfAtLeastAPagePerNodeReachesEveryNode() {
+    void aSpreadLmrOfAtLeastOnePagePerNodeUsesEveryNode() {
         Seeds.forEach(2000, random -> {
             int nodes = 2 + random.nextInt(15);
             long size = 4096L * nodes + random.nextLong(1L << (1 + random.nextInt(34)));
@@ -205,7 +205,7 @@ class LayoutTest {
     }
 
     @Test
-    void nodeAndOffsetOfARemotePlaceAreKeptWholeUpToTheirLimits() {
+    void remotePositionsKeepNodeAndOffsetUpToTheirLimits() {
         Map<Integer, Long> cases = new HashMap<>();
         cases.put(0, 0L);
         cases.put(1023, (1L << 48) - 1);
@@ -219,7 +219,7 @@ class LayoutTest {
     }
 
     @Test
-    void aRecordWhoseRunsDoNotReachItsSizeIsRefused() {
+    void aRecordWithTooFewRunsForItsSizeIsRefused() {
         LmrRecord lmr = record(3L << 22, 22, List.of(new Share(0, ARENA, List.of(new Run(4096, 2L << 22, 0)))));
         assertThatThrownBy(() -> Layout.places(lmr, node -> 0))
                 .isInstanceOf(IllegalArgumentException.class)

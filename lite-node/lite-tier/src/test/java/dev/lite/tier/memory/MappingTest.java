@@ -71,32 +71,32 @@ class MappingTest {
 
         @Override
         public RemoteWork remoteWork() {
-            throw new AssertionError("everything is mapped here");
+            throw new AssertionError("everything is mapped in this test");
         }
 
         @Override
         public AsyncOperations async() {
-            throw new AssertionError("everything is mapped here");
+            throw new AssertionError("everything is mapped in this test");
         }
 
         @Override
         public void grant(Mapping mapping, String principal, Set<Permission> permissions, Deadline deadline) {
-            throw new AssertionError("nobody grants here");
+            throw new AssertionError("no grants in this test");
         }
 
         @Override
         public void moveTo(Mapping mapping, String node, Deadline deadline) {
-            throw new AssertionError("nobody moves here");
+            throw new AssertionError("no moves in this test");
         }
 
         @Override
         public void refresh(@Nullable String name, long lmrId, Deadline deadline) {
-            // Nobody knows more than the test.
+            // There is nothing to refresh.
         }
 
         @Override
         public RemoteMemory remoteMemory() {
-            throw new AssertionError("everything is mapped here");
+            throw new AssertionError("everything is mapped in this test");
         }
 
         @Override
@@ -161,7 +161,7 @@ class MappingTest {
     }
 
     @Test
-    void whatIsWrittenAnywhereIsReadBackFromNativeAndHeapMemory() {
+    void bytesWrittenAnywhereAreReadBackToNativeAndHeapMemory() {
         Seeds.forEach(20, random -> {
             int bytes = 1 + random.nextInt(100_000);
             Mapping mapping = random.nextBoolean() ? oneExtent(bytes, ALL) : chunked(bytes);
@@ -198,7 +198,7 @@ class MappingTest {
     }
 
     @Test
-    void rawAddressesAreTransferredAndCheckedLikeSegments() {
+    void transfersWithRawAddressesAreCheckedLikeSegments() {
         Mapping mapping = chunked(20_000);
         MemorySegment from = arena.allocate(20_000);
         from.fill((byte) 7);
@@ -213,7 +213,7 @@ class MappingTest {
     }
 
     @Test
-    void everyRangeOutsideTheLmrIsRefusedWithItsFiguresAlsoWhenItOverflows() {
+    void everyRangeOutsideTheLmrIsRefusedWithItsNumbersEvenIfItOverflows() {
         for (Mapping mapping : List.of(oneExtent(10_000, ALL), chunked(10_000))) {
             byte[] two = new byte[2];
             for (long offset :
@@ -253,7 +253,7 @@ class MappingTest {
     }
 
     @Test
-    void anOperationWithoutItsPermissionIsRefusedNamingWhatIsThereAndWhatIsNeeded() {
+    void anOperationWithoutPermissionIsRefusedWithGrantedAndNeededPermissions() {
         Mapping readOnly = oneExtent(64, Permission.READ.bit());
         readOnly.read(0, new byte[8]);
         assertThatExceptionOfType(LmrPermissionException.class)
@@ -275,7 +275,7 @@ class MappingTest {
     }
 
     @Test
-    void anUnmappedHandleSaysSoAndUnmappingAgainDoesNothing() {
+    void anUnmappedHandleReportsItAndUnmappingAgainDoesNothing() {
         Mapping mapping = oneExtent(64, ALL);
         mapping.unmap();
         mapping.unmap();
@@ -302,7 +302,7 @@ class MappingTest {
     }
 
     @Test
-    void aFreedOrLostHandleTellsTheReasonOfTheFirstEnd() {
+    void aFreedOrLostHandleReportsTheFirstReasonOfItsEnd() {
         Mapping freed = oneExtent(64, ALL);
         freed.free();
         assertThat(freed.end(new LmrUnavailableException("later"))).isFalse();
@@ -316,9 +316,9 @@ class MappingTest {
                 .hasMessage("LMR \"counts\": node n2 restarted with a new arena");
     }
 
-    /** An application that maps and gets freed for ever must not run into a limit: the books are told exactly once. */
+    /** An application whose LMRs are freed by others again and again must not reach a limit, so each handle is released exactly once. */
     @Test
-    void aHandleThatAMasterEndedIsTakenOutOfTheBooksByItsUnmapOnce() {
+    void unmappingAHandleThatAMasterEndedReleasesItOnce() {
         Mapping mapping = oneExtent(64, ALL);
         mapping.end(new LmrFreedException("the LMR was freed by a master"));
         mapping.unmap();
@@ -327,7 +327,7 @@ class MappingTest {
     }
 
     @Test
-    void aReadOnlyOrClosedOrForeignSegmentIsRefusedAndTheHandleGoesOn() throws Exception {
+    void aReadOnlyClosedOrForeignSegmentIsRefusedAndTheHandleStaysUsable() throws Exception {
         for (Mapping mapping : List.of(oneExtent(8192, ALL), chunked(8192))) {
             MemorySegment readOnly = MemorySegment.ofArray(new byte[16]).asReadOnly();
             assertThatThrownBy(() -> mapping.read(0, readOnly)).isInstanceOf(IllegalArgumentException.class);
@@ -349,13 +349,13 @@ class MappingTest {
                 }));
                 assertThat(thrown).hasSize(1);
             }
-            // No slot is left taken by those: this would hang otherwise.
+            // Hangs if one of the refused operations leaked its slot.
             mapping.unmap();
         }
     }
 
     @Test
-    void atomicsReturnTheFormerValueAndWrapAround() {
+    void atomicsReturnThePreviousValueAndWrapAround() {
         Mapping mapping = chunked(8192);
         assertThat(mapping.fetchAdd(4096, 5)).isZero();
         assertThat(mapping.fetchAdd(4096, Long.MAX_VALUE)).isEqualTo(5);
@@ -367,7 +367,7 @@ class MappingTest {
     }
 
     @Test
-    void concurrentAdditionsGiveUniqueFormerValues() {
+    void concurrentAdditionsReturnUniquePreviousValues() {
         Mapping mapping = oneExtent(64, ALL);
         Set<Long> former = java.util.concurrent.ConcurrentHashMap.newKeySet();
         List<Thread> threads = new ArrayList<>();
@@ -384,7 +384,7 @@ class MappingTest {
     }
 
     @Test
-    void theExtentsNameTheNodesInOrder() {
+    void theExtentsListTheNodesInOrder() {
         List<Extent> extents = chunked(10_000).extents();
         assertThat(extents)
                 .containsExactly(
@@ -415,7 +415,7 @@ class MappingTest {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long id = Thread.currentThread().threadId();
         long allocated = Long.MAX_VALUE;
-        // Until it is compiled; the compiler's own thread decides when.
+        // Repeat until the JIT compiler is done.
         for (int round = 0; round < 200 && allocated >= 1000; round++) {
             long before = threads.getThreadAllocatedBytes(id);
             for (int count = 0; count < 1000; count++) {
@@ -427,11 +427,11 @@ class MappingTest {
     }
 
     /**
-     * The reclamation rule under load: as soon as the wait for a handle's end is over its memory is the next owner's, and
-     * never may a byte of the former one appear in it.
+     * The reclamation rule under load: as soon as the wait for a handle's end is over, the next owner gets its memory. No byte of the
+     * former owner may appear in it afterwards.
      */
     @Test
-    void noLateWriteEverReachesMemoryThatWasHandedOutAgain() {
+    void noLateWriteEverReachesReallocatedMemory() {
         int bytes = 64 << 10;
         MemorySegment memory = arena.allocate(bytes, 4096);
         long generation = 1;
@@ -474,10 +474,10 @@ class MappingTest {
             Waits.pass(Duration.ofNanos(20_000));
             ended.end(new LmrFreedException("freed"));
             Mapping.awaitEnd(List.of(ended), Deadline.in(Waits.seconds(10)));
-            // The memory is handed out again: the next owner's bytes, which nobody else may change any more.
+            // The memory is allocated again: only the next owner may change it from now on.
             long next = ++generation;
             fillWith(memory, next);
-            for (int look = 0; look < 3; look++) {
+            for (int check = 0; check < 3; check++) {
                 foreign += othersIn(memory, next);
             }
             current.mapping = fresh(memory, next);
@@ -519,7 +519,7 @@ class MappingTest {
     }
 
     @Test
-    void anOperationThatWaitsWhileTheLocksOfItsSessionPassOnIsNotCarriedOut() {
+    void aWaitingOperationIsNotExecutedAfterTheLocksOfItsSessionWereLost() {
         MemorySegment memory = arena.allocate(64, 64);
         Mapping mapping = mapping(
                 64,

@@ -76,7 +76,7 @@ class NodeArenaTest {
     }
 
     @Test
-    void aDamagedOrForeignFileIsRefusedInOneSentenceAndLeftAsItIs() throws IOException {
+    void aDamagedOrForeignFileIsRefusedWithAReasonAndNotChanged() throws IOException {
         refused(0, 1, false, "it is not an arena of LITE");
         refused(8, 2, true, "its format version is 2; this program reads version 1");
         refused(64, 0x7f, false, "its header fails its checksum");
@@ -123,7 +123,7 @@ class NodeArenaTest {
     }
 
     @Test
-    void aConfigurationThatDoesNotFitTheFileIsRefusedWithBothFigures() throws IOException {
+    void aConfigurationThatDoesNotMatchTheFileIsRefusedWithBothValues() throws IOException {
         NodeArena.open(config()).close();
         refused(
                 TestArena.config(root, 8 << 20, EXTENTS),
@@ -155,7 +155,7 @@ class NodeArenaTest {
     }
 
     @Test
-    void anEntryThatPointsOutsideTheDataIsRefusedWithItsFigures() throws IOException {
+    void anEntryThatPointsOutsideTheDataIsRefusedWithItsNumbers() throws IOException {
         try (NodeArena arena = NodeArena.open(config())) {
             arena.table().put(5, ExtentTable.State.ALLOCATED, 1, arena.dataOffset(), BYTES);
         }
@@ -163,7 +163,7 @@ class NodeArenaTest {
     }
 
     @Test
-    void twoLmrsAtOnePlaceAreRefusedByTheAllocator() {
+    void twoLmrsAtTheSameOffsetAreRefusedByTheAllocator() {
         try (NodeArena arena = NodeArena.open(config())) {
             long offset = arena.dataOffset();
             arena.table().put(5, ExtentTable.State.ALLOCATED, 1, offset, 8192);
@@ -175,12 +175,12 @@ class NodeArenaTest {
     }
 
     @Test
-    void aSecondNodeOfTheSameNameIsRefusedInThisProcessAndInAnother() {
+    void aSecondNodeWithTheSameNameIsRefusedInThisAndAnotherProcess() {
         try (ChildJvm child = ChildJvm.start(ArenaHolder.class, root.toString())) {
             assertThat(child.line()).isEqualTo("open");
             assertRunsAlready();
         }
-        // SIGKILL ended that one; nothing is left that keeps the name.
+        // SIGKILL ended that process, so the name is free again.
         try (NodeArena arena = NodeArena.open(config())) {
             assertThat(arena.isAdopted()).isTrue();
             assertRunsAlready();
@@ -224,7 +224,7 @@ class NodeArenaTest {
     }
 
     @Test
-    void anArenaLargerThanTwoGibibytesIsUsedToItsLastByte() {
+    void anArenaLargerThanTwoGibibytesIsUsableToItsLastByte() {
         long bytes = (2L << 30) + (64 << 20);
         try (NodeArena arena = NodeArena.open(new ArenaConfig(root, "test", "n0", bytes, 4096, 4, false))) {
             ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
@@ -242,7 +242,7 @@ class NodeArenaTest {
     }
 
     @Test
-    void tooLittleMemoryIsRefusedWithNeedAndFreeAndNothingIsLeft() throws IOException {
+    void tooLittleMemoryIsRefusedWithNeededAndFreeBytesAndLeavesNoFile() throws IOException {
         long free = Files.getFileStore(root).getUsableSpace();
         long tooMuch = free + (8L << 30);
         Path below = root.resolve("lite");
@@ -257,7 +257,7 @@ class NodeArenaTest {
     }
 
     @Test
-    void tablesThatLeaveNoRoomForDataAreRefusedBeforeAnythingIsMade() {
+    void tablesThatLeaveNoRoomForDataAreRefusedBeforeAnyFileIsCreated() {
         Path below = root.resolve("lite");
         assertThatThrownBy(() -> NodeArena.open(new ArenaConfig(below, "test", "n0", BYTES, 200_000, 4, true))
                         .close())
@@ -268,7 +268,7 @@ class NodeArenaTest {
     }
 
     @Test
-    void aHalfMadeFileOfAKilledProcessIsNotAdopted() throws IOException {
+    void anIncompleteFileOfAKilledProcessIsNotAdopted() throws IOException {
         Path file = TestArena.file(root);
         Files.createDirectories(file.getParent());
         Files.write(file.resolveSibling("arena.new"), new byte[100]);
@@ -279,7 +279,7 @@ class NodeArenaTest {
     }
 
     @Test
-    void valuesOutsideTheirLimitsAreRefusedByNameBeforeAnythingIsMade() {
+    void valuesOutOfRangeAreRefusedByNameBeforeAnyFileIsCreated() {
         assertThatThrownBy(() -> TestArena.config(root, 1, EXTENTS)).hasMessageContaining("at least 4194304");
         assertThatThrownBy(() -> TestArena.config(root, BYTES, 1)).hasMessageContaining("at least 64");
         assertThatThrownBy(() -> new ArenaConfig(root, "c", "n", BYTES, EXTENTS, 0, true))

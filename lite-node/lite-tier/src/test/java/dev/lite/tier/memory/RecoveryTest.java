@@ -11,7 +11,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What is recovered from the extent table of a process that stopped between two of its stores. */
+/** Recovery from the extent table of a process that died between two stores. */
 class RecoveryTest {
     private static final long BYTES = 4 << 20;
     private static final long LMR = 7;
@@ -21,9 +21,9 @@ class RecoveryTest {
 
     private record Entry(int number, State state, long lmr, long offset, long length) {}
 
-    /** The stores of a split, in their order: what is left on both sides, the new extent, the end of the old entry. */
+    /** The stores of a split, in order: the rests on both sides, the new extent, the end of the old entry. */
     @Test
-    void everyInstantOfASplitRecoversEveryLmrAndCleansTheRest() {
+    void aCrashAtAnyInstantOfASplitLosesNoLmrAndCleansTheRest() {
         for (int stores = 0; stores <= 4; stores++) {
             try (NodeArena arena = NodeArena.open(TestArena.config(root, BYTES, 64))) {
                 long base = arena.dataOffset();
@@ -46,7 +46,7 @@ class RecoveryTest {
                 }
                 ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
                 assertThat(allocator.allocatedExtents()).isEqualTo(stores >= 3 ? 2 : 1);
-                restIsCleanAndWhole(arena, allocator);
+                checkThatTheRestIsCleanAndComplete(arena, allocator);
                 assertThat(TestArena.isFilled(arena, neighbour, 1)).isTrue();
                 assertThat(stores < 3 || TestArena.isFilled(arena, made, 2)).isTrue();
             }
@@ -55,11 +55,11 @@ class RecoveryTest {
     }
 
     /**
-     * While a long entry is being cleaned its rest is split, handed out and freed over and over: many entries lie in the
-     * long one, that is still there.
+     * While a long entry is being cleaned, its rest is split, allocated and freed again and again. So many entries lie inside the long
+     * entry, which still exists.
      */
     @Test
-    void anEntryThatCoversManyOthersTakesNoneOfTheirBytes() {
+    void anEntryThatOverlapsManyOthersTakesNoneOfTheirBytes() {
         Seeds.forEach(20, random -> {
             try (NodeArena arena = NodeArena.open(TestArena.config(root, BYTES, 256))) {
                 long base = arena.dataOffset();
@@ -84,19 +84,19 @@ class RecoveryTest {
                 }
                 ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
                 assertThat(allocator.allocatedExtents()).isEqualTo(owned.size());
-                restIsCleanAndWhole(arena, allocator);
+                checkThatTheRestIsCleanAndComplete(arena, allocator);
                 owned.forEach(run ->
                         assertThat(TestArena.isFilled(arena, run, run.entry())).isTrue());
                 owned.forEach(run -> assertThat(allocator.free(LMR, run)).isTrue());
                 assertThat(allocator.freeBytes()).isEqualTo(allocator.dataBytes());
-                restIsCleanAndWhole(arena, allocator);
+                checkThatTheRestIsCleanAndComplete(arena, allocator);
             }
             assertThat(TestArena.file(root).toFile().delete()).isTrue();
         });
     }
 
-    /** Takes all that is free, in granules, and looks at every byte; gives it back. */
-    private static void restIsCleanAndWhole(NodeArena arena, ArenaAllocator allocator) {
+    /** Allocates all free memory in granules, checks every byte, and frees it. */
+    private static void checkThatTheRestIsCleanAndComplete(NodeArena arena, ArenaAllocator allocator) {
         long free = allocator.freeBytes();
         List<ExtentRun> rest = allocator.allocate(99, 64, free / 64, Integer.MAX_VALUE);
         assertThat(rest.stream().mapToLong(ExtentRun::length).sum()).isEqualTo(free);

@@ -3,7 +3,7 @@ package dev.lite.tier.memory;
 import dev.lite.os.RawMemory;
 import java.nio.file.Path;
 
-/** Arenas for tests, and what is in them. */
+/** Arenas for tests, and patterns for their contents. */
 final class TestArena {
     static final String CLUSTER = "test";
     static final String NODE = "n0";
@@ -28,7 +28,7 @@ final class TestArena {
         return true;
     }
 
-    /** A pattern that is nobody else's. */
+    /** A pattern that is unique to its owner. */
     static void fill(NodeArena arena, ExtentRun run, long owner) {
         long address = arena.address() + run.offset();
         for (long at = 0; at < run.length(); at += Long.BYTES) {

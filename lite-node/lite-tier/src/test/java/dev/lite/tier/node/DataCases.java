@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Test;
 interface DataCases extends NodeCases {
 
     @Test
-    default void whatOneNodeWritesTheOthersReadWhereverItLies() {
+    default void bytesWrittenByOneNodeAreReadByTheOthersWithAnyPlacement() {
         TestCluster cluster = cluster(3);
         Seeds.forEach(1, random -> {
             List<Placement> placements = List.of(
@@ -68,7 +68,7 @@ interface DataCases extends NodeCases {
     }
 
     @Test
-    default void theExtentsLieWhereThePlacementSays() {
+    default void theExtentsFollowThePlacement() {
         TestCluster cluster = cluster(3);
         LtMemory memory = cluster.attach(1).memory();
         assertThat(nodesOf(memory.malloc(LmrSpec.of(100)))).containsExactly("n1");
@@ -91,7 +91,7 @@ interface DataCases extends NodeCases {
     }
 
     @Test
-    default void theNodesKnowEachOtherByNameIdAndFabric() {
+    default void eachNodeListsTheOthersWithNameIdAndFabric() {
         TestCluster cluster = cluster(3);
         List<NodeInfo> nodes = cluster.attach(1).nodes();
         assertThat(nodes).extracting(NodeInfo::name).containsExactly("n0", "n1", "n2");
@@ -100,7 +100,7 @@ interface DataCases extends NodeCases {
     }
 
     @Test
-    default void additionsFromAllNodesAddUpAndGiveUniqueFormerValues() {
+    default void additionsFromAllNodesAddUpAndReturnUniquePreviousValues() {
         TestCluster cluster = cluster(3);
         int each = Effort.times(300);
         for (String where : List.of("n0", "n1")) {
@@ -119,9 +119,9 @@ interface DataCases extends NodeCases {
         }
     }
 
-    /** What is not mapped passes through as many buffers as {@link PostedMemory} has: here more want one at the same time. */
+    /** Transfers with unmapped memory need one of the buffers of {@link PostedMemory}; here more threads need one than there are. */
     @Test
-    default void moreThreadsThanThereAreBuffersAllComeToTheirEnd() {
+    default void moreThreadsThanBuffersAllFinish() {
         TestCluster cluster = cluster(2);
         Queue<Throwable> troubles = new ConcurrentLinkedQueue<>();
         try (LmrHandle handle =
@@ -147,7 +147,7 @@ interface DataCases extends NodeCases {
     }
 
     @Test
-    default void transfersThatNobodyWaitsForAllEndAndWhatHangsOnOneMayWaitForOthers() {
+    default void asynchronousTransfersAllCompleteAndTheirCallbacksMayWaitForOthers() {
         TestCluster cluster = cluster(2);
         int pieces = 8 * PostedMemory.BUFFERS;
         int length = 3000;
@@ -172,7 +172,7 @@ interface DataCases extends NodeCases {
     }
 
     @Test
-    default void testSetExcludesTheOthers() {
+    default void testSetExcludesOtherThreads() {
         TestCluster cluster = cluster(3);
         cluster.attach(0).memory().malloc(shared(64, "lock").withPlacement(Placement.on("n1")));
         long[] unguarded = new long[1];

@@ -67,9 +67,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Every operation, by every way to reach the memory: fabric × caller × layout. The caller is at node n0. Over shared
- * memory all of it is mapped; the other fabrics map nothing, so every access to another node is posted there and its work
- * is done by the node that holds the bytes.
+ * Every operation for every combination of fabric, caller and layout. The caller is at node n0. With shared memory, all memory is
+ * mapped. The other fabrics map nothing, so every access to another node is posted, and the node that holds the bytes does the work.
  */
 @ParameterizedClass(name = "{0}, {1}, {2}")
 @MethodSource("combinations")
@@ -77,14 +76,14 @@ class EveryOperationTest {
     private static final int TRIES = 12;
     private static final Permission[] DATA = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
 
-    /** What carries data between the nodes. A fabric more is one line more. */
+    /** The fabric between the nodes. */
     @SuppressWarnings("ImmutableEnumChecker") // a supplier has no state here
     enum OverFabric {
         SHM(ShmFabricProvider::new),
         TCP(TcpFabricProvider::new),
         SIMULATED(() -> new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())))
                 .provider()),
-        /** Where there is a device: only when {@value NamedFabric#PROPERTY} names it. */
+        /** Needs a device, so it runs only if {@value NamedFabric#PROPERTY} names it. */
         RDMA(() -> NamedFabric.load("rdma"));
 
         private final Supplier<FabricProvider> provider;
@@ -98,13 +97,13 @@ class EveryOperationTest {
         }
     }
 
-    /** Who calls. */
+    /** The caller of the operations. */
     enum Caller {
         EMBEDDED,
         ATTACHED
     }
 
-    /** Where the bytes lie. */
+    /** The placement of the bytes. */
     @SuppressWarnings("ImmutableEnumChecker") // placements are immutable
     enum Layout {
         LOCAL(3_000, Placement.local()),
@@ -121,7 +120,7 @@ class EveryOperationTest {
         }
     }
 
-    /** Those that tests are to run over. */
+    /** The fabrics to test. */
     static Stream<OverFabric> fabrics() {
         return Stream.of(OverFabric.values())
                 .filter(fabric ->
@@ -140,14 +139,14 @@ class EveryOperationTest {
 
     private static final AtomicInteger combinations = new AtomicInteger();
 
-    /** Of all tests of a combination, which run one after the other. */
+    /** Shared by all tests of a combination, which run one after the other. */
     private static @Nullable Nodes shared;
 
     private final Caller caller;
     private final Layout layout;
     private final TestCluster cluster;
 
-    /** What a test opened. */
+    /** The resources that a test opened. */
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
 
     private Lite lite;
@@ -165,7 +164,7 @@ class EveryOperationTest {
         }
     }
 
-    /** Once for all tests of the combination: on an emulated processor a node's start takes longer than most of them. */
+    /** Starts the nodes once per combination: on an emulated processor, starting a node takes longer than most tests. */
     @BeforeParameterizedClassInvocation
     static void start(OverFabric fabric) {
         Path root = directory.resolve("c" + combinations.incrementAndGet());
@@ -182,7 +181,7 @@ class EveryOperationTest {
     @BeforeEach
     void attachTheCaller() {
         Waits.until(
-                "the memory of the test before is free",
+                "the memory of the previous test is free",
                 () -> IntStream.range(0, 3)
                         .allMatch(node -> cluster.node(node).usage().reclaiming() == 0));
         lite = attach();
@@ -202,7 +201,7 @@ class EveryOperationTest {
         return attached;
     }
 
-    /** A session at that node, until the test ends. */
+    /** Attaches a session at a node until the test ends. */
     private Lite attach(int node, String principal) {
         Lite attached = cluster.node(node).attach(principal);
         opened.push(attached);
@@ -242,7 +241,7 @@ class EveryOperationTest {
         assertThat(Arrays.mismatch(all(handle), expected)).as(what).isEqualTo(-1);
     }
 
-    /** Two bounds in order: often nothing between them, often all. */
+    /** Two random bounds in order: often an empty range, often the whole range. */
     private int[] range(Random random) {
         int a = random.nextInt(4) == 0 ? 0 : random.nextInt(layout.size + 1);
         int b = random.nextInt(4) == 0 ? layout.size : random.nextInt(8) == 0 ? a : random.nextInt(layout.size + 1);
@@ -283,8 +282,8 @@ class EveryOperationTest {
     }
 
     @Test
-    void aLockExcludesAndABarrierLetsPassAcrossNodes() throws Exception {
-        Lite other = attach(1, "app"); // the first to use them: both lie at its node
+    void locksAndBarriersWorkAcrossNodes() throws Exception {
+        Lite other = attach(1, "app"); // the first user, so its node is the home of both
         LtLock theirs = other.sync().lock("lock");
         LtLock ours = lite.sync().lock("lock");
         long token;
@@ -330,7 +329,7 @@ class EveryOperationTest {
     }
 
     @Test
-    void memsetSetsItsRangeAndNothingElse() {
+    void memsetSetsExactlyItsRange() {
         Seeds.forEach(1, random -> {
             byte[] model = content(random);
             LmrHandle handle = filled(model);
@@ -372,7 +371,7 @@ class EveryOperationTest {
     }
 
     @Test
-    void memmoveGivesTheTargetWhatTheSourceHeldHoweverTheyOverlap() {
+    void memmoveCopiesTheOldContentsWithAnyOverlap() {
         Seeds.forEach(1, random -> {
             byte[] model = content(random);
             LmrHandle handle = filled(model);
@@ -398,7 +397,7 @@ class EveryOperationTest {
     }
 
     @Test
-    void vectoredAndAsynchronousTransfersDoTheSame() {
+    void vectoredAndAsynchronousTransfersBehaveLikePlainOnes() {
         Seeds.forEach(1, random -> {
             byte[] model = content(random);
             LmrHandle handle = filled(model);
@@ -435,7 +434,7 @@ class EveryOperationTest {
     }
 
     @Test
-    void registerMakesAnLmrOfWhatIsThere() {
+    void registerMakesAnLmrWithTheContentsOfASegment() {
         Seeds.forEach(1, random -> {
             byte[] bytes = content(random);
             assertSame(memory.register(spec(), MemorySegment.ofArray(bytes)), bytes, "without a name");
@@ -450,7 +449,7 @@ class EveryOperationTest {
     }
 
     @Test
-    void whoKnowsTheIdMapsAnLmrWithoutAName() {
+    void anAnonymousLmrCanBeMappedById() {
         Seeds.forEach(1, random -> {
             byte[] bytes = content(random);
             LmrHandle made = filled(bytes);
@@ -472,13 +471,13 @@ class EveryOperationTest {
     }
 
     @Test
-    void anLmrThatNobodyMadeAtANodeThatIsNotThereCannotBeMapped() {
+    void anUnknownIdOfAnAbsentNodeCannotBeMapped() {
         assertThatThrownBy(() -> memory.map(7L << 53, Set.of(Permission.READ), Waits.seconds(0.4)))
                 .isInstanceOf(NodeUnreachableException.class);
     }
 
     @Test
-    void aRevokedPrincipalLosesWhatItMapped() {
+    void aRevokedPrincipalLosesItsMappings() {
         for (boolean named : new boolean[] {true, false}) {
             LmrHandle made = memory.malloc(named ? spec().withName("guarded") : spec());
             LtMemory other = attach(1, "other").memory();
@@ -518,7 +517,7 @@ class EveryOperationTest {
     }
 
     @Test
-    void theLastMasterCannotBeTaken() {
+    void theLastMasterCannotBeRevoked() {
         LmrHandle made = attach(0, "only").memory().malloc(spec().withName("mine"));
         assertThatThrownBy(() -> made.revoke("only"))
                 .isInstanceOf(LmrPermissionException.class)
@@ -537,7 +536,7 @@ class EveryOperationTest {
     }
 
     @Test
-    void aMoveKeepsEveryByteAndEveryHandleAndGivesTheOldMemoryBack() {
+    void aMoveKeepsEveryByteAndEveryHandleAndFreesTheOldMemory() {
         Seeds.forEach(1, random -> {
             for (boolean named : new boolean[] {true, false}) {
                 long rest = allocated();
@@ -564,7 +563,7 @@ class EveryOperationTest {
     }
 
     @Test
-    void aMoveThatCannotBeLeavesTheLmrWhereItIs() {
+    void anImpossibleMoveLeavesTheLmrUnchanged() {
         byte[] bytes = content(new Random(3));
         LmrHandle made = filled(bytes);
         List<Extent> before = made.extents();
@@ -577,11 +576,11 @@ class EveryOperationTest {
         big.free();
         fat.free();
         assertThat(made.extents()).isEqualTo(before);
-        assertSame(made, bytes, "after moves that could not be");
+        assertSame(made, bytes, "after refused moves");
     }
 
     @Test
-    void whatLiesOutsideOrIsNotAllowedIsRefusedAndNothingIsTouched() {
+    void operationsOutOfBoundsOrWithoutPermissionAreRefusedAndChangeNothing() {
         byte[] bytes = content(new Random(4));
         LmrHandle made = memory.malloc(spec().withName("refusing"));
         made.write(0, bytes);

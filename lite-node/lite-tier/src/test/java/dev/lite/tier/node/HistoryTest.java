@@ -34,15 +34,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The whole tier on a network that delays, breaks connections and stops nodes, each as the seed says. Several threads at every
- * node do what they like; everything they saw must fit one history in which every step happened at one moment:
+ * The whole tier on a network that delays, breaks connections and pauses nodes, as determined by the seed. Several threads at each node
+ * perform random operations. All results must be linearizable: they must fit one history in which every operation takes effect at one
+ * moment.
  *
  * <ul>
- *   <li>the values that atomic adds returned are all different, and so many as the word's last value says, but for those
- *       whose outcome nobody knows;
- *   <li>a read of a word that one thread writes in rising order sees nothing older than the last write that had returned
- *       when it began, and nothing newer than the last that had begun when it ended;
- *   <li>two holders of a lock never meet, and their fencing tokens grow.
+ *   <li>The values returned by atomic adds are all different. Their number matches the word's last value, except for operations with an
+ *       unknown outcome.
+ *   <li>One thread writes rising values to a word. A read of the word returns nothing older than the last write that had returned when
+ *       the read began, and nothing newer than the last write that had begun when the read ended.
+ *   <li>A lock never has two holders, and its fencing tokens grow.
  * </ul>
  */
 class HistoryTest {
@@ -53,14 +54,14 @@ class HistoryTest {
     private static final int ADDED_WORDS = 4;
     private static final int REGISTERS = NODES * THREADS_PER_NODE;
     private static final long REGISTERS_AT =
-            LMR_BYTES / 2; // of the spread LMR: in another node's part than the first words
+            LMR_BYTES / 2; // offset in the spread LMR, on another node than the first words
     private static final Permission[] DATA = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
 
     @TempDir(factory = InDevShm.class)
     Path root;
 
     @Test
-    void whateverTheNetworkDoesWhatEverybodySawFitsOneHistory() {
+    void allResultsAreLinearizableDespiteNetworkFaults() {
         Seeds.forEach(4, random -> {
             SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(random.nextLong())
                     .withDelay(Duration.ofNanos(1_000), Duration.ofNanos(200_000))
@@ -73,7 +74,7 @@ class HistoryTest {
         });
     }
 
-    /** One run. */
+    /** One run with one seed. */
     private static final class History {
         private final TestCluster cluster;
         private final long seed;
@@ -123,7 +124,7 @@ class HistoryTest {
         }
     }
 
-    /** One thread of one node, with a register that only it writes. */
+    /** One thread of a node, with a register that no other thread writes. */
     private static final class Worker {
         private final History history;
         private final int number;
@@ -193,14 +194,14 @@ class HistoryTest {
                 history.writesReturned.set(number, value);
                 history.done.incrementAndGet();
             } catch (LmrUnavailableException | LiteTimeoutException | NodeUnreachableException e) {
-                mayWrite = false; // it may be placed at any time from now on, also over a later one
+                mayWrite = false; // it may arrive at any time from now on, even after a later write
             }
         }
 
         private void lock(LtLock lock) {
             try (HeldLock held = lock.acquire(Waits.seconds(5))) {
                 if (history.insideLock.incrementAndGet() != 1) {
-                    history.wrong.add("two hold the lock");
+                    history.wrong.add("the lock has two holders");
                 }
                 long token = held.fencingToken();
                 long before = history.lastToken.getAndSet(token);
@@ -211,7 +212,7 @@ class HistoryTest {
                 history.insideLock.decrementAndGet();
                 history.done.incrementAndGet();
             } catch (LmrUnavailableException | LiteTimeoutException | NodeUnreachableException e) {
-                // Out of the queue, as far as this thread is concerned.
+                // This thread has given up its place in the queue.
             }
         }
     }
@@ -220,7 +221,7 @@ class HistoryTest {
         T make();
     }
 
-    /** Until it is done: connections come back, and what is repeated here may be repeated. */
+    /** Repeats an idempotent step until it succeeds, because connections are restored. */
     private static <T> T retrying(Attempt<T> attempt) {
         List<T> result = new ArrayList<>();
         Waits.until("an attempt succeeds", () -> {

@@ -38,11 +38,11 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 
-/** Names, rights and the ends of LMRs and of sessions. */
+/** Names, permissions, and the ends of LMRs and sessions. */
 interface LifeCases extends NodeCases {
 
     @Test
-    default void ofManyWhoCreateOrMapOneCreatesAndAllMapTheSame() throws InterruptedException {
+    default void concurrentCreateOrMapCallsCreateOneLmrAndMapItForAll() throws InterruptedException {
         TestCluster cluster = cluster(3);
         long[] rest = atRest(cluster);
         List<LtMemory> memories = List.of(
@@ -79,7 +79,7 @@ interface LifeCases extends NodeCases {
     }
 
     @Test
-    default void createOrMapGivesTheCreatorExactlyThePermissionsThatItAskedFor() {
+    default void createOrMapGivesTheCreatorExactlyTheRequestedPermissions() {
         LtMemory memory = cluster(1).node(0).attach("service").memory();
         LmrSpec spec = LmrSpec.of(64).withName("exact");
         LmrHandle created = memory.createOrMap(spec, Permission.READ);
@@ -90,7 +90,7 @@ interface LifeCases extends NodeCases {
     }
 
     @Test
-    default void createOrMapRefusesAnLmrOfAnotherSizeOrOtherDefaultPermissionsAndSaysBoth() {
+    default void createOrMapRefusesAnotherSizeOrOtherDefaultPermissionsAndReportsBothValues() {
         TestCluster cluster = cluster(2);
         LtMemory memory = cluster.node(0).attach("service").memory();
         memory.createOrMap(LmrSpec.of(64).withName("a").withDefaultPermissions(Permission.READ));
@@ -111,7 +111,7 @@ interface LifeCases extends NodeCases {
     }
 
     @Test
-    default void anotherPrincipalMayDoWhatTheDefaultAllowsAndNoMore() {
+    default void anotherPrincipalHasExactlyTheDefaultPermissions() {
         TestCluster cluster = cluster(2);
         LtMemory alice = cluster.node(0).attach("alice").memory();
         LtMemory bob = cluster.node(1).attach("bob").memory();
@@ -129,7 +129,7 @@ interface LifeCases extends NodeCases {
                 .isInstanceOf(LmrPermissionException.class);
         assertThatThrownBy(() -> bob.map("readable", Permission.READ).extents())
                 .isInstanceOf(LmrPermissionException.class);
-        // A principal is the same at every node.
+        // A principal has the same permissions at every node.
         cluster.node(1)
                 .attach("alice")
                 .memory()
@@ -139,7 +139,7 @@ interface LifeCases extends NodeCases {
     }
 
     @Test
-    default void aTakenUnknownOrFreedNameAndAnUnknownNodeAreNamed() {
+    default void errorsNameATakenUnknownOrFreedNameAndAnUnknownNode() {
         TestCluster cluster = cluster(3);
         long[] rest = atRest(cluster);
         LtMemory memory = cluster.attach(0).memory();
@@ -163,7 +163,7 @@ interface LifeCases extends NodeCases {
     }
 
     @Test
-    default void freeTellsEveryMapperAndGivesEveryByteBack() {
+    default void freeNotifiesEveryMapperAndFreesEveryByte() {
         TestCluster cluster = cluster(3);
         long[] rest = atRest(cluster);
         LmrHandle master =
@@ -185,13 +185,13 @@ interface LifeCases extends NodeCases {
         for (int node = 0; node < 3; node++) {
             assertThat(cluster.node(node).usage().handles()).isZero();
         }
-        // What it held shows to nobody.
+        // Its old contents are visible to no other LMR.
         LmrHandle next = cluster.attach(2).memory().malloc(LmrSpec.of(6 << 20).withPlacement(Placement.spread()));
         assertThat(Arrays.equals(read(next, 0, 6 << 20), new byte[6 << 20])).isTrue();
     }
 
     @Test
-    default void theEndOfASessionFreesItsLmrsAndUnmapsItsHandlesOnly() {
+    default void theEndOfASessionFreesOnlyItsLmrsAndUnmapsOnlyItsHandles() {
         TestCluster cluster = cluster(3);
         long[] rest = atRest(cluster);
         Lite lite = cluster.attach(0);
@@ -224,7 +224,7 @@ interface LifeCases extends NodeCases {
     }
 
     @Test
-    default void theEndOfASessionWithManyLmrsGivesAllOfThemBack() {
+    default void theEndOfASessionWithManyLmrsFreesAllOfThem() {
         TestCluster cluster = cluster(3);
         long[] rest = atRest(cluster);
         Lite lite = cluster.attach(0);
@@ -236,7 +236,7 @@ interface LifeCases extends NodeCases {
     }
 
     @Test
-    default void withoutTheDirectoryNamesAreUnavailableAndHandlesGoOn() {
+    default void withoutTheDirectoryNamesAreUnavailableButHandlesStillWork() {
         TestCluster cluster = cluster(3);
         long[] rest = atRest(cluster);
         LtMemory memory = cluster.attach(0).memory();
@@ -251,7 +251,7 @@ interface LifeCases extends NodeCases {
         mapper.fetchAdd(50_000, 1);
         assertThatThrownBy(() -> memory.malloc(shared(1, "y"))).isInstanceOf(ClusterUnavailableException.class);
         assertThatThrownBy(() -> memory.map("x", Permission.READ)).isInstanceOf(ClusterUnavailableException.class);
-        // Anonymous ones need no directory.
+        // Anonymous LMRs need no directory.
         memory.malloc(LmrSpec.of(1000)).free();
         memory.malloc(LmrSpec.of(10_000).withPlacement(Placement.on("n2"))).free();
         for (int node = 0; node < 3; node++) {

@@ -20,11 +20,11 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.testing.TestCluster;
 import org.junit.jupiter.api.Test;
 
-/** Limits, and what a refused call leaves: nothing. */
+/** Limits. A refused call must leave nothing behind. */
 interface LimitCases extends NodeCases {
 
     @Test
-    default void handlesOfASessionAndBytesOfAnLmrAreLimited() {
+    default void theHandlesOfASessionAndTheSizeOfAnLmrAreLimited() {
         TestCluster cluster = cluster(0);
         LiteNode node = cluster.start(cluster.config("n0").toBuilder()
                 .limits(new LiteNodeConfig.Limits(1_000_000, 3, 0, 8))
@@ -33,7 +33,7 @@ interface LimitCases extends NodeCases {
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> memory.malloc(LmrSpec.of(1_000_001)))
                 .withMessageContaining("1000001 bytes is too large; the limit is 1000000 (lite.node.limits.lmr-size)");
-        // Freed, unmapped and refused ones do not count.
+        // Freed, unmapped and refused handles do not count.
         for (int count = 0; count < 10; count++) {
             memory.malloc(shared(100, "again")).free();
             memory.malloc(LmrSpec.of(100)).unmap();
@@ -52,7 +52,7 @@ interface LimitCases extends NodeCases {
     }
 
     @Test
-    default void handlesThatAMasterElsewhereFreedDoNotCountAgainstTheLimit() {
+    default void handlesFreedByARemoteMasterDoNotCountAgainstTheLimit() {
         TestCluster cluster = cluster(1);
         LiteNode mapper = cluster.start(cluster.config("n1").toBuilder()
                 .limits(new LiteNodeConfig.Limits(1_000_000, 3, 0, 8))
@@ -68,7 +68,7 @@ interface LimitCases extends NodeCases {
     }
 
     @Test
-    default void aMallocThatFailsOnTheThirdNodeGivesBackWhatTheOthersGave() {
+    default void aMallocThatFailsOnTheThirdNodeFreesTheMemoryOfTheOthers() {
         TestCluster cluster = cluster(3);
         long[] rest = atRest(cluster);
         LmrHandle filler = cluster.attach(2)
@@ -93,7 +93,7 @@ interface LimitCases extends NodeCases {
     }
 
     @Test
-    default void aFullNodeNamesItsFigures() {
+    default void aFullNodeReportsItsSizes() {
         TestCluster cluster = cluster(1);
         LiteNode.Usage usage = cluster.node(0).usage();
         assertThatExceptionOfType(LimitExceededException.class)
@@ -110,12 +110,12 @@ interface LimitCases extends NodeCases {
                         .memory()
                         .malloc(LmrSpec.of(Long.MAX_VALUE).withPlacement(Placement.on("n0"))))
                 .isInstanceOf(LimitExceededException.class);
-        Waits.until("nothing stays taken", () -> cluster.node(0).usage().reclaiming() == 0);
+        Waits.until("no memory is being reclaimed", () -> cluster.node(0).usage().reclaiming() == 0);
         assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(usage.allocatedBytes());
     }
 
     @Test
-    default void theBytesOfAPrincipalAreLimitedAtEveryNodeByItself() {
+    default void theBytesOfAPrincipalAreLimitedPerNode() {
         TestCluster cluster = limited();
         LtMemory alice = cluster.node(0).attach("alice").memory();
         LmrHandle first = alice.malloc(shared(600 << 10, "first"));
@@ -125,7 +125,7 @@ interface LimitCases extends NodeCases {
                 .withMessage(
                         "principal \"alice\" has 614400 bytes at node n0; the request needs 512000 more, the limit is 1048576 (lite.node.limits.bytes-per-principal)");
         assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(before);
-        // Of another node, and for somebody else, there is as much again.
+        // Each node and each principal has its own limit.
         LmrHandle there = alice.malloc(shared(500 << 10, "there").withPlacement(Placement.on("n1")));
         assertThatExceptionOfType(LimitExceededException.class)
                 .isThrownBy(() -> cluster.node(1).attach("alice").memory().malloc(LmrSpec.of(600 << 10)))
@@ -138,27 +138,27 @@ interface LimitCases extends NodeCases {
         first.free();
         there.moveTo("n0");
         assertThat(nodesOf(there)).containsExactly("n0");
-        Waits.until("there is room again where it was", () -> mayHave(cluster.node(1), 1 << 20));
+        Waits.until("there is room again at its old node", () -> mayHave(cluster.node(1), 1 << 20));
     }
 
     @Test
-    default void theEndOfASessionGivesItsPrincipalRoomAndARestartOfTheNodeDoesNot() {
+    default void theEndOfASessionReturnsItsPrincipalsQuotaButARestartOfTheNodeDoesNot() {
         TestCluster cluster = limited();
         Lite lite = cluster.node(0).attach("alice");
         lite.memory().malloc(shared(500 << 10, "kept"));
         lite.memory().malloc(LmrSpec.of(500 << 10));
         assertThat(mayHave(cluster.node(0), 500 << 10)).isFalse();
         lite.close();
-        Waits.until("what had no name is free", () -> mayHave(cluster.node(0), 500 << 10));
+        Waits.until("the anonymous LMRs are freed", () -> mayHave(cluster.node(0), 500 << 10));
         cluster.stop("n0");
         cluster.start(limited(cluster, "n0"));
         cluster.awaitConnections();
-        Waits.until("what has a name counts again", () -> !mayHave(cluster.node(0), 600 << 10));
+        Waits.until("the named LMRs count again", () -> !mayHave(cluster.node(0), 600 << 10));
         cluster.node(1).attach("alice").memory().map("kept", Permission.MASTER).free();
         assertThat(mayHave(cluster.node(0), 1 << 20)).isTrue();
     }
 
-    /** Two nodes that give each principal 1 MiB. */
+    /** Two nodes with a limit of 1 MiB per principal. */
     private TestCluster limited() {
         TestCluster cluster = cluster(0);
         cluster.start(limited(cluster, "n0"));
@@ -173,7 +173,7 @@ interface LimitCases extends NodeCases {
                 .build();
     }
 
-    /** Whether alice may have so many bytes more at a node; they are free again afterwards. */
+    /** Whether alice can allocate this many more bytes at a node; frees them afterwards. */
     private static boolean mayHave(LiteNode node, long bytes) {
         try (Lite lite = node.attach("alice")) {
             lite.memory().malloc(LmrSpec.of(bytes)).free();

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a node does, whatever fabric carries it. A subclass supplies the fabric only. */
+/** The contract of a node, for any fabric. A subclass supplies only the fabric. */
 abstract class LiteNodeContract implements DataCases, LifeCases, LimitCases, RestartCases {
     static final Permission[] DATA = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
 
@@ -77,7 +77,7 @@ abstract class LiteNodeContract implements DataCases, LifeCases, LimitCases, Res
                 .sum();
     }
 
-    /** What the nodes keep for themselves from the start. */
+    /** The bytes that the nodes use themselves from the start. */
     static long[] atRest(TestCluster cluster) {
         return new long[] {allocated(cluster, 0), allocated(cluster, 1), allocated(cluster, 2)};
     }

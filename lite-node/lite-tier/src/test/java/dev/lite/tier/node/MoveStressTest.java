@@ -33,9 +33,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The reclamation rule under load (architecture §6): an LMR moves from node to node while every node and an attached
- * application read, write and add, and other LMRs take the memory that it leaves. Nobody may lose a write, see a foreign byte,
- * or leave one in an LMR that is not its own; every sum that fetchAdd gives is given once.
+ * The reclamation rule under load: an LMR moves from node to node while every node and an attached application read, write and add,
+ * and while other LMRs get the memory that it leaves. No write may be lost, no LMR may show bytes of another one, and fetchAdd must
+ * return every value exactly once.
  */
 class MoveStressTest {
     private static final int WORKERS = 4;
@@ -69,7 +69,7 @@ class MoveStressTest {
 
     @ParameterizedTest
     @MethodSource("dev.lite.tier.node.EveryOperationTest#fabrics")
-    void noByteIsLostOrForeignWhileAnLmrMoves(OverFabric fabric) {
+    void noByteIsLostOrMixedUpWhileAnLmrMoves(OverFabric fabric) {
         try (TestCluster cluster = new TestCluster(root, fabric.open(), Waits.seconds(20)).start(3);
                 SessionServer server =
                         new SessionServer(SessionServerConfig.of(root.resolve("n1.sock")), cluster.node(1))) {
@@ -107,7 +107,7 @@ class MoveStressTest {
         }
     }
 
-    /** Adds, and writes its region and reads it back: nobody else writes there. */
+    /** Adds, writes to its region, which no other thread writes, and reads the region back. */
     private Thread worker(int worker, LmrHandle handle) {
         Random random = new Random(worker);
         byte[] model = new byte[REGION_BYTES];
@@ -135,7 +135,7 @@ class MoveStressTest {
         });
     }
 
-    /** Takes memory of about the moving LMR's size on its node, which must be clean, and stays as it is. */
+    /** Allocates memory of about the moving LMR's size on its node. The memory must be zero, and must not change. */
     private Thread reuser(LtMemory memory, int node) {
         byte value = (byte) (0xA0 + node);
         byte[] read = new byte[SIZE];
@@ -149,7 +149,7 @@ class MoveStressTest {
                     .as("the first byte that is not zero")
                     .isEqualTo(-1);
             handle.memset(0, SIZE, value);
-            for (int look = 0; look < 3; look++) {
+            for (int check = 0; check < 3; check++) {
                 Waits.pass(Duration.ofMillis(1));
                 handle.read(0, read);
                 assertThat(Arrays.mismatch(read, own))

@@ -14,9 +14,9 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A host whose own name no name service knows. */
+/** A host whose own name cannot be resolved. */
 class NamelessHostTest {
-    /** Starts a node, and says whether the host's name resolves. */
+    /** Starts a node, and prints whether the host's name resolves. */
     static final class Program {
         private Program() {}
 
@@ -44,8 +44,8 @@ class NamelessHostTest {
     Path root;
 
     @Test
-    void aNodeStartsThere() throws Exception {
-        // The JDK resolves names by this file alone, and it holds none.
+    void aNodeStartsOnAHostWithoutAResolvableName() throws Exception {
+        // The JDK resolves names only with this file, which has no entries.
         Path hosts = Files.createFile(root.resolve("hosts"));
         try (ChildJvm child =
                 ChildJvm.start(List.of("-Djdk.net.hosts.file=" + hosts), Program.class, root.toString())) {

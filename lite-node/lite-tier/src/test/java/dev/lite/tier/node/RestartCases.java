@@ -36,11 +36,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** Nodes that stop, come back, or cannot start. */
+/** Nodes that stop, restart, or cannot start. */
 interface RestartCases extends NodeCases {
 
     @Test
-    default void aRestartedNodeKeepsEveryByteOfItsArenaAndMappersGoOn() {
+    default void aRestartedNodeKeepsEveryByteOfItsArenaAndMappersContinue() {
         TestCluster cluster = cluster(3);
         byte[] data = bytes(new Random(3), 900_000);
         LmrHandle master =
@@ -63,7 +63,7 @@ interface RestartCases extends NodeCases {
     }
 
     @Test
-    default void anLmrOfANodeThatCameBackWithANewArenaIsUnavailableAndNeverSomebodyElses() throws IOException {
+    default void anLmrOfANodeThatRestartedWithANewArenaIsUnavailableAndNeverAnotherLmr() throws IOException {
         TestCluster cluster = cluster(3);
         LmrHandle master = cluster.attach(0).memory().malloc(shared(64, "lost").withPlacement(Placement.on("n2")));
         LmrHandle mapper = cluster.attach(1).memory().map("lost", DATA[0], DATA);
@@ -82,7 +82,7 @@ interface RestartCases extends NodeCases {
             assertThatThrownBy(() -> handle.write(0, new byte[1])).isInstanceOf(LmrUnavailableException.class);
         }
         elsewhere.write(0, new byte[] {5});
-        // The place belongs to somebody else by now.
+        // Another LMR has the same offset in the new arena by now.
         LmrHandle next = cluster.attach(2).memory().malloc(LmrSpec.of(64));
         next.write(0, new byte[] {9});
         for (int node = 0; node < 3; node++) {
@@ -97,7 +97,7 @@ interface RestartCases extends NodeCases {
     }
 
     @Test
-    default void idsAreNeverUsedAgainAlsoNotByANodeWithANewArena() throws IOException {
+    default void idsAreNeverReusedEvenByANodeWithANewArena() throws IOException {
         TestCluster cluster = cluster(1);
         Set<Long> ids = new HashSet<>();
         for (int life = 0; life < 3; life++) {
@@ -113,9 +113,9 @@ interface RestartCases extends NodeCases {
         }
     }
 
-    /** Everything that can be called is called while each of the nodes is closed; nothing crashes, hangs or is untyped. */
+    /** Calls every operation while each of the nodes is closed. Nothing crashes or hangs, and all exceptions are typed. */
     @Test
-    default void closingANodeWhileOthersOperateEndsEveryCallWithATypedException() {
+    default void closingANodeDuringOperationsEndsEveryCallWithATypedException() {
         for (int round = 0; round < 3; round++) {
             closeUnderLoad("n" + round);
         }
@@ -189,7 +189,7 @@ interface RestartCases extends NodeCases {
     }
 
     @Test
-    default void aClosedNodeRefusesEveryCallAndLeavesNothingWhenItIsNotRetained() {
+    default void aClosedNodeRefusesEveryCallAndRemovesAnArenaThatIsNotRetained() {
         TestCluster cluster = cluster(0);
         LiteNode node = cluster.start(cluster.config("n0").toBuilder()
                 .arena(root().resolve("gone"), false)
@@ -206,7 +206,7 @@ interface RestartCases extends NodeCases {
     }
 
     @Test
-    default void aNodeThatCannotStartSaysWhyAndLeavesTheOthersAlone() {
+    default void aNodeThatCannotStartReportsTheReasonAndDoesNotDisturbOthers() {
         TestCluster cluster = cluster(2);
         assertThatThrownBy(() -> cluster.start("n1"))
                 .isInstanceOf(ArenaException.class)

@@ -38,7 +38,7 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
     private final SimulatedNetwork network =
             new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
 
-    /** Prints the seed of a test that failed. */
+    /** Prints the seed of a failed test. */
     static final class TellSeed implements TestWatcher {
         @Override
         @SuppressWarnings("SystemOut")
@@ -62,7 +62,7 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
     }
 
     @Test
-    void freeWhileAMapperIsPausedReturnsAtItsDeadlineAndIsFinishedInTheBackground() {
+    void freeWithAPausedMapperReturnsAtItsDeadlineAndFinishesInTheBackground() {
         TestCluster cluster = cluster(2);
         LiteNode master = cluster.start(cluster.withDeadline("n2", Waits.seconds(0.3)));
         cluster.awaitConnections();
@@ -72,17 +72,17 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         network.pause("n1");
         handle.free();
         assertThatThrownBy(() -> handle.read(0, new byte[1])).isInstanceOf(LmrFreedException.class);
-        // The paused one may still write: the memory must not go to anybody else.
+        // The paused node may still write, so the memory must not be allocated to another LMR.
         assertThat(cluster.node(0).usage().allocatedBytes()).isGreaterThan(rest);
         assertThat(master.usage().reclaiming()).isEqualTo(1);
         network.resume("n1");
         Waits.until("the memory is free", () -> cluster.node(0).usage().allocatedBytes() == rest);
         assertThatThrownBy(() -> paused.write(0, new byte[1])).isInstanceOf(LmrFreedException.class);
-        Waits.until("nothing waits", () -> master.usage().reclaiming() == 0);
+        Waits.until("nothing waits to be reclaimed", () -> master.usage().reclaiming() == 0);
     }
 
     @Test
-    void anOperationOnAPausedNodesConnectionEndsAtItsDeadline() {
+    void anOperationOnAPausedNodeEndsAtItsDeadline() {
         TestCluster cluster = cluster(1);
         LiteNode caller = cluster.start(cluster.withDeadline("n1", Waits.seconds(0.2)));
         cluster.awaitConnections();
@@ -97,9 +97,9 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         handle.free();
     }
 
-    /** More posts given up than there are buffers: every further one waits for a buffer up to its deadline, none is lost. */
+    /** Abandons more posts than there are buffers. Further operations wait for a buffer until their deadlines; no buffer is lost. */
     @Test
-    void buffersOfGivenUpOperationsComeBack() {
+    void buffersOfAbandonedOperationsAreReturned() {
         TestCluster cluster = cluster(1);
         LiteNode caller = cluster.start(cluster.withDeadline("n1", Waits.seconds(0.05)));
         cluster.awaitConnections();
@@ -119,16 +119,16 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         });
         byte[] data = new byte[200_000];
         new Random(1).nextBytes(data);
-        LmrHandle patient = cluster.attach(0).memory().map("x", DATA[0], DATA);
-        patient.write(0, data);
+        LmrHandle longDeadline = cluster.attach(0).memory().map("x", DATA[0], DATA);
+        longDeadline.write(0, data);
         byte[] back = new byte[200_000];
-        patient.read(0, back);
+        longDeadline.read(0, back);
         assertThat(Arrays.equals(back, data)).isTrue();
     }
 
-    /** Also those that find no buffer and begin on a thread of their own. */
+    /** Includes operations that find no buffer and run on their own thread. */
     @Test
-    void whatNobodyWaitsForEndsAtItsDeadlineOnAPausedNodesConnection() {
+    void anAsynchronousOperationOnAPausedNodeEndsAtItsDeadline() {
         TestCluster cluster = cluster(1);
         LiteNode caller = cluster.start(cluster.withDeadline("n1", Waits.seconds(0.2)));
         cluster.awaitConnections();
@@ -158,7 +158,7 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
     }
 
     @Test
-    void aReadThatNobodyWaitsForIsRepeatedWhenItsConnectionIsLost() {
+    void anAsynchronousReadIsRepeatedWhenItsConnectionIsLost() {
         TestCluster cluster = cluster(3);
         LmrHandle handle = cluster.attach(0).memory().malloc(on("n2", "x"));
         byte[] data = new byte[200_000];
@@ -181,7 +181,7 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
     }
 
     @Test
-    void aLostConnectionEndsItsOperationsAndTheNextOnesUseTheNewOne() {
+    void aLostConnectionEndsItsOperationsAndLaterOnesUseTheNewConnection() {
         TestCluster cluster = cluster(3);
         LmrHandle handle = cluster.attach(0).memory().malloc(on("n2", "x"));
         byte[] data = new byte[200_000];
@@ -195,7 +195,7 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
                 assertThat(e).hasMessageContaining("n2");
                 lost++;
             } catch (LiteException e) {
-                throw new AssertionError("another error than the lost connection", e);
+                throw new AssertionError("an unexpected error", e);
             }
         }
         assertThat(lost).isPositive();

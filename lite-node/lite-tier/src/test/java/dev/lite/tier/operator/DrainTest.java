@@ -41,7 +41,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Draining a node: what is there goes elsewhere, and who uses it does not notice. */
+/** Draining a node: its LMRs and locks move to other nodes, and their users do not notice. */
 class DrainTest {
     private static final int SIZE = 300_000;
     private static final Permission[] DATA = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
@@ -89,7 +89,7 @@ class DrainTest {
                 .withLifetime(Lifetime.UNTIL_FREED);
     }
 
-    /** Adds to word 0 of an LMR again and again; no addition may fail. */
+    /** Adds to word 0 of an LMR repeatedly; no addition may fail. */
     private static final class Adder {
         final AtomicLong added = new AtomicLong();
         final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
@@ -119,7 +119,7 @@ class DrainTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"simulated", "shm", "tcp"})
-    void aDrainedNodeIsEmptyAndNobodyNotices(String fabric) {
+    void aDrainedNodeIsEmptyAndItsUsersDoNotNotice(String fabric) {
         try (TestCluster cluster = new TestCluster(root, provider(fabric)).start(3)) {
             List<LmrHandle> made = new ArrayList<>();
             made.add(cluster.attach(0).memory().malloc(named("there", Placement.on("n1"))));
@@ -163,11 +163,11 @@ class DrainTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"simulated", "shm", "tcp"})
-    void locksOfADrainedNodeGoOnElsewhere(String fabric) {
+    void locksOfADrainedNodeContinueAtAnotherNode(String fabric) {
         try (TestCluster cluster = new TestCluster(root, provider(fabric)).start(3)) {
             cluster.attach(1).sync().lock("l").acquire(LONG).close(); // so its home is n1
             assertThat(cluster.node(1).lmrBytes()).isPositive();
-            long[] counted = new long[2]; // guarded by the lock: how often, and the last token
+            long[] counted = new long[2]; // guarded by the lock: number of holds, last token
             AtomicBoolean stop = new AtomicBoolean();
             AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
             AtomicLong holds = new AtomicLong();
@@ -195,7 +195,7 @@ class DrainTest {
 
             assertThat(cluster.node(1).lmrBytes()).isZero();
             long then = holds.get();
-            Waits.until("the lock is used on", () -> failure.get() != null || holds.get() > then + 50);
+            Waits.until("the lock is still used", () -> failure.get() != null || holds.get() > then + 50);
             stop.set(true);
             threads.forEach(Waits::join);
             assertThat(failure.get()).isNull();
@@ -209,7 +209,7 @@ class DrainTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"simulated", "tcp"})
-    void whoWaitsForALockOrAtABarrierDoesSoAtItsNewHome(String fabric) {
+    void waitersForALockOrBarrierMoveToItsNewHome(String fabric) {
         try (TestCluster cluster = new TestCluster(root, provider(fabric)).start(3)) {
             LtLock atHome = cluster.attach(1).sync().lock("l");
             HeldLock held = cluster.attach(0).sync().lock("l").acquire(LONG);
@@ -242,7 +242,7 @@ class DrainTest {
     }
 
     @Test
-    void whatHasNoRoomElsewhereStaysAndTheReasonSaysHowMuch() {
+    void lmrsWithoutRoomElsewhereStayAndTheReasonReportsTheirSize() {
         try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(2)) {
             LmrHandle big = cluster.attach(1).memory().malloc(named("big", Placement.on("n1"), 12 << 20));
             LmrHandle small = cluster.attach(1).memory().malloc(named("small", Placement.on("n1")));
@@ -258,8 +258,8 @@ class DrainTest {
             assertThat(big.extents()).extracting(Extent::node).containsOnly("n1");
             assertThat(small.extents()).extracting(Extent::node).containsOnly("n0");
             assertThat(cluster.node(1).isDraining()).isFalse();
-            // That its mark is gone is heard a little later than that the drain is over.
-            Waits.until("it is used again", () -> {
+            // The nodes learn a little after the end of the drain that its mark is gone.
+            Waits.until("new LMRs are placed on it again", () -> {
                 try (LmrHandle again = cluster.attach(1).memory().malloc(LmrSpec.of(64))) {
                     return again.extents().getFirst().node().equals("n1");
                 }
@@ -268,7 +268,7 @@ class DrainTest {
     }
 
     @Test
-    void whatFitsNowhereAsAWholeIsDealtToSeveralNodes() {
+    void anLmrThatFitsOnNoSingleNodeIsSpreadOverSeveral() {
         try (TestCluster cluster = new TestCluster(root, provider("shm")).start(3)) {
             cluster.attach(0).memory().malloc(named("filler 0", Placement.on("n0"), 8 << 20));
             cluster.attach(2).memory().malloc(named("filler 2", Placement.on("n2"), 8 << 20));
@@ -288,7 +288,7 @@ class DrainTest {
     }
 
     @Test
-    void aNodeThatIsAloneIsNotDrained() {
+    void aSingleNodeCannotBeDrained() {
         try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(1)) {
             LmrHandle made = cluster.attach(0).memory().malloc(named("alone", Placement.local()));
 
@@ -304,7 +304,7 @@ class DrainTest {
     }
 
     @Test
-    void anOperatorDrainsANodeThatStaysAndNothingComesToItUntilItIsUndrained() {
+    void aDrainedNodeThatStaysGetsNoLmrsUntilItIsUndrained() {
         try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(3)) {
             Orders orders = new Orders(cluster.directory(0));
             LmrHandle own = cluster.attach(1).memory().malloc(anonymous(Placement.local()));
@@ -330,14 +330,14 @@ class DrainTest {
 
             orders.undrain("n1", LONG);
 
-            Waits.until("it is used again", () -> !cluster.node(1).isDraining());
+            Waits.until("new LMRs are placed on it again", () -> !cluster.node(1).isDraining());
             LmrHandle back = cluster.attach(1).memory().malloc(named("back", Placement.local()));
             assertThat(back.extents()).extracting(Extent::node).containsOnly("n1");
         }
     }
 
     @Test
-    void aNodeThatLeftIsUsedAgainWhenItComesBack() {
+    void aNodeThatLeftIsUsedAgainAfterItsRestart() {
         try (TestCluster cluster = new TestCluster(root, provider("simulated")).start(2)) {
             assertThat(cluster.node(1).drain(LONG)).isEmpty();
             cluster.stop("n1");
@@ -346,8 +346,8 @@ class DrainTest {
 
             Orders orders = new Orders(cluster.directory(0));
             Waits.until("its mark goes", () -> orders.read(LONG).draining().isEmpty());
-            // It hears of that a little later.
-            Waits.until("it is used again", () -> {
+            // The node learns of it a little later.
+            Waits.until("new LMRs are placed on it again", () -> {
                 try (LmrHandle made = cluster.attach(1).memory().malloc(anonymous(Placement.local()))) {
                     return made.extents().getFirst().node().equals("n1");
                 }

@@ -22,7 +22,7 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Memory that no LMR has any more is found and freed; all other memory stays. */
+/** Memory that belongs to no LMR is found and freed; all other memory stays. */
 class OrphansTest {
     private static final int SIZE = 10_000;
     private static final Duration LONG = Waits.seconds(20);
@@ -41,14 +41,14 @@ class OrphansTest {
                 .withLifetime(Lifetime.UNTIL_FREED);
     }
 
-    /** What a crash in the middle of a free leaves: memory, and no record. */
+    /** Simulates a crash in the middle of a free: removes the record, but keeps the memory. */
     private static void forget(ClusterDirectory directory, String name) {
         int version = directory.read(name, LONG).orElseThrow().version();
         assertThat(directory.delete(name, version, LONG)).isTrue();
     }
 
     @Test
-    void memoryThatNoRecordHasIsFreedAfterTheGraceTimeAndNoOther() {
+    void onlyMemoryWithoutARecordIsFreedAfterTheGraceTime() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
             LmrHandle named = cluster.attach(0).memory().malloc(spec().withName("named"));
             LmrHandle anonymous = cluster.attach(0).memory().malloc(spec());
@@ -75,7 +75,7 @@ class OrphansTest {
     }
 
     @Test
-    void anLmrThatIsNotPublishedYetIsNeverTaken() {
+    void anUnpublishedLmrIsNeverFreedAsAnOrphan() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
             TierSession session = cluster.node(0).open("app", "test");
             TierSession local = cluster.node(1).open("app", "test");
@@ -96,7 +96,7 @@ class OrphansTest {
     }
 
     @Test
-    void whatANodeMadeWithoutANameIsFreedElsewhereOnceThatNodeWasRestarted() {
+    void anonymousLmrsOfARestartedNodeAreFreedAtOtherNodes() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
             cluster.attach(0).memory().malloc(spec());
             cluster.node(1).setOrphanGrace(GRACE);
@@ -112,14 +112,14 @@ class OrphansTest {
     }
 
     @Test
-    void theMemoryThatAMoveIsGoingToIsNoOrphanHoweverLongThatTakes() {
+    void theTargetMemoryOfALongMoveIsNotAnOrphan() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
             LmrHandle moving = cluster.attach(0).memory().malloc(spec().withName("moving"));
             LmrHandle silent = cluster.attach(2).memory().map("moving", Permission.READ);
             moving.write(0, new byte[] {7});
-            network.pause("n2"); // a mapper that does not answer: so the move stays under way
+            network.pause("n2"); // a mapper that does not answer, so the move does not finish
             Thread mover = Thread.ofPlatform().start(() -> moving.moveTo("n0"));
-            Waits.until("its new memory is taken", () -> cluster.node(0).lmrBytes() > 0);
+            Waits.until("its new memory is allocated", () -> cluster.node(0).lmrBytes() > 0);
             cluster.node(0).setOrphanGrace(GRACE);
             Waits.pass(GRACE.multipliedBy(4));
             assertThat(cluster.node(0).lmrBytes()).isPositive();
@@ -135,7 +135,7 @@ class OrphansTest {
     }
 
     @Test
-    void nothingIsJudgedWhileTheDirectoryIsAway() {
+    void noOrphansAreFreedWhileTheDirectoryIsUnavailable() {
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
             cluster.attach(0).memory().malloc(spec().withName("orphan"));
             forget(cluster.directory(0), "orphan");
@@ -151,7 +151,7 @@ class OrphansTest {
     }
 
     @Test
-    void anOperatorNeedNotWaitForTheGraceTime() {
+    void anOperatorCanFreeOrphansWithoutTheGraceTime() {
         try (TestCluster cluster = new TestCluster(root, network.provider(), Waits.seconds(1)).start(2)) {
             LmrHandle stays = cluster.attach(0).memory().malloc(spec().withName("stays"));
             long bytes = cluster.node(1).lmrBytes();

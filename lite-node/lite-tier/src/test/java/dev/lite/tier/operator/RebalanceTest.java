@@ -25,7 +25,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** LMRs are spread again over nodes that were added or came back. */
+/** LMRs are spread again over nodes that were added or restarted. */
 class RebalanceTest {
     private static final int SIZE = 1 << 20;
     private static final int LMRS = 10;
@@ -43,7 +43,7 @@ class RebalanceTest {
     }
 
     @Test
-    void aNodeThatIsAddedGetsItsPart() {
+    void anAddedNodeGetsItsShare() {
         System.out.println("seed " + seed);
         SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(seed));
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
@@ -76,7 +76,7 @@ class RebalanceTest {
     }
 
     @Test
-    void oneLmrThatIsTooLargeToHelpStays() {
+    void anLmrThatIsTooLargeToImproveTheBalanceStays() {
         SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(seed));
         try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
             LmrHandle made = cluster.attach(0)
@@ -92,7 +92,7 @@ class RebalanceTest {
     }
 
     private static double spread(TestCluster cluster) {
-        Waits.until("what was left is free", () -> cluster.node(0).usage().reclaiming() == 0);
+        Waits.until("the old memory is free", () -> cluster.node(0).usage().reclaiming() == 0);
         double least = 1;
         double most = 0;
         for (int node = 0; node < 3; node++) {

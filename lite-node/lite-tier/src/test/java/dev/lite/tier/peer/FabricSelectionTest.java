@@ -12,7 +12,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** Which fabrics a node offers. */
+/** The fabrics that a node offers. */
 class FabricSelectionTest {
     private static Optional<String> everythingWorks(String name) {
         return Optional.empty();
@@ -28,13 +28,13 @@ class FabricSelectionTest {
     }
 
     @Test
-    void withoutAWordTheListedOnesAreOfferedUnasked() {
+    void byDefaultAllConfiguredFabricsAreOfferedWithoutACheck() {
         assertThat(FabricSelection.of(null, null, List.of("tcp", "shm"), FabricSelectionTest::noDevice))
                 .isEqualTo(new FabricSelection(List.of("tcp", "shm"), Map.of()));
     }
 
     @Test
-    void autoPrefersSharedMemoryThenRdmaThenTcpOfThoseThatWork() {
+    void autoPrefersSharedMemoryThenRdmaThenTcpIfAvailable() {
         assertThat(choose("auto", null, FabricSelectionTest::everythingWorks).names())
                 .containsExactly("shm", "rdma", "tcp");
         FabricSelection without = choose("auto", null, FabricSelectionTest::noDevice);
@@ -43,13 +43,13 @@ class FabricSelectionTest {
     }
 
     @Test
-    void oneFabricMayBeNamedAndThenNoOtherIsOffered() {
+    void aNamedFabricIsTheOnlyOneOffered() {
         assertThat(choose("tcp", null, FabricSelectionTest::everythingWorks).names())
                 .containsExactly("tcp");
     }
 
     @Test
-    void aRequiredFabricThatDoesNotWorkRefusesToStartInOneMessageThatNamesWhy() {
+    void anUnavailableRequiredFabricPreventsTheStartWithTheReason() {
         assertThatExceptionOfType(FabricException.class)
                 .isThrownBy(() -> choose("auto", "rdma", FabricSelectionTest::noDevice))
                 .withMessage("the fabric rdma is required, and it cannot be used: this host has no RDMA device");
@@ -67,7 +67,7 @@ class FabricSelectionTest {
     }
 
     @Test
-    void whatIsNoFabricIsRefusedWithThoseThereAre() {
+    void anUnknownFabricIsRefusedWithTheKnownOnes() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> choose("carrier-pigeon", null, FabricSelectionTest::everythingWorks))
                 .withMessageContaining("carrier-pigeon")

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What happens to who was removed from the cluster although its process goes on, and to what it had. */
+/** A node that was removed from the cluster although its process still runs, and its locks and LMRs. */
 class FencingTest {
     private static final Permission[] ALL = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
 
@@ -61,7 +61,7 @@ class FencingTest {
         }
     }
 
-    /** The directory takes n2 for dead, which does not hear of it. */
+    /** The directory treats n2 as dead, and n2 does not learn of it. */
     private static void remove(TestCluster cluster) {
         cluster.directory(2).setAvailable(false);
         cluster.directory(2).expireSession();
@@ -78,7 +78,7 @@ class FencingTest {
     }
 
     @Test
-    void whoWasRemovedReachesNobodyAndIsFencedThenAndRejoinsByItself() {
+    void aRemovedNodeReachesNoOtherIsFencedAndRejoinsByItself() {
         TestCluster cluster = cluster(new TcpFabricProvider());
         LmrHandle handle = cluster.attach(0)
                 .memory()
@@ -105,7 +105,7 @@ class FencingTest {
     }
 
     @Test
-    void aLockOfWhoIsFencedPassesOnAndItsHolderLearnsThatItIsLost() {
+    void aLockOfAFencedNodeIsPassedOnAndItsHolderLearnsThatItIsLost() {
         TestCluster cluster = cluster(new TcpFabricProvider());
         Lite waiter = cluster.attach(0);
         waiter.sync().lock("a").acquire(Waits.seconds(5)).close(); // its home is n0
@@ -113,7 +113,7 @@ class FencingTest {
         cluster.store().setKeeper(false);
         remove(cluster);
         assertThatThrownBy(() -> waiter.sync().lock("a").acquire(Waits.seconds(1)))
-                .as("nobody is fenced without a manager")
+                .as("without a manager, no node is fenced")
                 .isInstanceOf(LiteTimeoutException.class);
 
         cluster.store().setKeeper(true);
@@ -126,12 +126,12 @@ class FencingTest {
             lost.close();
             assertThat(held.isHeld()).isTrue();
         }
-        Waits.until("n2 is back", () -> isConnected(cluster, 0, "n2"));
+        Waits.until("n2 is connected again", () -> isConnected(cluster, 0, "n2"));
         cluster.attach(2).sync().lock("a").acquire(Waits.seconds(10)).close();
     }
 
     @Test
-    void whatAFencedNodeBeganToFreeIsFreedByAnother() {
+    void anLmrThatAFencedNodeStartedToFreeIsFreedByAnotherNode() {
         TestCluster cluster = cluster(new TcpFabricProvider());
         long[] before = {
             cluster.node(0).usage().allocatedBytes(), cluster.node(1).usage().allocatedBytes()
@@ -142,7 +142,7 @@ class FencingTest {
         InMemoryDirectory directory = cluster.directory(0);
         VersionedRecord record = directory.read("x", Waits.seconds(5)).orElseThrow();
         LmrRecord freeing = LmrRecord.decode(record.bytes()).withState(LmrRecord.State.FREEING);
-        // As if it had died just after that.
+        // Simulates that it died at this point.
         assertThat(directory.compareAndSet("x", record.version(), freeing.encode(), Waits.seconds(5)))
                 .isPresent();
 
@@ -156,11 +156,11 @@ class FencingTest {
     }
 
     @Test
-    void whatLiesAtALostNodeIsUnavailableUntilItIsBackAndAllElseGoesOn() {
+    void lmrsOfALostNodeAreUnavailableUntilItsRestartAndOthersStillWork() {
         TestCluster cluster = cluster(new TcpFabricProvider());
-        LiteNode impatient = cluster.start(cluster.withDeadline("n3", Waits.seconds(1)));
+        LiteNode shortDeadline = cluster.start(cluster.withDeadline("n3", Waits.seconds(1)));
         cluster.awaitConnections();
-        Lite lite = impatient.attach("app");
+        Lite lite = shortDeadline.attach("app");
         LmrHandle spread = lite.memory()
                 .malloc(LmrSpec.of(8 << 20)
                         .withName("spread")
@@ -174,13 +174,13 @@ class FencingTest {
         long here = there == 0 ? 4 << 20 : 0;
         spread.fetchAdd(there, 41);
         try (Lite atLost = cluster.attach(2)) {
-            atLost.sync().lock("there").acquire(Waits.seconds(5)).close(); // its word lies there
+            atLost.sync().lock("there").acquire(Waits.seconds(5)).close(); // n2 is the home of its word
         }
         LtLock lock = lite.sync().lock("there");
 
         cluster.stop("n2");
 
-        Waits.until("it is known to be gone", () -> !isConnected(cluster, 3, "n2"));
+        Waits.until("the others know that it is gone", () -> !isConnected(cluster, 3, "n2"));
         assertUnavailable(() -> spread.read(there, new byte[8]));
         assertUnavailable(() -> spread.write(there, new byte[8]));
         assertUnavailable(() -> spread.fetchAdd(there, 1));
@@ -199,7 +199,7 @@ class FencingTest {
     }
 
     @Test
-    void readsAndWritesThatMeetTheRestartOfANodeGoOnWhenItIsBack() {
+    void readsAndWritesDuringARestartOfANodeContinueAfterIt() {
         TestCluster cluster = cluster(new TcpFabricProvider());
         LmrHandle handle = cluster.attach(0).memory().malloc(LmrSpec.of(1 << 20).withPlacement(Placement.on("n2")));
         AtomicBoolean stop = new AtomicBoolean();
@@ -233,7 +233,7 @@ class FencingTest {
 
     private static void awaitRounds(AtomicLong rounds) {
         long before = rounds.get();
-        Waits.until("the worker goes on", () -> rounds.get() > before + 10);
+        Waits.until("the worker continues", () -> rounds.get() > before + 10);
     }
 
     private static void assertUnavailable(ThrowingCallable operation) {
@@ -244,7 +244,7 @@ class FencingTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"tcp", "shm"})
-    void aNodeThatLosesItsSessionForAMomentCutsItsLinksRejoinsAndGoesOnWithItsHandles(String fabric) {
+    void aNodeThatBrieflyLosesItsSessionCutsItsLinksRejoinsAndKeepsItsHandles(String fabric) {
         TestCluster cluster = cluster(fabric.equals("tcp") ? new TcpFabricProvider() : new ShmFabricProvider());
         LmrHandle own = cluster.attach(2)
                 .memory()

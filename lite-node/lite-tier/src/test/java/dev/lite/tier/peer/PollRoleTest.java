@@ -22,10 +22,10 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** The role passes on, is held by one, and nothing that comes is left lying. */
+/** The poll role: one thread at a time holds it, it is passed on, and no event is left unhandled. */
 class PollRoleTest {
     private static final long FOREVER_NS = Waits.seconds(15).toNanos();
-    /** A follower that nobody wakes polls at its deadline: that must not be what the test waits for. */
+    /** A long deadline: a follower that is not woken polls at its deadline, and the tests must not pass because of that. */
     private static final long PAST_EVERY_WAIT_NS = Waits.seconds(120).toNanos();
 
     private final QueueFabric fabric = new QueueFabric();
@@ -37,7 +37,7 @@ class PollRoleTest {
         assertThat(fabric.violation.get()).isNull();
     }
 
-    /** What is put into it comes at a poll: waits that come true. No wait in it ends by time. */
+    /** A fabric whose events are waits: a poll ends the waits that were put into it. Its own waits never time out. */
     private static final class QueueFabric implements Fabric {
         final ConcurrentLinkedQueue<Flag> queue = new ConcurrentLinkedQueue<>();
         final AtomicReference<@Nullable String> violation = new AtomicReference<>();
@@ -63,10 +63,10 @@ class PollRoleTest {
 
         private void enter() {
             if (!holder.compareAndSet(null, Thread.currentThread())) {
-                violation.set("two threads have the role");
+                violation.set("two threads hold the role");
             }
             if (Thread.currentThread().isVirtual()) {
-                violation.set("a virtual thread has the role");
+                violation.set("a virtual thread holds the role");
             }
         }
 
@@ -89,7 +89,7 @@ class PollRoleTest {
             lock.lock();
             try {
                 while (queue.isEmpty() && !woken && !closed) {
-                    changed.await(); // never by time: whoever is to be woken is woken
+                    changed.await(); // without a timeout, so that a missing wake-up shows
                 }
                 woken = false;
             } catch (InterruptedException e) {
@@ -124,7 +124,7 @@ class PollRoleTest {
         }
 
         @Override
-        public void standBy(long timeoutNs) {
+        public void awaitArmed(long timeoutNs) {
             lock.lock();
             try {
                 while (!called && !closed) {
@@ -194,7 +194,7 @@ class PollRoleTest {
             signal();
         }
 
-        /** Comes true, and leaves the signal for later. */
+        /** Ends the wait without a signal. */
         void comeQuietly() {
             over = true;
         }
@@ -205,7 +205,7 @@ class PollRoleTest {
     }
 
     @Test
-    void aThreadThatWaitsPollsItself() {
+    void aWaitingThreadPollsItself() {
         role.start();
         Flag flag = new Flag();
         fabric.put(flag);
@@ -215,7 +215,7 @@ class PollRoleTest {
 
     @Test
     void aWaitEndsAtItsDeadline() {
-        // The fabric of this test sleeps for ever, so somebody must have the role already.
+        // The fabric of this test blocks forever, so another thread must hold the role already.
         takeFirst();
         AtomicReference<@Nullable Boolean> outcome = new AtomicReference<>();
         Thread follower = Thread.ofPlatform()
@@ -226,7 +226,7 @@ class PollRoleTest {
     }
 
     @Test
-    void anHeirThatGaveUpPassesTheRoleOn() {
+    void anHeirWhoseWaitEndsConcurrentlyPassesTheRoleOn() {
         takeFirst();
         Flag first = new Flag();
         Flag second = new Flag();
@@ -235,19 +235,19 @@ class PollRoleTest {
             threads.add(Thread.ofPlatform().start(() -> role.await(flag, System.nanoTime() + FOREVER_NS, false)));
         }
         Waits.pass(Duration.ofMillis(20));
-        first.come(); // whichever was made the heir, or will be, may not need the role any more
+        first.come(); // the thread that was or will be made the heir may no longer need the role
         role.release();
         fabric.put(second);
         threads.forEach(Waits::join);
     }
 
-    /** Takes the role before the thread that stands by can; that sleeps from then on until the fabric is armed. */
+    /** Takes the role before the standby thread can, which then sleeps until the fabric is armed. */
     private void takeFirst() {
         assertThat(role.take()).isTrue();
         role.start();
     }
 
-    /** A thread that waits and is parked: the last of the followers. */
+    /** Starts a waiting thread and waits until it is parked, as the last of the followers. */
     private Thread follower(Flag flag, AtomicInteger came) {
         Thread thread = Thread.ofPlatform().daemon().start(() -> {
             if (role.await(flag, System.nanoTime() + PAST_EVERY_WAIT_NS, false)) {
@@ -266,7 +266,7 @@ class PollRoleTest {
         Thread heir = follower(flag, came);
         int polls = fabric.polls.get();
         role.release();
-        // Nothing is armed and nothing came: only a thread that was woken polls.
+        // Nothing is armed and there is no event, so only a woken thread polls.
         Waits.until("the heir polls", () -> fabric.polls.get() > polls);
         fabric.put(flag);
         Waits.join(heir);
@@ -274,13 +274,13 @@ class PollRoleTest {
     }
 
     @Test
-    void anHeirThatNeedsTheRoleNoMorePassesItToTheNext() {
+    void anHeirWhoseWaitHasEndedPassesTheRoleToTheNext() {
         takeFirst();
         AtomicInteger came = new AtomicInteger();
         Flag first = new Flag();
         Flag second = new Flag();
         List<Thread> threads = List.of(follower(first, came), follower(second, came));
-        first.comeQuietly(); // so it is parked when it is made the heir, and finds that it waits for nothing any more
+        first.comeQuietly(); // so it is parked when it becomes the heir, and then finds that its wait has ended
         int polls = fabric.polls.get();
         role.release();
         Waits.join(threads.getFirst());
@@ -291,7 +291,7 @@ class PollRoleTest {
     }
 
     @Test
-    void theLastHeirThatNeedsTheRoleNoMoreLeavesItToWhoStandsBy() {
+    void theLastHeirWhoseWaitHasEndedLeavesTheRoleToTheStandbyThread() {
         takeFirst();
         AtomicInteger came = new AtomicInteger();
         Flag first = new Flag();
@@ -305,15 +305,15 @@ class PollRoleTest {
         first.comeQuietly();
         role.release();
         Waits.join(heir);
-        fabric.put(ofVirtual); // whoever waits for it cannot poll, so the fabric must be armed
+        fabric.put(ofVirtual); // a virtual thread cannot poll, so the fabric must be armed
         Waits.join(virtual);
         assertThat(came).hasValue(2);
-        Waits.until("it is counted, once it polls no more", () -> role.takenByStandBy() > 0);
-        assertThat(role.takenByStandBy()).isEqualTo(1);
+        Waits.until("the wake-up is counted, after the standby thread has polled", () -> role.standbyWakeups() > 0);
+        assertThat(role.standbyWakeups()).isEqualTo(1);
     }
 
     @Test
-    void whoSleepsWithTheRoleIsWokenBySomebodyElsesSignal() {
+    void aThreadThatBlocksWithTheRoleIsWokenByAnotherThreadsSignal() {
         role.start();
         Flag flag = new Flag();
         Thread leader = Thread.ofPlatform().start(() -> role.await(flag, System.nanoTime() + FOREVER_NS, false));
@@ -323,7 +323,7 @@ class PollRoleTest {
     }
 
     @Test
-    void nothingIsLostWhileManyThreadsTakeThePollRoleInTurns() {
+    void noEventIsLostWhileManyThreadsTakeThePollRoleInTurns() {
         role.start();
         Seeds.forEach(2, random -> {
             int waiters = 6;

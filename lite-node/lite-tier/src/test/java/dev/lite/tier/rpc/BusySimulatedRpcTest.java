@@ -4,7 +4,7 @@ import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.simulated.SimulatedNetwork;
 import dev.lite.fabric.simulated.SimulatedOptions;
 
-/** Calls over endpoints that hold two posts: most posts find them busy, and nothing that waits for room may be forgotten. */
+/** Calls over endpoints with a queue depth of two. Most posts find the endpoint busy; no post that waits for room may be forgotten. */
 class BusySimulatedRpcTest extends RpcContract {
     private final SimulatedNetwork network =
             new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime()))

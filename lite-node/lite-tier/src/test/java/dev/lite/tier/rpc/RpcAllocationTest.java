@@ -53,7 +53,7 @@ class RpcAllocationTest {
             MemorySegment request = arena.allocate(64);
             MemorySegment reply = arena.allocate(64);
             long least = Long.MAX_VALUE;
-            // The interpreter allocates; it is done after some rounds.
+            // Interpreted code allocates, so repeat until the code is compiled.
             for (int round = 0; round < ROUNDS_MAX && least > CALLS; round++) {
                 long before = threads.getCurrentThreadAllocatedBytes();
                 for (int i = 0; i < CALLS; i++) {

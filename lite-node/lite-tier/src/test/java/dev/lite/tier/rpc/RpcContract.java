@@ -43,11 +43,11 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What calls and messages promise, between nodes of one JVM and at one node. */
+/** The contract of calls and messages, between nodes in one JVM and within one node. */
 abstract class RpcContract {
     private static final Duration GENEROUS = Waits.seconds(15);
     private static final Duration SHORT = Duration.ofMillis(50);
-    /** Around every boundary: of slots, of what travels in the ring, of pages, and of messages. */
+    /** Lengths around every limit: of slots, of inline requests, of pages, and of messages. */
     private static final int[] LENGTHS = {
         0, 1, 7, 8, 32, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 8191, 8192, 8193, 65535, 65536
     };
@@ -112,7 +112,7 @@ abstract class RpcContract {
     }
 
     @Test
-    void aCallGetsItsReplyAlsoFromTheOwnNode() {
+    void aCallGetsItsReplyFromARemoteAndTheLocalNode() {
         for (int server = 0; server < 2; server++) {
             echo((server == 0 ? caller : remote).rpc().serve("echo"));
             byte[] reply = caller.rpc().call("n" + server, "echo", bytes("hello"), GENEROUS);
@@ -133,14 +133,14 @@ abstract class RpcContract {
                             .isEqualTo(request);
                 }
             }
-            for (int i = 0; i < 400; i++) { // goes around the ring often, with every padding
+            for (int i = 0; i < 400; i++) { // enough to wrap the ring many times, with every padding
                 byte[] request = random(random, random.nextInt(2100));
                 assertThat(caller.rpc().call("n1", "echo", request, GENEROUS)).isEqualTo(request);
             }
         });
     }
 
-    /** Answers with as many bytes as the request begins with, each of them the request's length in its low 8 bits. */
+    /** Replies with as many bytes as the request's first word says; each byte is the low 8 bits of the request's length. */
     private static MemorySegment ofAskedLength(RpcCall call) {
         MemorySegment request = call.request();
         byte[] reply = new byte[request.get(ValueLayout.JAVA_INT_UNALIGNED, 0)];
@@ -155,7 +155,7 @@ abstract class RpcContract {
             RpcClient client = caller.rpc().bind(at.nodeName(), "length");
             MemorySegment reply = MemorySegment.ofArray(new byte[LtRpc.MESSAGE_BYTES_MAX]);
             for (int length : LENGTHS) {
-                assertReply(client, Integer.BYTES, length, reply.asSlice(0, length)); // just enough room
+                assertReply(client, Integer.BYTES, length, reply.asSlice(0, length)); // exactly enough room
                 assertReply(client, Math.max(Integer.BYTES, length), Integer.BYTES, reply);
                 assertReply(client, Math.max(Integer.BYTES, length), length, reply);
             }
@@ -171,12 +171,12 @@ abstract class RpcContract {
         assertThat(client.call(request, reply, GENEROUS)).as(what).isEqualTo(replyBytes);
         byte[] expected = new byte[(int) reply.byteSize()];
         Arrays.fill(expected, 0, replyBytes, (byte) requestBytes);
-        Arrays.fill(expected, replyBytes, expected.length, (byte) ~requestBytes); // nothing behind the reply is touched
+        Arrays.fill(expected, replyBytes, expected.length, (byte) ~requestBytes); // nothing after the reply is changed
         assertThat(reply.toArray(ValueLayout.JAVA_BYTE)).as(what).isEqualTo(expected);
     }
 
     @Test
-    void aMessageOfMoreThan64KiBIsRefusedWithTheLimitInWords() {
+    void aMessageOfMoreThan64KiBIsRefusedWithTheLimit() {
         int tooLong = LtRpc.MESSAGE_BYTES_MAX + 1;
         for (Lite at : List.of(caller, remote)) {
             RpcServer server = at.rpc().register("length", 1, RpcContract::ofAskedLength);
@@ -230,7 +230,7 @@ abstract class RpcContract {
     }
 
     @Test
-    void aFunctionThatNobodyServesFailsTheCall() {
+    void callingAFunctionThatNobodyServesFails() {
         for (String node : List.of("n0", "n1")) {
             assertThatThrownBy(() -> caller.rpc().call(node, "nothing", new byte[0], GENEROUS))
                     .isInstanceOf(RpcFailedException.class)
@@ -242,7 +242,7 @@ abstract class RpcContract {
     }
 
     @Test
-    void aClosedServersQueuedCallsFailAndTheFunctionCanBeServedAgain() {
+    void queuedCallsOfAClosedServerFailAndTheFunctionCanBeServedAgain() {
         for (Lite at : List.of(caller, remote)) {
             RpcServer server = at.rpc().serve("f");
             CompletableFuture<byte[]> waiting = caller.rpc().callAsync(at.nodeName(), "f", bytes("x"), GENEROUS);
@@ -278,7 +278,7 @@ abstract class RpcContract {
     }
 
     @Test
-    void aLateReplyDoesNotLandInAnotherCallsReply() {
+    void aLateReplyDoesNotOverwriteAnotherCallsReply() {
         for (Lite at : List.of(caller, remote)) {
             RpcServer server = at.rpc().serve("late");
             List<RpcCall> held = new ArrayList<>();
@@ -300,7 +300,7 @@ abstract class RpcContract {
     }
 
     @Test
-    void aServerThatIsBehindHoldsItsCallersBackButFailsNone() {
+    void aSlowServerDelaysItsCallersButFailsNone() {
         RpcServer server = remote.rpc().serve("slow");
         int calls = 2_000; // far more than fit into a ring
         List<CompletableFuture<byte[]>> replies = new ArrayList<>();
@@ -316,7 +316,7 @@ abstract class RpcContract {
     }
 
     @Test
-    void aFullRingIsATimeoutNotAHang() {
+    void aFullRingEndsInATimeout() {
         RpcServer server = remote.rpc().serve("stuck");
         List<CompletableFuture<byte[]>> replies = new ArrayList<>();
         for (int i = 0; i < 20; i++) {
@@ -351,7 +351,7 @@ abstract class RpcContract {
                     }
                     done.incrementAndGet();
                 };
-                // Every other one on a virtual thread, which never polls.
+                // Every other caller runs on a virtual thread, which never polls.
                 callers.add(
                         i % 2 == 0
                                 ? Thread.ofPlatform().start(body)
@@ -410,7 +410,7 @@ abstract class RpcContract {
     }
 
     @Test
-    void aReceiveThatGetsNothingEndsAtItsDeadline() {
+    void aReceiveWithoutACallEndsAtItsDeadline() {
         RpcServer server = remote.rpc().serve("quiet");
         long startNs = System.nanoTime();
         assertThatThrownBy(() -> server.receive(SHORT)).isInstanceOf(LiteTimeoutException.class);
@@ -423,7 +423,7 @@ abstract class RpcContract {
     }
 
     @Test
-    void aMulticastAnswersForEveryNodeAlsoForTheMissing() {
+    void aMulticastReturnsAnOutcomeForEveryNodeEvenAMissingOne() {
         for (Lite at : List.of(caller, remote)) {
             at.rpc().register("name", 1, call -> MemorySegment.ofArray(bytes(at.nodeName())));
         }
@@ -458,7 +458,7 @@ abstract class RpcContract {
     }
 
     @Test
-    void aFullPortHoldsTheSenderBackAndAClosedOneRefusesHim() {
+    void aFullPortBlocksTheSenderAndAClosedOneRefusesIt() {
         RpcMessages port = remote.rpc().messages("in");
         MemorySegment message = MemorySegment.ofArray(new byte[100]);
         int sent = 0;
@@ -483,7 +483,7 @@ abstract class RpcContract {
     }
 
     @Test
-    void aNodeThatGoesFailsTheCallsUnderWayOnce() {
+    void aStoppedNodeFailsItsOutstandingCallsOnce() {
         remote.rpc().serve("held");
         CompletableFuture<byte[]> held = caller.rpc().callAsync("n1", "held", new byte[0], Waits.seconds(60));
         Waits.pass(SHORT);

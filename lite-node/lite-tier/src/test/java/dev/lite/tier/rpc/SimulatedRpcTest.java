@@ -8,13 +8,13 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.TestWatcher;
 
-/** Calls over the simulated network: nothing is mapped, every post is delayed, and ends later. */
+/** Calls over the simulated network: nothing is mapped, and every post completes after a delay. */
 @ExtendWith(SimulatedRpcTest.TellSeed.class)
 class SimulatedRpcTest extends RpcContract {
     private final SimulatedNetwork network =
             new SimulatedNetwork(SimulatedOptions.seeded(Long.getLong("lite.test.seed", System.nanoTime())));
 
-    /** Prints the seed of a test that failed. */
+    /** Prints the seed of a failed test. */
     static final class TellSeed implements TestWatcher {
         @Override
         @SuppressWarnings("SystemOut")

@@ -31,8 +31,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /**
- * Two nodes in two processes over shared memory: a call in a closed loop is the work of two threads, the caller and the one
- * that serves. The threads that stand by at both nodes sleep meanwhile.
+ * Two nodes in two processes over shared memory. Calls in a closed loop need only two threads: the caller and the server. The standby
+ * threads of both nodes sleep meanwhile.
  */
 @Isolated
 class TwoThreadsTest {
@@ -40,35 +40,35 @@ class TwoThreadsTest {
     private static final long ARENA_BYTES = 16 << 20;
     private static final String SERVER = "server";
     private static final String CLIENT = "client";
-    private static final String STAND_BY = "lite-poll-shm";
+    private static final String STANDBY_THREAD = "lite-poll-shm";
 
     private static final int WARM_UP = 5_000;
     private static final int CALLS = 20_000;
-    /** Of the thread that stands by, while the calls run. It looks up once a second by itself, which is no wake-up. */
+    /** Maximum number of wake-ups of the standby thread while the calls run. Its own timeout once a second does not count. */
     private static final int WAKE_UPS_MAX = CALLS / 100;
 
     @TempDir(factory = InDevShm.class)
     private Path root;
 
-    /** What the thread that stands by did so far: how often it took the role, and how often it went to sleep. */
-    private record StandBy(long taken, long slept) {
-        static StandBy of(LiteNode node) {
-            return new StandBy(node.takenByStandBy(), sleeps());
+    /** How often the standby thread took the role, and how often it blocked. */
+    private record StandbyCounters(long taken, long slept) {
+        static StandbyCounters of(LiteNode node) {
+            return new StandbyCounters(node.standbyWakeups(), sleeps());
         }
 
         byte[] encode() {
             return ByteBuffer.allocate(16).putLong(taken).putLong(slept).array();
         }
 
-        static StandBy decode(byte[] bytes) {
+        static StandbyCounters decode(byte[] bytes) {
             ByteBuffer buffer = ByteBuffer.wrap(bytes);
-            return new StandBy(buffer.getLong(), buffer.getLong());
+            return new StandbyCounters(buffer.getLong(), buffer.getLong());
         }
 
         private static long sleeps() {
             try (Stream<Path> tasks = Files.list(Path.of("/proc/self/task"))) {
                 for (Path task : tasks.toList()) {
-                    if (Files.readString(task.resolve("comm")).strip().equals(STAND_BY)) {
+                    if (Files.readString(task.resolve("comm")).strip().equals(STANDBY_THREAD)) {
                         return Files.readAllLines(task.resolve("status")).stream()
                                 .filter(line -> line.startsWith("voluntary_ctxt_switches:"))
                                 .mapToLong(line -> Long.parseLong(
@@ -76,7 +76,7 @@ class TwoThreadsTest {
                                 .sum();
                     }
                 }
-                throw new AssertionError("no thread " + STAND_BY);
+                throw new AssertionError("no thread " + STANDBY_THREAD);
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }
@@ -84,8 +84,8 @@ class TwoThreadsTest {
     }
 
     @Test
-    void aCallInAClosedLoopWakesNobody() {
-        InMemoryDirectory.Store store = new InMemoryDirectory.Store(); // of this process; the server has one of its own
+    void callsInAClosedLoopWakeNoStandbyThread() {
+        InMemoryDirectory.Store store = new InMemoryDirectory.Store(); // this process's own; the server has another one
         try (ChildJvm child = ChildJvm.start(TwoThreadsTest.class, root.toString());
                 InMemoryDirectory ofServer = store.open();
                 InMemoryDirectory directory = store.open()) {
@@ -105,25 +105,25 @@ class TwoThreadsTest {
             MemorySegment request = arena.allocate(8);
             MemorySegment reply = arena.allocate(8);
             call(client, request, reply, WARM_UP);
-            StandBy serverBefore = atServer(lite);
-            StandBy callerBefore = StandBy.of(node);
+            StandbyCounters serverBefore = atServer(lite);
+            StandbyCounters callerBefore = StandbyCounters.of(node);
             call(client, request, reply, CALLS);
-            StandBy callerAfter = StandBy.of(node);
-            StandBy serverAfter = atServer(lite);
+            StandbyCounters callerAfter = StandbyCounters.of(node);
+            StandbyCounters serverAfter = atServer(lite);
             System.out.printf(
-                    "%d calls; standing by at the caller: %s, then %s; at the server: %s, then %s%n",
+                    "%d calls; standby thread at the caller: %s, then %s; at the server: %s, then %s%n",
                     CALLS, callerBefore, callerAfter, serverBefore, serverAfter);
             assertQuiet("the caller", callerBefore, callerAfter);
             assertQuiet("the server", serverBefore, serverAfter);
         }
     }
 
-    private static void assertQuiet(String where, StandBy before, StandBy after) {
+    private static void assertQuiet(String where, StandbyCounters before, StandbyCounters after) {
         assertThat(after.taken - before.taken)
-                .as("how often who stands by at %s took the role, in %d calls", where, CALLS)
+                .as("how often the standby thread of %s took the role, in %d calls", where, CALLS)
                 .isLessThan(WAKE_UPS_MAX);
         assertThat(after.slept - before.slept)
-                .as("how often who stands by at %s slept, in %d calls", where, CALLS)
+                .as("how often the standby thread of %s blocked, in %d calls", where, CALLS)
                 .isLessThan(WAKE_UPS_MAX);
     }
 
@@ -133,8 +133,8 @@ class TwoThreadsTest {
         }
     }
 
-    private static StandBy atServer(Lite lite) {
-        return StandBy.decode(lite.rpc().call(SERVER, "stand-by", new byte[0], GENEROUS));
+    private static StandbyCounters atServer(Lite lite) {
+        return StandbyCounters.decode(lite.rpc().call(SERVER, "standby-counters", new byte[0], GENEROUS));
     }
 
     private NodeAdvert server(String host) {
@@ -149,7 +149,7 @@ class TwoThreadsTest {
     }
 
     /**
-     * The serving process; it is killed at the end of the test.
+     * The server process, which is killed at the end of the test.
      *
      * @param arguments the directory of both
      */
@@ -161,9 +161,9 @@ class TwoThreadsTest {
                 RpcServer echo = lite.rpc().serve("echo")) {
             lite.rpc()
                     .register(
-                            "stand-by",
+                            "standby-counters",
                             1,
-                            call -> MemorySegment.ofArray(StandBy.of(node).encode()));
+                            call -> MemorySegment.ofArray(StandbyCounters.of(node).encode()));
             System.out.println(node.self().host());
             RpcCall call = echo.receive(Duration.ofMinutes(2));
             while (true) {

@@ -136,7 +136,7 @@ class AttachedRpcTest {
     }
 
     @Test
-    void aServerReceivesRepliesAndFails() {
+    void aServerCanReceiveReplyAndFailACall() {
         RpcServer served = server.rpc().serve("f");
         CompletableFuture<byte[]> first = caller.rpc().callAsync("n1", "f", bytes("a"), GENEROUS);
         RpcCall call = served.receive(GENEROUS);
@@ -157,9 +157,9 @@ class AttachedRpcTest {
     }
 
     @Test
-    void aCallOverItsDeadlineEndsInTimeAndItsSlotIsUsedAgain() {
+    void aCallOverItsDeadlineEndsInTimeAndItsSlotIsReused() {
         RpcServer served = server.rpc().serve("slow");
-        for (int i = 0; i < 100; i++) { // more often than there are slots
+        for (int i = 0; i < 100; i++) { // more calls than there are slots
             assertThatThrownBy(() -> caller.rpc().call("n1", "slow", new byte[8], Duration.ofMillis(5)))
                     .isInstanceOf(LiteTimeoutException.class);
         }
@@ -173,7 +173,7 @@ class AttachedRpcTest {
     }
 
     @Test
-    void messagesGoFromApplicationToApplication() {
+    void messagesReachAnotherApplication() {
         try (RpcMessages port = server.rpc().messages("in")) {
             for (int i = 0; i < 20; i++) {
                 caller.rpc().send("n1", "in", MemorySegment.ofArray(bytes("m" + i)), GENEROUS);
@@ -189,7 +189,7 @@ class AttachedRpcTest {
     }
 
     @Test
-    void theEndOfAnApplicationFailsTheCallsThatItDidNotAnswer() {
+    void theEndOfAnApplicationFailsItsUnansweredCalls() {
         Lite dying = attach("n1");
         RpcServer served = dying.rpc().serve("f");
         CompletableFuture<byte[]> received = caller.rpc().callAsync("n1", "f", bytes("a"), GENEROUS);
@@ -214,7 +214,7 @@ class AttachedRpcTest {
     }
 
     @Test
-    void nonsenseInTheSlotsIsRefusedAndHurtsNobodyElse() throws ProtocolException {
+    void garbageInTheSlotsIsRefusedWithoutDisturbingOthers() throws ProtocolException {
         server.rpc().register("echo", 2, RpcCall::request);
         try (RawClient raw = new RawClient(socket("n0")).attach()) {
             raw.channel.send(new RpcOpen(1, RpcKind.CLIENT, "n1", "echo"));

@@ -37,8 +37,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** Applications that break the rules lose their own session, with a reason; a good neighbour notices nothing. */
-@Isolated("it looks at the threads or the memory of its process")
+/** Applications that violate the protocol lose their own session, with a reason; other sessions are not affected. */
+@Isolated("it counts the threads or the memory of its process")
 class BadClientTest {
     private static final int NEIGHBOUR_BYTES = 100_000;
 
@@ -68,7 +68,7 @@ class BadClientTest {
     }
 
     @AfterEach
-    void neighbourIsUndisturbed() {
+    void theNeighbourIsNotDisturbed() {
         byte[] now = new byte[NEIGHBOUR_BYTES];
         neighbours.read(0, now);
         assertThat(now).isEqualTo(neighboursBytes);
@@ -109,7 +109,7 @@ class BadClientTest {
     }
 
     @Test
-    void offsetsAreCheckedByTheNodeWhateverTheClientThinks() throws ProtocolException {
+    void offsetsAreCheckedByTheNodeAndNotOnlyByTheClient() throws ProtocolException {
         try (RawClient bad = new RawClient(socket).attach()) {
             long lh = malloc(bad);
             for (long offset : new long[] {-8, 4096, 4089, Long.MAX_VALUE, Long.MAX_VALUE - 7, Long.MIN_VALUE}) {
@@ -123,7 +123,7 @@ class BadClientTest {
     }
 
     @Test
-    void handlesOfOthersAndStaleOnesAreFoundOut() throws ProtocolException {
+    void foreignAndStaleHandlesAreRefused() throws ProtocolException {
         try (RawClient bad = new RawClient(socket).attach()) {
             long lh = malloc(bad);
             bad.channel.send(new Unmap(5, 1_000_000_000, lh));
@@ -147,7 +147,7 @@ class BadClientTest {
     }
 
     @Test
-    void whoSaysNothingIsDropped() throws ProtocolException {
+    void aSilentClientIsDropped() throws ProtocolException {
         try (RawClient silent = new RawClient(socket)) {
             assertThat(silent.channel.receive())
                     .isInstanceOfSatisfying(
@@ -158,7 +158,7 @@ class BadClientTest {
     }
 
     @Test
-    void anotherVersionIsToldBothVersions() throws ProtocolException {
+    void anotherVersionIsRefusedWithBothVersions() throws ProtocolException {
         try (RawClient old = new RawClient(socket)) {
             old.channel.send(new Hello(99, "old", null));
             assertThat(old.channel.receive()).isInstanceOfSatisfying(Refused.class, refused -> {
@@ -188,7 +188,7 @@ class BadClientTest {
     }
 
     @Test
-    void whoDoesNotReadItsRepliesLosesItsSession() throws ProtocolException {
+    void aClientThatDoesNotReadItsRepliesLosesItsSession() throws ProtocolException {
         backend.extents = 1_000;
         try (RawClient bad = new RawClient(socket).attach()) {
             long lh = malloc(bad);
@@ -203,7 +203,7 @@ class BadClientTest {
     }
 
     @Test
-    void descriptorsThatNobodyAskedForAreClosed() throws ProtocolException, IOException {
+    void unexpectedDescriptorsAreClosed() throws ProtocolException, IOException {
         long before = descriptors();
         try (RawClient bad = new RawClient(socket).attach();
                 var input = SharedMemory.createMemfd("uninvited", 4096)) {
@@ -212,7 +212,7 @@ class BadClientTest {
                 bad.sendRaw(new byte[] {9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, one, one, one);
                 assertThat(bad.channel.receive()).isInstanceOf(SessionMessage.NodesPage.class);
             }
-            // The session's own: two sockets, and the memory here, there and to pass.
+            // The session's own descriptors: two sockets, and the memory at both sides and in transit.
             assertThat(descriptors()).isLessThan(before + 20);
         }
     }
@@ -251,7 +251,7 @@ class BadClientTest {
             try (RawClient bad = new RawClient(socket).attach()) {
                 long lh = malloc(bad);
                 for (int i = 0; i < 200; i++) {
-                    scribble(bad, random, lh);
+                    sendMalformedCommand(bad, random, lh);
                 }
                 RawMemory.putLongVolatile(bad.base() + SessionArea.SUBMITTED, random.nextLong() | 1L << 40);
                 bad.ring();
@@ -266,8 +266,8 @@ class BadClientTest {
         assertThat(ended).isEqualTo(100);
     }
 
-    /** Mostly plausible commands with something wrong, sometimes plain noise over a whole slot. */
-    private static void scribble(RawClient bad, Random random, long lh) {
+    /** Sends a mostly valid command with invalid fields, or sometimes fills a whole slot with random bytes. */
+    private static void sendMalformedCommand(RawClient bad, Random random, long lh) {
         int slot = random.nextInt(8);
         long at = bad.base() + SessionArea.slotOffset(slot);
         if (random.nextInt(10) == 0) {
@@ -292,7 +292,7 @@ class BadClientTest {
     void anApplicationCannotReachAnothersHandle() {
         try (Lite other = Lite.attach(AttachOptions.to(socket, "other"));
                 LmrHandle mapped = other.memory().map("neighbour", Permission.READ)) {
-            // Both sessions number their handles alike; each number means something in its own session only.
+            // Both sessions use the same handle numbers; a number is valid only in its own session.
             neighbour.memory().map("neighbour", Permission.READ).unmap();
             mapped.read(0, new byte[8]);
             mapped.unmap();

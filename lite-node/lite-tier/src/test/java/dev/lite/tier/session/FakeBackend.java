@@ -38,8 +38,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tier in plain memory. What is done with an LMR whose name begins with {@value #SLOW} waits until {@link #goOn}; so do
- * malloc and map of such a name.
+ * A fake tier in plain memory. Operations on an LMR whose name begins with {@value #SLOW} wait until {@link #resume}, as do malloc
+ * and map of such a name.
  */
 final class FakeBackend implements SessionBackend, AutoCloseable {
     static final String NODE = "fake";
@@ -49,20 +49,20 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
     final AtomicInteger sessionsOpened = new AtomicInteger();
     final AtomicInteger sessionsClosed = new AtomicInteger();
-    /** How many calls wait for {@link #goOn}, or have waited for it. */
+    /** Number of calls that wait for {@link #resume} or have waited for it. */
     final AtomicInteger waited = new AtomicInteger();
 
     final AtomicInteger handlesUnmapped = new AtomicInteger();
     final AtomicInteger lmrsFreed = new AtomicInteger();
     final AtomicInteger locksReleased = new AtomicInteger();
     final List<String> principals = new ArrayList<>();
-    /** Permission bits that no handle is good for any more. */
+    /** Permission bits that were revoked from all handles. */
     volatile int revoked;
 
-    /** The time-outs that operations came with last, in nanoseconds, by the operation's name. */
+    /** The last timeout of each operation, in nanoseconds, by the operation's name. */
     final Map<String, Long> timeouts = new ConcurrentHashMap<>();
 
-    /** Whether {@link #timeouts} are noted, which allocates. */
+    /** Whether {@link #timeouts} are recorded, which allocates. */
     volatile boolean notesTimeouts;
 
     private final Arena arena = Arena.ofShared();
@@ -92,7 +92,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         }
     }
 
-    void goOn() {
+    void resume() {
         slow.countDown();
     }
 
@@ -110,7 +110,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
             waited.incrementAndGet();
             try {
                 if (!latch.await(30, TimeUnit.SECONDS)) {
-                    throw new IllegalStateException("the test did not let " + name + " go on");
+                    throw new IllegalStateException("the test did not resume " + name);
                 }
             } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
@@ -120,7 +120,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
     @Override
     public void close() {
-        goOn();
+        resume();
         arena.close();
     }
 
@@ -437,7 +437,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         }
     }
 
-    /** One lock, which is always free. */
+    /** A lock that is always free. */
     private final class FakeSync implements TierSync {
         @Override
         public LtLock lock(String name) {
@@ -459,7 +459,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
             throw new UnsupportedOperationException();
         }
 
-        /** Fails: its home is away. */
+        /** Fails, because the lock's home is unavailable. */
         @Override
         public boolean releaseAlone(HeldLock held) {
             throw new LmrUnavailableException("the home of lock \"%s\" is away".formatted(held.name()));

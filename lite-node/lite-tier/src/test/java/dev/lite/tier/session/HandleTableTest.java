@@ -29,7 +29,7 @@ class HandleTableTest {
     }
 
     @Test
-    void aReusedIndexHasAnotherNumber() {
+    void aReusedIndexGetsAnotherNumber() {
         HandleTable table = new HandleTable(10);
         TierHandle handle = handle();
         Set<Long> numbers = new HashSet<>();
@@ -51,7 +51,7 @@ class HandleTableTest {
     }
 
     @Test
-    void anIndexWithoutGenerationsLeftIsNotUsedAgain() {
+    void anIndexWithoutRemainingGenerationsIsNotReused() {
         HandleTable table = new HandleTable(10);
         long first = table.reserve();
         table.setGeneration((int) first, Integer.MAX_VALUE - 1);
@@ -64,7 +64,7 @@ class HandleTableTest {
     }
 
     @Test
-    void theLimitNamesItselfAndTakesNothing() {
+    void theLimitIsReportedAndNothingIsAdded() {
         HandleTable table = new HandleTable(100);
         TierHandle handle = handle();
         long[] numbers = new long[100];
@@ -84,7 +84,7 @@ class HandleTableTest {
     }
 
     @Test
-    void noNumberOutOfRangeIsFound() {
+    void numbersOutOfRangeAreNotFound() {
         HandleTable table = new HandleTable(100);
         for (long lh : new long[] {0, -1, 1, 1L << 32, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 31, 0x1_8000_0000L}) {
             assertThat(table.find(lh)).isNull();

@@ -17,14 +17,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** An application in a process of its own. */
-@Isolated("it looks at the threads or the memory of its process")
+/** An application in its own process. */
+@Isolated("it counts the threads or the memory of its process")
 class KilledClientTest {
     @TempDir
     Path directory;
 
     @Test
-    void anApplicationKilledInTheMiddleOfItsWorkLeavesNothingBehindAndDisturbsNobody() throws Exception {
+    void anApplicationKilledDuringItsWorkLeavesNothingBehindAndDisturbsNoOther() throws Exception {
         try (FakeBackend backend = new FakeBackend();
                 SessionServer server = new SessionServer(SessionServerConfig.of(directory.resolve("s")), backend)) {
             server.start();
@@ -32,7 +32,7 @@ class KilledClientTest {
                     LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64).withName("counter"))) {
                 Process victim = startVictim(server.socket());
                 try {
-                    // It counts in a tight loop from its own process.
+                    // The victim increments the word in a tight loop.
                     Waits.until("the victim counts", () -> lmr.fetchAdd(0, 0) > 1_000 || !victim.isAlive());
                     assertThat(victim.isAlive()).isTrue();
                     assertThat(server.sessions()).extracting(SessionInfo::pid).contains((int) victim.pid());
@@ -41,7 +41,7 @@ class KilledClientTest {
                 }
                 assertThat(victim.waitFor(10, TimeUnit.SECONDS)).isTrue();
                 Waits.until("its session is gone", () -> backend.sessionsClosed.get() == 1);
-                Waits.until("nobody else", () -> server.sessions().size() == 1);
+                Waits.until("only one session is left", () -> server.sessions().size() == 1);
                 long counted = lmr.fetchAdd(0, 0);
                 lmr.write(8, new byte[] {42});
                 byte[] read = new byte[1];
@@ -69,7 +69,7 @@ class KilledClientTest {
                 .start();
     }
 
-    /** The application that is killed; ends by itself after a minute. */
+    /** The application that is killed. It ends by itself after a minute. */
     static final class Victim {
         private Victim() {}
 

@@ -22,20 +22,20 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A node in a process of its own. */
+/** A node in its own process. */
 class KilledNodeTest {
     @TempDir
     Path directory;
 
     @Test
-    void theDeathOfTheNodeEndsEveryCallAndANewNodeTakesNewSessions() throws Exception {
+    void theDeathOfTheNodeEndsEveryCallAndANewNodeAcceptsSessions() throws Exception {
         Path socket = directory.resolve("s");
         Process node = startNode(socket);
         try (Lite lite = attach(socket, node)) {
             LmrHandle lmr = lite.memory().malloc(LmrSpec.of(1 << 20));
             AtomicReference<Throwable> ofMalloc = new AtomicReference<>();
             AtomicReference<Throwable> ofReads = new AtomicReference<>();
-            // One waits for an answer that never comes, one is killed in the middle of its transfers.
+            // One operation waits for an answer that never comes, the other is interrupted in the middle of its transfers.
             Thread waiting = Thread.ofPlatform()
                     .start(() -> ofMalloc.set(catchThrowable(
                             () -> lite.memory().malloc(LmrSpec.of(8).withName("slow")))));
@@ -104,7 +104,7 @@ class KilledNodeTest {
                 .start();
     }
 
-    /** The node that is killed; ends by itself after a minute. */
+    /** The node that is killed. It ends by itself after a minute. */
     static final class Node {
         private Node() {}
 

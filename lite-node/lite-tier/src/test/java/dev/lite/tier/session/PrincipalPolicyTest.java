@@ -22,7 +22,7 @@ class PrincipalPolicyTest {
     }
 
     @Test
-    void aRuleFitsWhenAllItNamesFits() {
+    void aRuleMatchesIfAllItsConditionsMatch() {
         PrincipalPolicy policy = PrincipalPolicy.of(List.of(
                 new Rule("orders", OptionalInt.of(1000), "orders-secret"),
                 new Rule("stock", OptionalInt.of(1000), "stock-secret"),
@@ -38,7 +38,7 @@ class PrincipalPolicyTest {
     }
 
     @Test
-    void aRefusalNamesTheUserAndNoSecret() {
+    void aRefusalReportsTheUserButNoSecret() {
         PrincipalPolicy policy = PrincipalPolicy.of(List.of(new Rule("orders", OptionalInt.of(1000), "orders-secret")));
         assertThat(policy.decide(uid(1000), "guess"))
                 .isInstanceOfSatisfying(
@@ -52,7 +52,7 @@ class PrincipalPolicyTest {
     }
 
     @Test
-    void rulesThatFitEverybodyAreRefused() {
+    void rulesThatMatchEveryUserAreRefused() {
         assertThatExceptionOfType(IllegalArgumentException.class)
                 .isThrownBy(() -> new Rule("all", OptionalInt.empty(), null));
         assertThatExceptionOfType(IllegalArgumentException.class)

@@ -21,7 +21,7 @@ import java.time.Duration;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** An application that does not use our client, and may do anything. */
+/** An application that does not use LITE's client, so that it can violate the protocol. */
 final class RawClient implements AutoCloseable {
     final UnixSocket socket;
     final SessionChannel channel;
@@ -34,7 +34,7 @@ final class RawClient implements AutoCloseable {
         channel.setTimeout(Waits.scaled(Duration.ofSeconds(10)).toNanos(), 0);
     }
 
-    /** Attaches as our client would; the answer is a welcome. */
+    /** Attaches like LITE's client; fails unless the answer is a welcome. */
     RawClient attach() throws ProtocolException {
         channel.send(new Hello(SessionProtocol.VERSION, "raw", null));
         SessionChannel.WithDescriptors answer = channel.receiveWithDescriptors();
@@ -69,7 +69,7 @@ final class RawClient implements AutoCloseable {
         RawMemory.putIntRelease(at + SessionArea.STATE, SessionArea.STATE_PENDING);
     }
 
-    /** Submits the slots with these bits, and rings. */
+    /** Submits the slots with these bits, and rings the doorbell. */
     void submit(long bits) {
         RawMemory.putLongVolatile(base() + SessionArea.SUBMITTED, bits);
         ring();
@@ -80,7 +80,7 @@ final class RawClient implements AutoCloseable {
         Futex.wake(base() + SessionArea.DOORBELL, 1);
     }
 
-    /** Sends bytes that need not mean anything. */
+    /** Sends arbitrary bytes. */
     void sendRaw(byte[] bytes, int... descriptors) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment message = arena.allocateFrom(ValueLayout.JAVA_BYTE, bytes);
@@ -88,7 +88,7 @@ final class RawClient implements AutoCloseable {
         }
     }
 
-    /** The reason with which the node ends the session; whatever it says before is passed over. */
+    /** The reason with which the node ends the session; skips earlier messages. */
     String awaitGoodbye() throws ProtocolException {
         SessionMessage message;
         while ((message = channel.receive()) != null) {

@@ -34,7 +34,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Two applications attached to two real nodes that are joined by shared memory. */
+/** Two applications attached to two real nodes that are connected by shared memory. */
 class RealTierSessionTest {
     private static final int BYTES = 9 * 1024 * 1024 + 5;
 
@@ -84,12 +84,12 @@ class RealTierSessionTest {
         while (!opened.isEmpty()) {
             opened.pop().close();
         }
-        // A node that stops in good order and keeps nothing removes its directory, and the root after the last one.
+        // A node that shuts down cleanly and retains nothing removes its directory; the last one also removes the root.
         assertThat(arenas).doesNotExist();
     }
 
     @Test
-    void whatOneApplicationWritesTheOtherReadsAcrossNodes() {
+    void bytesWrittenByOneApplicationAreReadByAnotherAcrossNodes() {
         byte[] source = new byte[BYTES];
         new Random(7).nextBytes(source);
         LmrHandle made =
@@ -113,7 +113,7 @@ class RealTierSessionTest {
     }
 
     @Test
-    void aFreeReachesTheOtherApplication() {
+    void aFreeEndsTheHandleOfAnotherApplication() {
         LmrHandle made = first.memory().malloc(LmrSpec.of(BYTES).withName("gone"));
         LmrHandle mapped = second.memory().map("gone", Permission.READ);
         mapped.read(0, new byte[100]);
@@ -122,7 +122,7 @@ class RealTierSessionTest {
             try {
                 mapped.read(0, new byte[8]);
                 return false;
-            } catch (LmrFreedException told) {
+            } catch (LmrFreedException e) {
                 return true;
             }
         });
@@ -132,7 +132,7 @@ class RealTierSessionTest {
     }
 
     @Test
-    void theEndOfASessionFreesWhatWasToLiveAsLongAndKeepsTheRest() {
+    void theEndOfASessionFreesItsSessionLmrsAndKeepsTheOthers() {
         first.memory().malloc(LmrSpec.of(BYTES).withName("kept")).write(5, new byte[] {9});
         first.memory().malloc(LmrSpec.of(BYTES).withName("session").withLifetime(Lifetime.SESSION));
         assertThatExceptionOfType(LmrExistsException.class)
@@ -153,7 +153,7 @@ class RealTierSessionTest {
     }
 
     @Test
-    void theNodeKeepsTheHandlesPermissions() {
+    void theNodeEnforcesTheHandlesPermissions() {
         try (LmrHandle made = first.memory().malloc(LmrSpec.of(64).withName("guarded"));
                 LmrHandle readable = second.memory().map("guarded", Permission.READ)) {
             assertThatExceptionOfType(LmrPermissionException.class).isThrownBy(() -> readable.write(0, new byte[1]));

@@ -33,8 +33,8 @@ import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Many threads on one session against a model, and what an operation costs the heap. */
-@Isolated("it looks at the threads or the memory of its process")
+/** Many threads on one session, compared with a model; and the heap allocation of operations. */
+@Isolated("it counts the threads or the memory of its process")
 class SessionConcurrencyTest {
     private static final int THREADS = 8;
     private static final int THREAD_BYTES = 200_000;
@@ -76,7 +76,7 @@ class SessionConcurrencyTest {
         }
     }
 
-    /** Operates on the thread's own part of the LMR, which is compared with an array, and on one word for all. */
+    /** Operates on the thread's own part of the LMR, which is compared with an array, and on one word shared by all threads. */
     private static int operate(LiteClient client, LmrHandle lmr, long base, Random random, Set<Long> tickets) {
         byte[] model = new byte[THREAD_BYTES];
         int added = 0;
@@ -98,7 +98,7 @@ class SessionConcurrencyTest {
                             .isTrue();
                 }
                 default -> {
-                    // One handle after another: numbers and indexes are used again all the time.
+                    // Maps one handle after another, so that numbers and indexes are reused often.
                     try (LmrHandle own = client.memory().map("shared", Permission.ATOMIC)) {
                         assertThat(tickets.add(own.fetchAdd((long) THREADS * THREAD_BYTES, 1)))
                                 .isTrue();
@@ -111,7 +111,7 @@ class SessionConcurrencyTest {
     }
 
     @Test
-    void nothingIsAllocatedPerOperationOnEitherSide() {
+    void operationsAllocateNothingOnEitherSide() {
         try (FakeBackend backend = new FakeBackend();
                 SessionServer server = new SessionServer(SessionServerConfig.of(directory.resolve("s")), backend)) {
             server.start();
@@ -125,8 +125,8 @@ class SessionConcurrencyTest {
                 long node = nodeThread();
                 operate(lmr, small, large, 5_000);
                 long fewest = Long.MAX_VALUE;
-                // Until the compiler is done with all of it, objects that it will do without are still made: the steady
-                // state is what counts, and it is there when one run makes none.
+                // Until the JIT compiler is done, objects are allocated that optimized code avoids. Only the steady state
+                // counts: it is reached when a run allocates nothing.
                 long endNs =
                         System.nanoTime() + Waits.scaled(Duration.ofSeconds(20)).toNanos();
                 while (fewest >= 1_000 && System.nanoTime() < endNs) {
@@ -135,7 +135,7 @@ class SessionConcurrencyTest {
                     long after = threads.getThreadAllocatedBytes(client0) + threads.getThreadAllocatedBytes(node);
                     fewest = Math.min(fewest, after - before);
                 }
-                // 8,000 operations; what reading the counters costs is the rest.
+                // 8,000 operations; the rest is the cost of reading the counters.
                 assertThat(fewest).isLessThan(1_000);
             }
         }

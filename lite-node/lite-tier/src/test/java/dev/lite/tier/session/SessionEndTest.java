@@ -33,8 +33,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** Limits, deadlines, and every way in which a session begins badly or ends. */
-@Isolated("it looks at the threads or the memory of its process")
+/** Limits, deadlines, and all ways in which a session fails to start or ends. */
+@Isolated("it counts the threads or the memory of its process")
 class SessionEndTest {
     private static final Duration SHORT = Waits.scaled(Duration.ofMillis(300));
 
@@ -65,7 +65,7 @@ class SessionEndTest {
 
     @AfterEach
     void stop() {
-        backend.goOn();
+        backend.resume();
         servers.forEach(SessionServer::close);
         assertThat(backend.sessionsClosed).hasValue(backend.sessionsOpened.get());
         assertThat(Thread.getAllStackTraces().keySet())
@@ -74,7 +74,7 @@ class SessionEndTest {
     }
 
     @Test
-    void withoutANodeTheMessageNamesTheSocketAndWhatToCheck() {
+    void withoutANodeTheMessageNamesTheSocketAndAdvises() {
         assertThatExceptionOfType(NodeUnreachableException.class)
                 .isThrownBy(this::attach)
                 .withMessageContaining("node.sock")
@@ -82,7 +82,7 @@ class SessionEndTest {
     }
 
     @Test
-    void whatListensButIsNoNodeIsToldApart() {
+    void aListenerThatIsNoNodeIsReported() {
         try (UnixServerSocket mute = UnixServerSocket.bind(directory.resolve("node.sock"), 0600, 8)) {
             assertThatExceptionOfType(LiteTimeoutException.class)
                     .isThrownBy(() -> Lite.attach(options(SHORT)))
@@ -137,7 +137,7 @@ class SessionEndTest {
     }
 
     @Test
-    void theNumberOfHandlesIsLimitedAndNothingIsMadeInVain() {
+    void theNumberOfHandlesIsLimitedAndARefusedMallocCreatesNothing() {
         start(config().withLimits(2, 3, 10));
         try (Lite lite = attach()) {
             LmrHandle first = lite.memory().malloc(LmrSpec.of(8));
@@ -156,7 +156,7 @@ class SessionEndTest {
     }
 
     @Test
-    void whoIgnoresTheLimitOfRequestsIsToldAndOurClientWaitsItsTurn() throws Exception {
+    void aClientOverTheRequestLimitGetsAnErrorAndLitesClientWaits() throws Exception {
         start(config().withLimits(10, 100, 2));
         try (RawClient raw = new RawClient(directory.resolve("node.sock")).attach();
                 Lite lite = attach()) {
@@ -179,7 +179,7 @@ class SessionEndTest {
             assertThatExceptionOfType(LiteTimeoutException.class)
                     .isThrownBy(() -> lite.memory().map("quick", Set.of(Permission.READ), SHORT))
                     .withMessageContaining("map of LMR \"quick\"");
-            backend.goOn();
+            backend.resume();
             for (CompletableFuture<LmrHandle> one : waiting) {
                 assertThat(one.get(10, TimeUnit.SECONDS).size()).isEqualTo(8);
             }
@@ -187,24 +187,24 @@ class SessionEndTest {
     }
 
     @Test
-    void aMallocThatTimedOutKeepsNothing() {
+    void aMallocThatTimedOutLeavesNothing() {
         start(config());
         try (Lite lite = attach()) {
             assertThatExceptionOfType(LiteTimeoutException.class)
                     .isThrownBy(() -> lite.memory().malloc(LmrSpec.of(8).withName("slow-one"), SHORT))
                     .withMessageContaining("malloc of LMR \"slow-one\"")
                     .withMessageContaining(SHORT.toMillis() + " ms");
-            backend.goOn();
+            backend.resume();
             Waits.until("freed again", () -> backend.lmrsFreed.get() == 1);
             lite.memory().malloc(LmrSpec.of(8).withName("slow-one")).free();
         }
     }
 
     @Test
-    void aTimeoutNamesTheOperationAndNoLateAnswerDisturbsAnother() {
+    void aTimeoutReportsTheOperationAndItsLateAnswerDisturbsNoOther() {
         start(config().withArea(new SessionArea(4, 4096)));
         try (Lite lite = Lite.attach(options(SHORT))) {
-            backend.goOn();
+            backend.resume();
             LmrHandle slow = lite.memory().malloc(LmrSpec.of(100_000).withName("slow"));
             LmrHandle quick = lite.memory().malloc(LmrSpec.of(64).withName("quick"));
             byte[] old = new byte[100_000];
@@ -218,15 +218,15 @@ class SessionEndTest {
                     .withMessageContaining("read of 8 bytes at offset 16")
                     .withMessageContaining("\"slow\"")
                     .withMessageContaining(SHORT.toMillis() + " ms");
-            // One that needs several windows leaves the rest in quarantine.
+            // An operation that needs several windows leaves the remaining slots in quarantine.
             assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> slow.write(0, new byte[16_384]));
             assertThatExceptionOfType(LiteTimeoutException.class)
                     .isThrownBy(() -> quick.read(0, new byte[1]))
                     .withMessageContaining("all slots");
             assertThat(late).containsOnly(0);
-            backend.goOn();
+            backend.resume();
             byte[] now = new byte[1];
-            Waits.until("slots are taken back", () -> {
+            Waits.until("the slots are released", () -> {
                 quick.read(0, now);
                 return now[0] == 2;
             });
@@ -240,10 +240,10 @@ class SessionEndTest {
     }
 
     @Test
-    void theEndOfTheNodeReachesEveryWaiterAndEveryLaterCall() throws InterruptedException {
+    void theEndOfTheNodeEndsEveryWaiterAndEveryLaterCall() throws InterruptedException {
         SessionServer server = start(config());
         try (Lite lite = attach()) {
-            backend.goOn();
+            backend.resume();
             LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64).withName("slow"));
             backend.slowAgain();
             AtomicReference<Throwable> ofRead = new AtomicReference<>();
@@ -270,15 +270,15 @@ class SessionEndTest {
                     .isThrownBy(() -> lite.memory().malloc(LmrSpec.of(8)));
             assertThatExceptionOfType(SessionLostException.class).isThrownBy(lite::nodes);
             lmr.unmap();
-            backend.goOn();
+            backend.resume();
             closing.join();
         }
     }
 
     @Test
-    void closingUnderTheFeetOfOtherThreadsIsSafe() throws InterruptedException {
+    void closingWhileOtherThreadsUseTheSessionIsSafe() throws InterruptedException {
         start(config().withSpins(100));
-        backend.goOn();
+        backend.resume();
         for (int round = 0; round < 20; round++) {
             Lite lite = attach();
             LmrHandle lmr = lite.memory().malloc(LmrSpec.of(1 << 20));
@@ -312,7 +312,7 @@ class SessionEndTest {
     void unmapWaitsForOperationsOfOtherThreads() throws InterruptedException {
         start(config());
         try (Lite lite = attach()) {
-            backend.goOn();
+            backend.resume();
             LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64).withName("slow"));
             backend.slowAgain();
             AtomicReference<Throwable> ofWrite = new AtomicReference<>();
@@ -321,7 +321,7 @@ class SessionEndTest {
             Waits.until("the write is under way", () -> backend.waited.get() == 1);
             Thread unmapping = Thread.ofPlatform().start(lmr::unmap);
             assertThat(unmapping.join(SHORT)).isFalse();
-            backend.goOn();
+            backend.resume();
             unmapping.join();
             writing.join();
             assertThat(ofWrite.get()).isNull();
@@ -329,9 +329,9 @@ class SessionEndTest {
     }
 
     @Test
-    void anInterruptEndsNoOperationAndIsKept() {
+    void anInterruptEndsNoOperationAndIsPreserved() {
         start(config());
-        backend.goOn();
+        backend.resume();
         try (Lite lite = attach()) {
             Thread.currentThread().interrupt();
             LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64));

@@ -149,7 +149,7 @@ class SessionLocksTest {
     }
 
     @Test
-    void sixteenThreadsOfTwoApplicationsNeverMeetUnderTheLock() {
+    void sixteenThreadsOfTwoApplicationsNeverHoldTheLockTogether() {
         LmrHandle counter = first.memory()
                 .malloc(LmrSpec.of(8)
                         .withName("counter")
@@ -176,9 +176,9 @@ class SessionLocksTest {
         assertThat(counter.fetchAdd(0, 0)).isEqualTo(16 * 12);
     }
 
-    /** More of them wait than the session may have other requests under way: the holder releases all the same. */
+    /** More threads wait than the session may have other requests outstanding; the holder must still be able to release. */
     @Test
-    void manyWaitersOfASessionDoNotKeepItsHolderFromReleasing() {
+    void manyWaitersOfASessionDoNotPreventItsHolderFromReleasing() {
         LtLock lock = first.sync().lock("x");
         HeldLock held = lock.acquire(LONG);
         List<FutureTask<Boolean>> tasks = new ArrayList<>();
@@ -195,17 +195,17 @@ class SessionLocksTest {
     }
 
     @Test
-    void theEndOfASessionReleasesWhatItHoldsAndEndsItsWaits() {
+    void theEndOfASessionReleasesItsLocksAndEndsItsWaits() {
         Lite dying = attach("node-2");
         LtLock its = dying.sync().lock("x");
         HeldLock held = its.acquire(LONG);
-        FutureTask<HeldLock> inVain = go(() -> its.acquire(LONG));
+        FutureTask<HeldLock> abandoned = go(() -> its.acquire(LONG));
         awaitWaits(1);
         FutureTask<HeldLock> waits = go(() -> first.sync().lock("x").acquire(LONG));
         awaitWaits(2);
         long startNs = System.nanoTime();
         dying.close();
-        assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> get(inVain));
+        assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> get(abandoned));
         get(waits).close();
         assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isLessThan(Waits.scaled(Duration.ofSeconds(5)));
         assertThat(held.isHeld()).isFalse();
@@ -215,7 +215,7 @@ class SessionLocksTest {
     }
 
     @Test
-    void anApplicationThatIsKilledWhileItHoldsOrWaitsIsPassedOver() {
+    void aKilledHolderOrWaiterIsSkipped() {
         try (ChildJvm holder = ChildJvm.start(Victim.class, socket("node-2").toString())) {
             assertThat(holder.line()).isEqualTo("held");
             try (ChildJvm waiter = ChildJvm.start(Victim.class, socket("node-1").toString())) {
@@ -244,7 +244,7 @@ class SessionLocksTest {
     }
 
     @Test
-    void aBarrierIsPassedByApplicationsAndBrokenByTheEndOfOne() {
+    void applicationsPassABarrierAndTheEndOfOneBreaksIt() {
         LtBarrier here = first.sync().barrier("b", 2);
         LtBarrier there = second.sync().barrier("b", 2);
         for (long round = 0; round < 20; round++) {
@@ -259,7 +259,7 @@ class SessionLocksTest {
         Waits.until("one waits at the barrier, or both", () -> !dies.isDone());
         dying.close();
         assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> get(dies));
-        // It may have ended before it had arrived; then a deadline breaks the round.
+        // The application may have died before it arrived at the barrier; then a deadline breaks the round.
         assertThatExceptionOfType(LiteTimeoutException.class)
                 .isThrownBy(() -> second.sync().barrier("c", 3).await(Waits.scaled(Duration.ofMillis(300))));
         assertThatExceptionOfType(BarrierBrokenException.class).isThrownBy(() -> get(waits));

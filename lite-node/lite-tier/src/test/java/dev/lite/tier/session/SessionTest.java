@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What an application can do through its session, over a real socket and real shared memory. */
+/** The operations of an application through its session, over a real socket and real shared memory. */
 class SessionTest {
     @TempDir
     Path directory;
@@ -61,7 +61,7 @@ class SessionTest {
     }
 
     @Test
-    void anAttachedApplicationIsKnownByItsUserAndItsNode() {
+    void anAttachedApplicationKnowsItsUserAndItsNode() {
         assertThat(lite.nodeName()).isEqualTo(FakeBackend.NODE);
         assertThat(lite.isOpen()).isTrue();
         assertThat(lite.nodes()).isEqualTo(backend.nodes);
@@ -73,12 +73,12 @@ class SessionTest {
     }
 
     @Test
-    void everyOperationCarriesTheApplicationsDeadline() {
+    void everyOperationHasTheApplicationsDeadline() {
         Duration deadline = Duration.ofSeconds(60);
         backend.notesTimeouts = true;
-        try (Lite patient = Lite.attach(
+        try (Lite longDeadline = Lite.attach(
                 AttachOptions.to(directory.resolve("node.sock"), "test").withDeadline(deadline))) {
-            LmrHandle lmr = patient.memory().malloc(LmrSpec.of(1 << 20));
+            LmrHandle lmr = longDeadline.memory().malloc(LmrSpec.of(1 << 20));
             lmr.read(0, new byte[8]);
             lmr.write(0, new byte[8]);
             lmr.fetchAdd(0, 1);
@@ -88,7 +88,7 @@ class SessionTest {
             lmr.grant("other", Set.of(Permission.READ));
             lmr.moveTo("node-2");
             lmr.free();
-            patient.memory().malloc(LmrSpec.of(8)).unmap();
+            longDeadline.memory().malloc(LmrSpec.of(8)).unmap();
         }
 
         assertThat(backend.timeouts)
@@ -103,14 +103,14 @@ class SessionTest {
                         "moveTo",
                         "free",
                         "unmap");
-        // The node has a little less, so that its answer still reaches the application.
+        // The node's deadline is a little shorter, so that its answer still reaches the application.
         assertThat(backend.timeouts.values())
                 .allSatisfy(timeoutNs ->
                         assertThat(timeoutNs).isBetween(deadline.minusSeconds(1).toNanos(), deadline.toNanos() - 1));
     }
 
     @Test
-    void bytesThatAreWrittenAreReadThroughAnotherHandle() {
+    void writtenBytesAreReadThroughAnotherHandle() {
         try (LmrHandle made = lite.memory().malloc(LmrSpec.of(1000).withName("lmr"));
                 LmrHandle mapped = lite.memory().map("lmr", Permission.READ)) {
             assertThat(made.size()).isEqualTo(1000);
@@ -152,7 +152,7 @@ class SessionTest {
     }
 
     @Test
-    void atomicsAnswerTheValueBefore() {
+    void atomicsReturnThePreviousValue() {
         try (LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64))) {
             assertThat(lmr.fetchAdd(8, 5)).isZero();
             assertThat(lmr.fetchAdd(8, -7)).isEqualTo(5);
@@ -165,7 +165,7 @@ class SessionTest {
     }
 
     @Test
-    void rangesOutOfBoundsAreRefusedAlsoWhenTheyOverflow() {
+    void rangesOutOfBoundsAreRefusedEvenIfTheyOverflow() {
         try (LmrHandle lmr = lite.memory().malloc(LmrSpec.of(100))) {
             byte[] ten = new byte[10];
             for (long offset : new long[] {91, 100, -1, Long.MAX_VALUE, Long.MAX_VALUE - 5, Long.MIN_VALUE}) {
@@ -184,7 +184,7 @@ class SessionTest {
     }
 
     @Test
-    void aHandleIsGoodOnlyForWhatItWasMappedFor() {
+    void aHandleAllowsOnlyTheOperationsItWasMappedFor() {
         try (LmrHandle made = lite.memory().malloc(LmrSpec.of(64).withName("mine"));
                 LmrHandle readable = lite.memory().map("mine", Permission.READ);
                 LmrHandle writable = lite.memory().map("mine", Permission.WRITE)) {
@@ -199,13 +199,13 @@ class SessionTest {
             assertThatExceptionOfType(LmrPermissionException.class).isThrownBy(() -> writable.read(0, bytes));
             assertThatExceptionOfType(LmrPermissionException.class).isThrownBy(() -> writable.fetchAdd(0, 1));
             assertThatExceptionOfType(LmrPermissionException.class).isThrownBy(readable::free);
-            // A refused free leaves the handle as it was.
+            // A refused free does not change the handle.
             readable.read(0, bytes);
         }
     }
 
     @Test
-    void aReadOnlyDestinationIsRefusedBeforeAnythingIsAsked() {
+    void aReadOnlyDestinationIsRefusedBeforeTheNodeIsAsked() {
         try (LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64))) {
             assertThatExceptionOfType(IllegalArgumentException.class)
                     .isThrownBy(
@@ -214,7 +214,7 @@ class SessionTest {
     }
 
     @Test
-    void aSegmentThatCannotBeUsedCostsNoSlot() throws InterruptedException {
+    void anUnusableSegmentLeaksNoSlot() throws InterruptedException {
         try (LmrHandle lmr = lite.memory().malloc(LmrSpec.of(1 << 20));
                 Arena arena = Arena.ofConfined()) {
             MemorySegment others = arena.allocate(1 << 20);
@@ -236,7 +236,7 @@ class SessionTest {
     }
 
     @Test
-    void whatTheNodeAnswersComesAsItsExceptionWithItsWords() {
+    void anErrorOfTheNodeIsThrownWithItsTypeAndMessage() {
         lite.memory().malloc(LmrSpec.of(8).withName("taken"));
         assertThatExceptionOfType(LmrExistsException.class)
                 .isThrownBy(() -> lite.memory().malloc(LmrSpec.of(8).withName("taken")))
@@ -250,7 +250,7 @@ class SessionTest {
     }
 
     @Test
-    void aHandleSaysWhatItIsStillGoodForAfterARevocation() {
+    void aHandleReportsItsRemainingPermissionsAfterARevocation() {
         LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64).withName("kept"));
         assertThat(lmr.permissions()).containsExactlyInAnyOrder(Permission.values());
         backend.revoked = Permission.WRITE.bit() | Permission.ATOMIC.bit();
@@ -261,7 +261,7 @@ class SessionTest {
     }
 
     @Test
-    void anUnmappedHandleIsStaleAndSecondUnmapDoesNothing() {
+    void anUnmappedHandleIsStaleAndASecondUnmapDoesNothing() {
         LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64).withName("kept"));
         lmr.unmap();
         lmr.unmap();
@@ -290,7 +290,7 @@ class SessionTest {
     }
 
     @Test
-    void longListsComeWhole() {
+    void longListsArriveComplete() {
         backend.extents = 5_000;
         List<NodeInfo> nodes = new ArrayList<>();
         for (int i = 0; i < 3_000; i++) {
@@ -306,7 +306,7 @@ class SessionTest {
     }
 
     @Test
-    void virtualThreadsUseTheSessionLikeOthers() throws InterruptedException {
+    void virtualThreadsCanUseTheSession() throws InterruptedException {
         try (LmrHandle lmr = lite.memory().malloc(LmrSpec.of(64))) {
             List<Thread> threads = new ArrayList<>();
             for (int i = 0; i < 200; i++) {
@@ -320,7 +320,7 @@ class SessionTest {
     }
 
     @Test
-    void detachingGivesEverythingBackOnceBeforeItReturns() {
+    void detachingReleasesEverythingOnceBeforeItReturns() {
         lite.memory().malloc(LmrSpec.of(64));
         lite.memory().malloc(LmrSpec.of(64).withName("a"));
         lite.close();
@@ -332,8 +332,8 @@ class SessionTest {
     }
 
     @Test
-    void operationsThatWaitHoldUpNoOtherOfTheirSession() {
-        backend.goOn();
+    void waitingOperationsDelayNoOtherOfTheirSession() {
+        backend.resume();
         LmrHandle slow = lite.memory().malloc(LmrSpec.of(8).withName(FakeBackend.SLOW));
         LmrHandle quick = lite.memory().malloc(LmrSpec.of(8));
         backend.slowAgain();
@@ -352,7 +352,7 @@ class SessionTest {
         }
         assertThat(went).hasValue(0);
 
-        backend.goOn();
+        backend.resume();
 
         for (Thread thread : waiting) {
             Waits.join(thread);
@@ -360,7 +360,7 @@ class SessionTest {
         assertThat(slow.fetchAdd(0, 0)).isEqualTo(5);
         assertThat(quick.fetchAdd(0, 0)).isEqualTo(500);
         Waits.until(
-                "the substitutes' places are given back",
+                "the slots of the extra workers are released",
                 () -> Thread.getAllStackTraces().keySet().stream()
                                 .filter(thread -> thread.getName().endsWith("-data"))
                                 .count()
@@ -368,7 +368,7 @@ class SessionTest {
     }
 
     @Test
-    void aLockIsReleasedAlsoWhenTheShortWayToItsHomeFails() {
+    void aLockIsReleasedEvenIfTheShortPathToItsHomeFails() {
         HeldLock held = lite.sync().lock("far").acquire(Waits.scaled(Duration.ofSeconds(5)));
 
         held.close();

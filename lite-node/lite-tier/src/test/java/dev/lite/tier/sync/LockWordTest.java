@@ -6,14 +6,14 @@ import dev.lite.tier.testing.Seeds;
 import java.util.ArrayDeque;
 import org.junit.jupiter.api.Test;
 
-/** The word against a queue of numbers. */
+/** The lock word, compared with a queue of tickets. */
 class LockWordTest {
     @Test
     void drawsAndPassesInAnyOrderAgreeWithAQueueOfTickets() {
         Seeds.forEach(40, random -> {
             ArrayDeque<Long> queue = new ArrayDeque<>();
             long next = random.nextLong(1L << 43);
-            long word = LockWord.heldAlone(next - 1) + LockWord.PASS; // free, and so many tickets old
+            long word = LockWord.heldAlone(next - 1) + LockWord.PASS; // free, after this many tickets
             for (int step = 0; step < 2_000; step++) {
                 if (queue.isEmpty() || random.nextInt(100) < 55) {
                     assertThat(LockWord.next(word)).isEqualTo(next);
@@ -30,7 +30,7 @@ class LockWordTest {
     }
 
     @Test
-    void theWordOfALoneHolderIsWhatItsDrawLeft() {
+    void theWordOfASoleHolderIsTheOneLeftByItsDraw() {
         Seeds.forEach(1_000, random -> {
             long ticket = random.nextLong(1L << 43);
             long free = LockWord.heldAlone(ticket - 1) + LockWord.PASS;
@@ -40,9 +40,9 @@ class LockWordTest {
         });
     }
 
-    /** A pass that was delayed can never meet its expected word again: the turn in it only grows. */
+    /** A delayed pass can never find its expected word again, because the turn in the word only grows. */
     @Test
-    void noTwoTicketsHaveTheSameWordOfALoneHolder() {
+    void noTwoTicketsHaveTheSameWordOfASoleHolder() {
         assertThat(LockWord.heldAlone(0)).isNotEqualTo(LockWord.heldAlone(1));
         Seeds.forEach(1_000, random -> {
             long ticket = random.nextLong(1L << 43);
@@ -52,7 +52,7 @@ class LockWordTest {
     }
 
     @Test
-    void asManyTicketsAsAllNodesMayHaveDoNotTouchTheTicketBits() {
+    void theMaximumNumberOfTicketsDoesNotOverflowTheTicketBits() {
         long word = LockWord.heldAlone(77);
         long all = 1024L * (NodeLock.TICKETS_MAX + 1);
         for (long drawn = 1; drawn < all; drawn++) {

@@ -4,7 +4,7 @@ import dev.lite.fabric.FabricProvider;
 import dev.lite.tier.testing.NamedFabric;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
-/** Locks and barriers over RDMA, where there is a device. */
+/** Locks and barriers over RDMA, if there is a device. */
 @EnabledIfSystemProperty(
         named = NamedFabric.PROPERTY,
         matches = "(.*,)?rdma(,.*)?",

@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Locks and barriers over the simulated network: their words are reached by posts. */
+/** Locks and barriers over the simulated network: their words are accessed by posts. */
 class SimulatedSyncTest extends SyncContract {
     @TempDir(factory = InDevShm.class)
     Path stressed;
@@ -38,7 +38,7 @@ class SimulatedSyncTest extends SyncContract {
     }
 
     @Test
-    void aLockWhoseHomeIsSilentIsNotAcquiredByTheDeadline() {
+    void acquiringALockWithASilentHomeEndsAtTheDeadline() {
         TestCluster cluster = cluster(2);
         cluster.attach(0).sync().lock("x").acquire(LONG).close();
         LtLock lock = cluster.attach(1).sync().lock("x");
@@ -48,15 +48,15 @@ class SimulatedSyncTest extends SyncContract {
         assertThat(System.nanoTime() - startNs)
                 .isBetween(Waits.seconds(0.29).toNanos(), Waits.seconds(3).toNanos());
         network.resume("n1");
-        lock.acquire(LONG).close(); // a ticket that was drawn after all is passed over
+        lock.acquire(LONG).close(); // if a ticket was drawn after all, it is skipped
     }
 
     /**
-     * Connections break at any moment, so draws, waits, turns and releases are lost or carried out late. Nobody meets another
-     * under the lock, tokens grow, and in the end nobody waits for ever.
+     * Connections break at any time, so draws, waits, turns and releases are lost or delayed. The lock must never have two holders, its
+     * tokens must grow, and no thread may wait forever.
      */
     @Test
-    void whileConnectionsBreakNobodyMeetsUnderTheLockAndNobodyIsForgotten() {
+    void brokenConnectionsNeitherBreakMutualExclusionNorForgetAWaiter() {
         Seeds.forEach(3, random -> {
             long seed = random.nextLong();
             SimulatedNetwork rough = new SimulatedNetwork(SimulatedOptions.seeded(seed));
@@ -70,11 +70,11 @@ class SimulatedSyncTest extends SyncContract {
                 List<FutureTask<Integer>> tasks = new ArrayList<>();
                 for (int index = 0; index < 9; index++) {
                     LtLock lock = cluster.attach(index % 3).sync().lock("x");
-                    boolean impatient = index % 4 == 3;
+                    boolean shortDeadline = index % 4 == 3;
                     tasks.add(go(() -> {
                         int mine = 0;
                         while (!stop.get()) {
-                            try (HeldLock held = lock.acquire(impatient ? Waits.seconds(0.02) : LONG)) {
+                            try (HeldLock held = lock.acquire(shortDeadline ? Waits.seconds(0.02) : LONG)) {
                                 assertThat(inside.incrementAndGet()).isEqualTo(1);
                                 assertThat(held.fencingToken()).isGreaterThan(lastToken.getAndSet(held.fencingToken()));
                                 inside.decrementAndGet();
@@ -94,7 +94,7 @@ class SimulatedSyncTest extends SyncContract {
                 }
                 cluster.awaitConnections();
                 int before = acquired.get();
-                Waits.until("they go on: " + rough, () -> acquired.get() > before + 20);
+                Waits.until("the threads continue: " + rough, () -> acquired.get() > before + 20);
                 stop.set(true);
                 tasks.forEach(SyncContract::get);
             }

@@ -43,7 +43,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Locks and barriers, whatever fabric carries them. A subclass supplies the fabric only. */
+/** The contract of locks and barriers, for any fabric. A subclass supplies only the fabric. */
 abstract class SyncContract {
     static final Duration LONG = Waits.seconds(20);
 
@@ -67,7 +67,7 @@ abstract class SyncContract {
         }
     }
 
-    /** A task with a thread of its own. */
+    /** A task with its own thread. */
     static final class Task<T> extends FutureTask<T> {
         private final Thread thread = Thread.ofPlatform().daemon().unstarted(this);
 
@@ -84,7 +84,7 @@ abstract class SyncContract {
         }
     }
 
-    /** Runs a body on a thread of its own. */
+    /** Runs a body on its own thread. */
     static <T> Task<T> go(Callable<T> body) {
         Task<T> task = new Task<>(body);
         task.thread.start();
@@ -104,7 +104,7 @@ abstract class SyncContract {
         }
     }
 
-    /** Waits until so many tickets have had to wait, over all nodes. */
+    /** Waits until this many tickets have had to wait, over all nodes. */
     static void awaitWaits(TestCluster cluster, int nodes, long waits) {
         Waits.until(waits + " wait", () -> stats(cluster, nodes).waits() >= waits);
     }
@@ -140,7 +140,7 @@ abstract class SyncContract {
     }
 
     @Test
-    void aHeldLockIsNotAcquiredByTheSameSessionNorAnotherUntilItIsReleased() {
+    void aHeldLockIsAcquiredByNoSessionUntilItIsReleased() {
         TestCluster cluster = cluster(2);
         Lite lite = cluster.attach(0);
         LtLock lock = lite.sync().lock("x");
@@ -155,7 +155,7 @@ abstract class SyncContract {
         held.close();
         held.close();
         assertThat(held.isHeld()).isFalse();
-        // Two tickets were given up; whoever comes next is not kept waiting by them.
+        // Two tickets were abandoned; they must not delay the next thread.
         try (HeldLock next = other.acquire(LONG)) {
             assertThat(next.fencingToken()).isGreaterThan(held.fencingToken());
             held.close();
@@ -169,7 +169,7 @@ abstract class SyncContract {
     }
 
     @Test
-    void manyThreadsOfSeveralNodesNeverMeetUnderTheLock() throws InterruptedException {
+    void manyThreadsOfSeveralNodesNeverHoldTheLockTogether() throws InterruptedException {
         TestCluster cluster = cluster(3);
         int threads = 16;
         int rounds = Effort.times(60);
@@ -203,7 +203,7 @@ abstract class SyncContract {
         assertThat(counter.fetchAdd(0, 0)).isEqualTo((long) threads * rounds);
         assertThat(List.copyOf(tokens)).isSorted().doesNotHaveDuplicates();
         SyncStats stats = stats(cluster, 3);
-        // Every ticket that waited was woken once, and by one message if it was not its turn when it asked.
+        // Every ticket that waited was woken once, by at most one message.
         assertThat(stats.wakeUps()).isEqualTo(stats.waits());
         assertThat(stats.passedOver()).isZero();
     }
@@ -237,23 +237,23 @@ abstract class SyncContract {
     }
 
     @Test
-    void whoGaveUpIsPassedOverAndTheNextIsServed() {
+    void aWaiterThatTimedOutIsSkippedAndTheNextIsServed() {
         TestCluster cluster = cluster(3);
         HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
-        LtLock impatient = cluster.attach(1).sync().lock("x");
-        FutureTask<HeldLock> givesUp = go(() -> impatient.acquire(Waits.seconds(0.3)));
+        LtLock shortWait = cluster.attach(1).sync().lock("x");
+        FutureTask<HeldLock> timesOut = go(() -> shortWait.acquire(Waits.seconds(0.3)));
         awaitWaits(cluster, 3, 1);
-        LtLock patient = cluster.attach(2).sync().lock("x");
-        FutureTask<HeldLock> waits = go(() -> patient.acquire(LONG));
+        LtLock longWait = cluster.attach(2).sync().lock("x");
+        FutureTask<HeldLock> waits = go(() -> longWait.acquire(LONG));
         awaitWaits(cluster, 3, 2);
-        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> get(givesUp));
+        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> get(timesOut));
         first.close();
         get(waits).close();
         assertThat(stats(cluster, 3).passedOver()).isEqualTo(1);
     }
 
     @Test
-    void whoAsksAgainAndAgainWithAShortDeadlineKeepsOneTicket() {
+    void retriesWithAShortDeadlineKeepOneTicket() {
         TestCluster cluster = cluster(2);
         HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
         LtLock other = cluster.attach(1).sync().lock("x");
@@ -267,7 +267,7 @@ abstract class SyncContract {
     }
 
     @Test
-    void anInterruptEndsTheWaitAndStaysVisible() {
+    void anInterruptEndsTheWaitAndIsPreserved() {
         TestCluster cluster = cluster(2);
         HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
         LtLock lock = cluster.attach(1).sync().lock("x");
@@ -284,16 +284,16 @@ abstract class SyncContract {
     }
 
     @Test
-    void theEndOfASessionReleasesWhatItHoldsAndGivesUpWhatItWaitsFor() {
+    void theEndOfASessionReleasesItsLocksAndAbandonsItsTickets() {
         TestCluster cluster = cluster(3);
         Lite holder = cluster.attach(1);
         HeldLock held = holder.sync().lock("x").acquire(LONG);
         Lite waiting = cluster.attach(2);
-        LtLock inVain = waiting.sync().lock("x");
-        FutureTask<HeldLock> ended = go(() -> inVain.acquire(LONG));
+        LtLock abandoned = waiting.sync().lock("x");
+        FutureTask<HeldLock> ended = go(() -> abandoned.acquire(LONG));
         awaitWaits(cluster, 3, 1);
-        LtLock patient = cluster.attach(0).sync().lock("x");
-        FutureTask<HeldLock> waits = go(() -> patient.acquire(LONG));
+        LtLock longWait = cluster.attach(0).sync().lock("x");
+        FutureTask<HeldLock> waits = go(() -> longWait.acquire(LONG));
         awaitWaits(cluster, 3, 2);
         waiting.close();
         assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> get(ended));
@@ -304,14 +304,14 @@ abstract class SyncContract {
         assertThat(next.fencingToken()).isGreaterThan(held.fencingToken());
         held.close();
         next.close();
-        assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> inVain.acquire(LONG));
-        assertThatExceptionOfType(SessionLostException.class).isThrownBy(inVain::tryAcquire);
+        assertThatExceptionOfType(SessionLostException.class).isThrownBy(() -> abandoned.acquire(LONG));
+        assertThatExceptionOfType(SessionLostException.class).isThrownBy(abandoned::tryAcquire);
         assertThatExceptionOfType(SessionLostException.class)
                 .isThrownBy(() -> holder.sync().lock("y"));
     }
 
     @Test
-    void aNodeThatLeftTheClusterHoldsNothing() {
+    void aNodeThatLeftTheClusterHoldsNoLocks() {
         TestCluster cluster = cluster(3);
         cluster.attach(0).sync().lock("x").acquire(LONG).close(); // n0 is its home
         cluster.attach(2).sync().lock("x").acquire(LONG);
@@ -322,7 +322,7 @@ abstract class SyncContract {
     }
 
     @Test
-    void aLockGoesOnWhenItsHomeWasRestarted() {
+    void aLockWorksAfterARestartOfItsHome() {
         TestCluster cluster = cluster(3);
         cluster.attach(2).sync().lock("x").acquire(LONG).close(); // n2 is its home
         HeldLock held = cluster.attach(0).sync().lock("x").acquire(LONG);
@@ -331,7 +331,7 @@ abstract class SyncContract {
         cluster.stop("n2");
         cluster.start("n2");
         cluster.awaitConnections();
-        Waits.pass(Duration.ofMillis(500)); // audits that should not find anything
+        Waits.pass(Duration.ofMillis(500)); // enough time for audits, which must not find anything
         assertThat(waits.isDone()).isFalse();
         held.close();
         HeldLock next = get(waits);
@@ -358,7 +358,7 @@ abstract class SyncContract {
     }
 
     @Test
-    void aBarrierIsPassedRoundAfterRound() {
+    void aBarrierCanBePassedInManyRounds() {
         TestCluster cluster = cluster(3);
         int parties = 5;
         int rounds = Effort.times(1_000);
@@ -381,12 +381,12 @@ abstract class SyncContract {
     }
 
     @Test
-    void aPartyThatGivesUpBreaksTheRoundForTheOthersAndTheNextRoundIsWhole() {
+    void aPartyThatTimesOutBreaksTheRoundAndTheNextRoundWorks() {
         TestCluster cluster = cluster(3);
-        LtBarrier patient = cluster.attach(1).sync().barrier("b", 3);
-        FutureTask<Long> waits = go(() -> patient.await(LONG));
-        LtBarrier impatient = cluster.attach(2).sync().barrier("b", 3);
-        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> impatient.await(Waits.seconds(0.3)));
+        LtBarrier longWait = cluster.attach(1).sync().barrier("b", 3);
+        FutureTask<Long> waits = go(() -> longWait.await(LONG));
+        LtBarrier shortWait = cluster.attach(2).sync().barrier("b", 3);
+        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> shortWait.await(Waits.seconds(0.3)));
         assertThatExceptionOfType(BarrierBrokenException.class)
                 .isThrownBy(() -> get(waits))
                 .withMessageContaining("gave up");

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** A second JVM with the class path of this one. Killed by close, if it has not ended before. */
+/** A second JVM with the class path of this one. Closing kills it if it still runs. */
 public final class ChildJvm implements AutoCloseable {
     private final Process process;
     private final BufferedReader output;
@@ -25,7 +25,7 @@ public final class ChildJvm implements AutoCloseable {
         return start(List.of(), main, arguments);
     }
 
-    /** With these arguments of the JVM, too. */
+    /** Starts a JVM with additional JVM arguments. */
     public static ChildJvm start(List<String> jvm, Class<?> main, String... arguments) {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -54,7 +54,7 @@ public final class ChildJvm implements AutoCloseable {
         }
     }
 
-    /** Sends SIGKILL and waits for the end. What it wrote before can still be read. */
+    /** Sends SIGKILL and waits for the end. Its earlier output can still be read. */
     public void kill() {
         process.toHandle().destroyForcibly();
         try {

@@ -11,26 +11,26 @@ import java.util.Optional;
 import java.util.ServiceLoader;
 
 /**
- * A fabric that the tests of this module do not know: whoever runs them puts its driver on the class path and names it. Tests
- * over the others do not run then.
+ * A fabric whose driver is no dependency of this module. To test it, put its driver on the class path and set {@value #PROPERTY}. Then
+ * tests over other fabrics do not run.
  *
- * @param driver as loaded
+ * @param driver the loaded driver
  */
 public record NamedFabric(FabricProvider driver) implements FabricProvider {
-    /** Names of fabrics, with commas between: tests run over these only. */
+    /** Comma-separated names of fabrics; tests run only over these. */
     public static final String PROPERTY = "lite.test.fabrics";
 
-    /** What such a fabric is opened with when it asks for a secret; few connections, for devices with short queues. */
+    /** Options of such a fabric: a secret, and few connections, for devices with short queues. */
     private static final Map<String, Map<String, String>> OPTIONS =
             Map.of("rdma", Map.of("secret", "a secret of the tests' cluster", "connections-max", "8"));
 
-    /** Whether tests over this fabric are to run. */
+    /** Whether to run tests over this fabric. */
     public static boolean isWanted(String name, boolean otherwise) {
         String names = System.getProperty(PROPERTY, "");
         return names.isEmpty() ? otherwise : List.of(names.split(",")).contains(name);
     }
 
-    /** The driver of that name on the class path. */
+    /** The driver of this name on the class path. */
     public static FabricProvider load(String name) {
         return ServiceLoader.load(FabricProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
@@ -38,7 +38,7 @@ public record NamedFabric(FabricProvider driver) implements FabricProvider {
                 .findAny()
                 .map(NamedFabric::new)
                 .orElseThrow(() -> new IllegalStateException(
-                        "%s names the fabric %s; no driver on the class path is called so".formatted(PROPERTY, name)));
+                        "%s names the fabric %s; no driver on the class path has this name".formatted(PROPERTY, name)));
     }
 
     @Override

@@ -3,7 +3,7 @@ package dev.lite.tier.testing;
 import java.util.Random;
 import java.util.function.Consumer;
 
-/** Random cases whose failure names the seed to repeat it with: {@code -Dlite.test.args=-Dlite.test.seed=…}. */
+/** Random cases. A failure reports the seed with which to repeat it: {@code -Dlite.test.args=-Dlite.test.seed=…}. */
 public final class Seeds {
     private Seeds() {}
 

@@ -43,7 +43,7 @@ public final class TestCluster implements AutoCloseable {
         return in(name, root.resolve("run-" + name));
     }
 
-    /** With another run directory. */
+    /** Starts a node with another run directory. */
     public LiteNodeConfig in(String name, Path runDirectory) {
         return LiteNodeConfig.builder("c", name, ARENA_BYTES, runDirectory)
                 .arena(arenas(), true)
@@ -73,7 +73,7 @@ public final class TestCluster implements AutoCloseable {
         }
     }
 
-    /** Starts n0, n1, … and waits until each has a connection to each. */
+    /** Starts n0, n1, … and waits until all are connected with each other. */
     public TestCluster start(int nodes) {
         for (int index = 0; index < nodes; index++) {
             start("n" + index);
@@ -110,7 +110,7 @@ public final class TestCluster implements AutoCloseable {
         return member("n" + index).directory();
     }
 
-    /** What the nodes share; it keeps the epochs as a manager that leads does. */
+    /** The directory store that the nodes share. It maintains the epochs, like the leading manager. */
     public InMemoryDirectory.Store store() {
         return store;
     }
@@ -123,7 +123,7 @@ public final class TestCluster implements AutoCloseable {
         return member;
     }
 
-    /** In good order: the node first, then its registration. */
+    /** Shuts down cleanly: first the node, then its registration. */
     public void stop(String name) {
         Member member = member(name);
         members.remove(name);

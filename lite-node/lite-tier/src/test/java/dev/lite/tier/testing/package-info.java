@@ -1,4 +1,4 @@
-/** What the tests of the tier share: deadlines, temporary directories in memory, seeds, a second JVM. */
+/** Utilities for the tests of the tier: deadlines, temporary directories in memory, seeds, a second JVM. */
 @NullMarked
 package dev.lite.tier.testing;
 

@@ -10,7 +10,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** A handle of a {@link FakeLite}: it counts what is asked of it, and ends with its session. */
+/** A handle of a {@link FakeLite}. It counts its calls, and ends with its session. */
 public final class FakeHandle {
     public static final long SIZE = 64;
 
@@ -18,7 +18,7 @@ public final class FakeHandle {
     private final FakeLite session;
     private final String name;
     private final long id;
-    /** The next call meets the end of the session: it may or may not have been carried out. */
+    /** Ends the session during the next call, which may or may not have been executed. */
     public volatile boolean losesSessionInNextCall;
 
     FakeHandle(FakeLite session, String name, long id) {

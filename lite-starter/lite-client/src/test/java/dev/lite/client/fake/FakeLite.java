@@ -19,7 +19,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** A session without a node: it knows no LMR but those that it was told of, and can be lost at will. */
+/** A session without a node. It has only the LMRs that the test adds, and the test can end it. */
 public final class FakeLite implements Lite {
 
     public final AttachOptions options;
@@ -33,7 +33,7 @@ public final class FakeLite implements Lite {
         this.options = options;
     }
 
-    /** Has an LMR of this name and number. */
+    /** Adds an LMR with this name and id. */
     public FakeLite knowing(String name, long id) {
         known.put(name, new FakeHandle(this, name, id));
         return this;

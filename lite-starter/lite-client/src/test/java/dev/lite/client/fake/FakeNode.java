@@ -74,7 +74,7 @@ public final class FakeNode implements AutoCloseable {
     /** The size of a slot's window. */
     public static final int WINDOW_BYTES = 4096;
 
-    /** How many requests a client may have under way. */
+    /** Maximum number of outstanding requests of a client. */
     public static final int REQUESTS_MAX = 4;
 
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
@@ -109,7 +109,7 @@ public final class FakeNode implements AutoCloseable {
         acceptor = Thread.ofPlatform().daemon().name("fake-node").start(this::accept);
     }
 
-    /** Where it listens. */
+    /** The path of the socket. */
     public Path socket() {
         return socket;
     }
@@ -196,7 +196,7 @@ public final class FakeNode implements AutoCloseable {
         complete(command, bytes.length);
     }
 
-    /** Closes the current session's connection without a word, as a killed node does. */
+    /** Closes the current session's connection without a message, like a killed node. */
     public void dropSession() {
         current().channel.shutdown();
     }

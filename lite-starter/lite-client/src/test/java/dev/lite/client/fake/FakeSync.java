@@ -9,9 +9,9 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
 
-/** Locks of a session that may be lost: one is always free, the others never. */
+/** Locks of a session that may be lost. One of them is always free, the others never are. */
 public final class FakeSync implements LtSync {
-    /** The name of the lock that is free. */
+    /** The name of the free lock. */
     public static final String FREE = "free";
 
     private final BooleanSupplier open;

@@ -132,7 +132,7 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void aWriteThatMeetsTheLossIsRepeatedAndAFetchAddIsNot() {
+    void aWriteDuringTheLossIsRepeatedButAFetchAddIsNot() {
         LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE, Permission.ATOMIC);
         sessions.getLast().known("a").losesSessionInNextCall = true;
 
@@ -142,14 +142,14 @@ class ReattachingLiteTest {
         assertThat(sessions.getLast().known("a").calls).hasValue(1);
         sessions.getLast().known("a").losesSessionInNextCall = true;
         assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(SessionLostException.class);
-        assertThat(sessions).as("nobody did it again").hasSize(2);
+        assertThat(sessions).as("the call was not repeated").hasSize(2);
         assertThat(handle.fetchAdd(0, 1)).isEqualTo(5);
         assertThat(sessions).hasSize(3);
         assertThat(sessions.getLast().known("a").calls).hasValue(1);
     }
 
     @Test
-    void nothingIsRepeatedUnderALockThatWasLostWithItsSession() {
+    void noOperationIsRepeatedUnderALockThatWasLostWithItsSession() {
         LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE, Permission.ATOMIC);
         LtLock lock = lite.sync().lock(FakeSync.FREE);
         HeldLock first = lock.acquire(LONG);
@@ -191,7 +191,7 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void aHandleNeverContinuesInAnotherLmrOfItsName() {
+    void aHandleNeverContinuesInAnotherLmrWithItsName() {
         LmrHandle handle = lite.memory().map("a", Permission.READ);
         idOfA = 8;
         sessions.getLast().lose();

@@ -25,7 +25,7 @@ class DeadlineTest {
     }
 
     @Test
-    void whatIsGivenOutAgainLastsAThousandthLessAtMost() {
+    void aReusedDeadlineIsAtMostAThousandthShorter() {
         Duration duration = Duration.ofMillis(100);
         Deadline deadline = Deadline.about(duration, null);
         long endNs = System.nanoTime() + Duration.ofMillis(20).toNanos();
@@ -33,13 +33,13 @@ class DeadlineTest {
             long beforeNs = System.nanoTime();
             deadline = Deadline.about(duration, deadline);
             long gotNs = deadline.endNs() - beforeNs;
-            // The rest is for whatever stopped this thread after it looked at the clock.
+            // Tolerates that the thread was preempted after it read the clock.
             assertThat(gotNs).isGreaterThanOrEqualTo(duration.toNanos() * 999 / 1000);
         }
     }
 
     @Test
-    void aDeadlineThatIsOverIsNotGivenOutAgain() {
+    void anExpiredDeadlineIsNotReused() {
         Duration nothing = Duration.ZERO;
         Deadline over = Deadline.about(nothing, null);
         long startNs = System.nanoTime();

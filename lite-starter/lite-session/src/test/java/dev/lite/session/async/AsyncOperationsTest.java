@@ -69,6 +69,6 @@ class AsyncOperationsTest {
                 LONG);
         operations.fence(LONG);
         assertThatThrownBy(failed::join).hasCauseInstanceOf(LmrFreedException.class);
-        operations.begin(() -> {}, LONG).join(); // its place is free again
+        operations.begin(() -> {}, LONG).join(); // the failed operation no longer counts
     }
 }

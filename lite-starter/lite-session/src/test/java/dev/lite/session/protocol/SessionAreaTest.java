@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test;
 
 class SessionAreaTest {
     @Test
-    void slotsAndWindowsLieBesideEachOtherWithinTheArea() {
+    void slotsAndWindowsDoNotOverlapAndLieWithinTheArea() {
         for (int slots : new int[] {1, 2, 63, 64}) {
             SessionArea area = new SessionArea(slots, 8192);
             long end = SessionArea.slotOffset(slots - 1) + SessionArea.SLOT_BYTES;
@@ -22,14 +22,14 @@ class SessionAreaTest {
     }
 
     @Test
-    void everySlotHasItsBit() {
+    void everySlotHasItsOwnBit() {
         assertThat(new SessionArea(64, 4096).slotBits()).isEqualTo(-1);
         assertThat(new SessionArea(1, 4096).slotBits()).isEqualTo(1);
         assertThat(new SessionArea(63, 4096).slotBits()).isEqualTo(Long.MAX_VALUE);
     }
 
     @Test
-    void geometriesOutOfTheLimitsAreRefused() {
+    void geometriesOutOfRangeAreRefused() {
         int[][] bad = {{0, 4096}, {65, 4096}, {-1, 4096}, {1, 0}, {1, 4095}, {1, 5000}, {1, -4096}, {1, 1 << 30}};
         for (int[] one : bad) {
             assertThatIllegalArgumentException()

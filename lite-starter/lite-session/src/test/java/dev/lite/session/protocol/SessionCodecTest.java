@@ -193,12 +193,12 @@ class SessionCodecTest {
     }
 
     @Test
-    void aTokenNeverAppearsInAText() {
+    void aTokenNeverAppearsInAStringForm() {
         assertThat(new Hello(VERSION, "x", "secret").toString()).doesNotContain("secret");
     }
 
     @Test
-    void namesOverTheLimitAreRefusedAndTextsAreCut() throws ProtocolException {
+    void namesOverTheLimitAreRefusedAndTextsAreTruncated() throws ProtocolException {
         String tooLong = "n".repeat(SessionProtocol.NAME_BYTES_MAX + 1);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> SessionCodec.encode(new Hello(VERSION, tooLong, null), message))
@@ -216,7 +216,7 @@ class SessionCodecTest {
     }
 
     @Test
-    void aTextIsCutBetweenCharacters() {
+    void aTextIsTruncatedBetweenCharacters() {
         assertThat(SessionProtocol.cut("aü", 2)).isEqualTo(new byte[] {'a'});
         assertThat(SessionProtocol.cut("a😀b", 4)).isEqualTo(new byte[] {'a'});
         assertThat(SessionProtocol.cut("a😀b", 6)).isEqualTo("a😀b".getBytes(StandardCharsets.UTF_8));
@@ -225,7 +225,7 @@ class SessionCodecTest {
     }
 
     @Test
-    void longListsAreCutIntoPagesThatFitAMessage() throws ProtocolException {
+    void longListsAreSplitIntoPagesThatFitAMessage() throws ProtocolException {
         List<Extent> all = new ArrayList<>();
         for (int i = 0; i < 10_000; i++) {
             all.add(new Extent("ü".repeat(i % 250), i, 1));

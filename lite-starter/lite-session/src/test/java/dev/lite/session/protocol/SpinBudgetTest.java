@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 
 class SpinBudgetTest {
     @Test
-    void missesShrinkItAndHitsRestoreIt() {
+    void missesShrinkTheBudgetAndHitsRestoreIt() {
         SpinBudget budget = new SpinBudget(1000);
         assertThat(budget.spins()).isEqualTo(1000);
         for (int i = 0; i < 20; i++) {
@@ -51,7 +51,7 @@ class SpinBudgetTest {
     }
 
     @Test
-    void zeroStaysZero() {
+    void aBudgetOfZeroStaysZero() {
         SpinBudget budget = new SpinBudget(0);
         for (int i = 0; i < 200; i++) {
             budget.miss();

@@ -4,18 +4,18 @@ import dev.lite.fabric.FabricError;
 import dev.lite.os.RawMemory;
 
 /**
- * A completion as the verbs write it, {@code struct ibv_wc}, read by address; and the numbers that requests are given, by which
- * alone a completion is identified: the queue pair and the opcode that the device names mean nothing after an error.
+ * Reads a completion, the {@code struct ibv_wc} that the verbs write, by its address. Also encodes and decodes request ids. Only the id
+ * identifies a completion's request, because after an error the queue pair and the opcode in the completion are undefined.
  *
  * <pre>
- *  63 whether a receive   62..48 generation of the lane   47..32 index of the lane   31..0 count of the request
+ *  63 is a receive   62..48 generation of the lane   47..32 index of the lane   31..0 count of the request
  * </pre>
  */
 public final class Completion {
-    /** What one takes, in bytes. */
+    /** Size of a completion, in bytes. */
     public static final int BYTES = 48;
 
-    /** The most lanes there are at a time. */
+    /** Maximum number of lanes at a time. */
     public static final int LANES_MAX = 1 << 16;
 
     public static final int GENERATION_MASK = 0x7FFF;
@@ -63,7 +63,7 @@ public final class Completion {
 
     private Completion() {}
 
-    /** The tag of a lane's requests. */
+    /** The tag of a lane, which is part of its requests' ids. */
     public static int tag(int index, int generation) {
         return ((generation & GENERATION_MASK) << GENERATION_SHIFT) | index;
     }
@@ -116,7 +116,7 @@ public final class Completion {
         return RawMemory.getInt(completion + IMMEDIATE);
     }
 
-    /** The error of a failed operation. */
+    /** The error to report for a failed operation. */
     public static FabricError error(int status) {
         return switch (status) {
             case REMOTE_ACCESS -> FabricError.REFUSED;

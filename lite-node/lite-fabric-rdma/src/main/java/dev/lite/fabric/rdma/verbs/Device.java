@@ -16,16 +16,16 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An RDMA device of this host, as the kernel describes it.
+ * An RDMA device of this host, as described by the kernel.
  *
- * @param name as in {@code /sys/class/infiniband}
- * @param addresses the IPv4 addresses of its network interfaces, by which peers find it; without one it cannot be used
+ * @param name its name in {@code /sys/class/infiniband}
+ * @param addresses the IPv4 addresses of its network interfaces, which peers connect to; a device without an address cannot be used
  */
 public record Device(String name, List<InetAddress> addresses) {
     private static final Path DEVICES = Path.of("/sys/class/infiniband");
     private static final Path NODES = Path.of("/dev/infiniband");
 
-    /** Every device, ordered by name. */
+    /** All devices, ordered by name. */
     public static List<Device> all() {
         return all(DEVICES, Device::addressesOf);
     }
@@ -42,7 +42,7 @@ public record Device(String name, List<InetAddress> addresses) {
         return found;
     }
 
-    /** Why there is no device to use, as a sentence that says what to do. */
+    /** Why no device can be used, as a sentence that says what to do; empty if one can. */
     public static Optional<String> missing(List<Device> devices) {
         if (devices.isEmpty()) {
             return Optional.of(
@@ -51,23 +51,23 @@ public record Device(String name, List<InetAddress> addresses) {
         }
         if (!Files.exists(NODES.resolve("rdma_cm")) || names(NODES).stream().noneMatch(n -> n.startsWith("uverbs"))) {
             return Optional.of(
-                    "%s has no rdma_cm or no uverbs device: load the modules rdma_ucm and ib_uverbs, or give them to this container"
+                    "%s has no rdma_cm or no uverbs device: load the modules rdma_ucm and ib_uverbs, or pass these devices to this container"
                             .formatted(NODES));
         }
         if (devices.stream().allMatch(device -> device.addresses().isEmpty())) {
             return Optional.of(
-                    "no network interface of the RDMA devices %s has an IPv4 address, and so none of them a GID for one: give it one (ip address add)"
+                    "no network interface of the RDMA devices %s has an IPv4 address: add one (ip address add)"
                             .formatted(devices.stream().map(Device::name).toList()));
         }
         return Optional.empty();
     }
 
     /**
-     * The address to listen at.
+     * Selects the address to listen at.
      *
-     * @param wantedDevice a device's name, or null for the first with an address
-     * @param wantedHost an address of the device, or null for its first
-     * @throws IllegalArgumentException when there is none such, naming those there are
+     * @param wantedDevice the name of a device, or null for the first device with an address
+     * @param wantedHost an address of the device, or null for its first address
+     * @throws IllegalArgumentException if no device matches; the message lists the devices
      */
     public static InetAddress address(
             List<Device> devices, @Nullable String wantedDevice, @Nullable String wantedHost) {
@@ -81,7 +81,7 @@ public record Device(String name, List<InetAddress> addresses) {
                 }
             }
         }
-        throw new IllegalArgumentException("no RDMA device has device=%s and host=%s; there are %s"
+        throw new IllegalArgumentException("no RDMA device matches device=%s and host=%s; this host has %s"
                 .formatted(
                         wantedDevice == null ? "any" : wantedDevice, wantedHost == null ? "any" : wantedHost, devices));
     }
@@ -91,12 +91,12 @@ public record Device(String name, List<InetAddress> addresses) {
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory)) {
             entries.forEach(entry -> names.add(entry.getFileName().toString()));
         } catch (IOException e) {
-            // Not there: then it has no entries.
+            // A missing directory has no entries.
         }
         return names;
     }
 
-    /** The network interfaces that stand behind a device's GIDs. */
+    /** The network interfaces that a device's GIDs belong to. */
     private static TreeSet<String> networks(Path device) {
         var networks = new TreeSet<String>();
         for (String port : names(device.resolve("ports"))) {

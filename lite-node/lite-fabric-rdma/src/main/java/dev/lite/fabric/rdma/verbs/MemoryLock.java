@@ -6,9 +6,9 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 
-/** How much memory this process may pin: registered memory must not be moved or swapped out. */
+/** The limit on memory that this process may pin. Registered memory is pinned, because it must not be moved or swapped out. */
 public final class MemoryLock {
-    /** Less than this does not even suffice for queues. */
+    /** With a lower limit, not even queues can be created. */
     private static final long BYTES_MIN = 1 << 20;
 
     private static final String LIMIT = "Max locked memory";
@@ -18,12 +18,12 @@ public final class MemoryLock {
 
     private MemoryLock() {}
 
-    /** Why this process may not pin what any RDMA needs; empty if it may. */
+    /** Why this process cannot pin the minimum that RDMA needs; empty if it can. */
     public static Optional<String> tooLow() {
         return missing(BYTES_MIN);
     }
 
-    /** Why this process may not pin so many bytes, as a sentence that says what to do. */
+    /** Why this process cannot pin this many bytes, as a sentence that says what to do; empty if it can. */
     public static Optional<String> missing(long bytes) {
         return missing(bytes, lines("/proc/self/limits"), lines("/proc/self/status"));
     }
@@ -37,11 +37,11 @@ public final class MemoryLock {
             return Optional.empty();
         }
         return Optional.of(
-                "this process may lock %d bytes of memory, and %d are to be registered: raise the limit (ulimit -l, LimitMEMLOCK=) or give it CAP_IPC_LOCK"
+                "this process may lock %d bytes of memory, but must register %d: raise the limit (ulimit -l, LimitMEMLOCK=) or grant CAP_IPC_LOCK"
                         .formatted(limit, bytes));
     }
 
-    /** The limit as text for messages. */
+    /** Describes the limit for messages. */
     public static String describe() {
         long limit = limit(lines("/proc/self/limits"));
         return limit < 0
@@ -53,11 +53,11 @@ public final class MemoryLock {
         try {
             return Files.readAllLines(Path.of(path));
         } catch (IOException e) {
-            return List.of(); // then the registration itself reports it
+            return List.of(); // then the registration itself reports the problem
         }
     }
 
-    /** The soft limit in bytes, or -1 for none. */
+    /** The soft limit in bytes; -1 if there is no limit. */
     private static long limit(List<String> limits) {
         for (String line : limits) {
             if (line.startsWith(LIMIT)) {

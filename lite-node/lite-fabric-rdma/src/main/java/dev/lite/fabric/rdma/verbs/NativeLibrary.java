@@ -12,18 +12,18 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The native half of DiSNI, {@code libdisni}, which this module brings in its jar.
+ * Loads {@code libdisni}, the native half of DiSNI, from this module's jar.
  *
- * <p><b>How it gets loaded.</b> {@link NativeDispatcher} calls {@code System.loadLibrary("disni")} when it initialises, and where
- * that searches for a file cannot be changed once the virtual machine runs. But before it searches for files, it asks whether the
- * process has a function {@code JNI_OnLoad_disni}: by the JNI specification the library is then part of the program, and
- * there is nothing to load. So the library exports that function, and is loaded here, with its symbols visible to the whole process, before
- * any thread uses {@code NativeDispatcher}. Every user of DiSNI in this process starts with this class.
+ * <p><b>How loading works.</b> When {@link NativeDispatcher} initializes, it calls {@code System.loadLibrary("disni")}. The search path of
+ * that call cannot be changed once the virtual machine runs. But before the JVM searches for a file, it checks whether the process has a
+ * function {@code JNI_OnLoad_disni}. If so, by the JNI specification the library counts as linked into the program, and no file is loaded.
+ * So {@code libdisni} exports that function, and this class loads it with its symbols visible to the whole process, before any thread uses
+ * {@code NativeDispatcher}. All code that uses DiSNI in this process must call this class first.
  *
- * <p><b>Threads.</b> Any; the first that asks loads, once per process, and the others wait for it.
+ * <p><b>Threads.</b> Any. The first caller loads the library, once per process; the others wait for it.
  */
 public final class NativeLibrary {
-    /** What the dynamic loader names when a package is missing, and what Debian and its kin call the packages. */
+    /** The packages with the libraries that {@code libdisni} needs, as Debian and its derivatives name them. */
     private static final String PACKAGES = "libibverbs1 librdmacm1 ibverbs-providers";
 
     private NativeLibrary() {}
@@ -34,8 +34,8 @@ public final class NativeLibrary {
     }
 
     /**
-     * DiSNI's native methods. Handing it null handles throws, handing it those of destroyed objects is not noticed and
-     * corrupts memory; see {@code src/main/c/natives.h}.
+     * DiSNI's native methods. They throw if given a null handle. They do not detect handles of destroyed objects, which
+     * corrupt memory; see {@code src/main/c/natives.h}.
      *
      * @throws UnsupportedOperationException with the message of {@link #problem} if it cannot be used here
      */
@@ -47,7 +47,7 @@ public final class NativeLibrary {
         return dispatcher;
     }
 
-    /** Where the jar has the library for an architecture, as {@code os.arch} names it. */
+    /** The resource name of the library for an architecture, as named by {@code os.arch}. */
     public static String resource(String architecture) {
         return "/native/linux-%s/libdisni.so".formatted(architecture);
     }
@@ -65,7 +65,7 @@ public final class NativeLibrary {
                         "RDMA needs its native library, and this build has none for processor '%s' (%s): build lite-fabric-rdma on such a machine with gcc, libibverbs-dev and librdmacm-dev installed"
                                 .formatted(architecture, resource));
             }
-            // Nobody else may put another file into its place between writing and loading it.
+            // Only this user can access the directory, so nobody can replace the file before it is loaded.
             var directory = Files.createTempDirectory(
                     "lite-rdma", PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
             var file = directory.resolve("libdisni.so");
@@ -84,7 +84,7 @@ public final class NativeLibrary {
         }
     }
 
-    /** Loads the library of a file; the file is not needed afterwards. */
+    /** Loads the library from a file, which is not needed afterwards. */
     public static void open(Path file) {
         try {
             SharedObject.loadGlobally(file);
@@ -93,7 +93,7 @@ public final class NativeLibrary {
         }
     }
 
-    /** The loader's message, and what to do about it if that is known. */
+    /** The loader's message, with advice if the cause is known. */
     public static String explain(String message) {
         if (message.contains("libibverbs") || message.contains("librdmacm")) {
             return "RDMA needs the libraries libibverbs.so.1 and librdmacm.so.1 of rdma-core (on Debian or Ubuntu: apt-get install %s): %s"
@@ -130,7 +130,7 @@ public final class NativeLibrary {
             PROBLEM = problem;
         }
 
-        /** DiSNI keeps the constructor to its package. It compares the library's version with the one that it needs. */
+        /** Calls DiSNI's package-private constructor, which checks the version of the library. */
         private static NativeDispatcher create() throws ReflectiveOperationException {
             try {
                 var constructor = NativeDispatcher.class.getDeclaredConstructor();

@@ -11,9 +11,9 @@ import java.net.UnknownHostException;
 import java.nio.ByteOrder;
 
 /**
- * The verbs and the connection manager, as DiSNI's dispatcher has them: handles are raw pointers, as {@code long}s. DiSNI's own
- * classes above it are not used: they allocate for every call, never release a connection, and name the wrong queue
- * pair when a request fails. Thread-safe as far as the verbs are; allocates only for errors.
+ * The verbs and the connection manager, called through DiSNI's native dispatcher. Handles are raw pointers, passed as {@code long}s. DiSNI's
+ * own object layer is not used, because it allocates on every call, never releases a connection, and reports the wrong queue pair when a
+ * request fails. As thread-safe as the verbs themselves; the data path allocates only for errors.
  */
 public final class Verbs {
     // enum rdma_cm_event_type
@@ -27,7 +27,7 @@ public final class Verbs {
 
     private static final String[] EVENTS = {
         "address resolved",
-        "the address is not reached by this device (address error)",
+        "this device cannot reach the address (address error)",
         "route resolved",
         "there is no route (route error)",
         "connect request",
@@ -56,12 +56,12 @@ public final class Verbs {
     private static final int PORT = 2;
     private static final int ADDRESS = 4;
 
-    /** Offset of the descriptor in {@code struct ibv_comp_channel}, behind the context. */
+    /** Offset of the descriptor in {@code struct ibv_comp_channel}, after the context. */
     private static final int COMPLETION_CHANNEL_DESCRIPTOR = 8;
 
     private final NativeDispatcher calls;
 
-    /** A registration: what the device calls it, and the keys. */
+    /** A memory registration: its handle and its keys. */
     public record Region(long handle, int localKey, int remoteKey) {}
 
     private Verbs(NativeDispatcher calls) {
@@ -71,13 +71,13 @@ public final class Verbs {
     /**
      * Loads the library.
      *
-     * @throws RuntimeException with the reason of {@link NativeLibrary#problem}
+     * @throws RuntimeException with the reason from {@link NativeLibrary#problem} if DiSNI cannot be used
      */
     public static Verbs load() {
         return new Verbs(NativeLibrary.dispatcher());
     }
 
-    /** What a connection manager's event means. */
+    /** The meaning of a connection manager event, for messages. */
     public static String describe(int event) {
         return event >= 0 && event < EVENTS.length ? EVENTS[event] : "event " + event;
     }
@@ -103,7 +103,7 @@ public final class Verbs {
         }
     }
 
-    /** The descriptor of an event channel; the channel's own. */
+    /** The descriptor of an event channel; the channel owns it. */
     public static int eventChannelDescriptor(long channel) {
         return RawMemory.getInt(channel);
     }
@@ -120,7 +120,7 @@ public final class Verbs {
         }
     }
 
-    /** Neither id may have a queue pair any more. */
+    /** Destroys an id. Its queue pair must be destroyed already. */
     public void destroyId(long id) {
         calls._destroyCmId(id);
     }
@@ -141,7 +141,7 @@ public final class Verbs {
         }
     }
 
-    /** Where an id is bound. */
+    /** The local address of an id. */
     public InetSocketAddress localAddress(long id) {
         try (var arena = Arena.ofConfined()) {
             long address = arena.allocate(SOCKET_ADDRESS_BYTES, Long.BYTES).address();
@@ -156,7 +156,7 @@ public final class Verbs {
                     | Byte.toUnsignedInt(RawMemory.getByte(address + PORT + 1));
             return new InetSocketAddress(InetAddress.getByAddress(host), port);
         } catch (UnknownHostException e) {
-            throw new AssertionError("four bytes are an address", e);
+            throw new AssertionError("four bytes are always an IPv4 address", e);
         }
     }
 
@@ -193,22 +193,22 @@ public final class Verbs {
         }
     }
 
-    /** Moves the queue pair to its error state, so that it sends nothing more, which the peer sees. */
+    /** Moves the queue pair to the error state: it stops sending, and the peer gets a disconnect event. */
     public void disconnect(long id) {
         calls._disconnect(id);
     }
 
     /**
-     * Takes an event if there is one. Never blocks.
+     * Takes the next event, if any. Never blocks.
      *
-     * @param ids where the listening id and the event's own go, 8 bytes each
-     * @return its type, or a negative number for none
+     * @param ids address for the listening id and the event's own id, 8 bytes each
+     * @return the type of the event; negative if there is none
      */
     public int takeEvent(long channel, long ids) {
         return calls._getCmEvent(channel, ids, ids + Long.BYTES, 0);
     }
 
-    /** The device's context that an id belongs to. */
+    /** The context of the device that an id is bound to. */
     public long context(long id) {
         try {
             return require("the device of a connection manager's id", calls._getContext(id));
@@ -220,7 +220,7 @@ public final class Verbs {
     private static long socketAddress(Arena arena, InetSocketAddress address) {
         if (!(address.getAddress() instanceof Inet4Address host)) {
             throw new VerbsException(
-                    "RDMA connections are made by IPv4 addresses; '%s' is none".formatted(address), null);
+                    "RDMA connections need an IPv4 address; '%s' is not one".formatted(address), null);
         }
         var bytes = arena.allocate(SOCKET_ADDRESS_BYTES, Long.BYTES);
         var buffer = bytes.asByteBuffer().order(ByteOrder.nativeOrder());
@@ -229,7 +229,7 @@ public final class Verbs {
         return bytes.address();
     }
 
-    // What a device has.
+    // Device resources.
 
     public long allocateProtectionDomain(long context) {
         try {
@@ -251,7 +251,7 @@ public final class Verbs {
         }
     }
 
-    /** The descriptor of a completion channel; the channel's own. */
+    /** The descriptor of a completion channel; the channel owns it. */
     public static int completionChannelDescriptor(long channel) {
         return RawMemory.getInt(channel + COMPLETION_CHANNEL_DESCRIPTOR);
     }
@@ -268,12 +268,12 @@ public final class Verbs {
         }
     }
 
-    /** All of its events must be acknowledged. */
+    /** Destroys a completion queue. All of its events must be acknowledged already. */
     public void destroyCompletionQueue(long queue) {
         calls._destroyCQ(queue);
     }
 
-    /** One reliable connected queue pair, at its id. */
+    /** Creates a reliable connected queue pair for an id. */
     public long createQueuePair(long id, long domain, long completions, int sends, int receives, int inlineBytes) {
         try {
             return require(
@@ -285,15 +285,15 @@ public final class Verbs {
         }
     }
 
-    /** From its return on, the device touches no memory for the queue pair of this id. */
+    /** Destroys the queue pair of an id. After the return, the device accesses no memory for it. */
     public void destroyQueuePair(long id) {
         calls._destroyQP(id);
     }
 
     /**
-     * Registers and pins.
+     * Registers and pins memory.
      *
-     * @param remote whether peers that have the key may read and write
+     * @param remote whether peers that have the key may read and write it
      */
     public Region register(long domain, long address, int bytes, boolean remote) {
         try (var arena = Arena.ofConfined()) {
@@ -335,7 +335,7 @@ public final class Verbs {
         }
     }
 
-    /** Takes at most so many completions; how many it took. See {@link Completion}. */
+    /** Takes at most {@code count} completions; returns how many it took. See {@link Completion}. */
     public int poll(long queue, int count, long completions) {
         int taken;
         try {
@@ -350,9 +350,9 @@ public final class Verbs {
     }
 
     /**
-     * The next completion makes the queue's channel readable, once.
+     * Arms the queue: the next completion makes its channel readable, once.
      *
-     * @param solicited whether only that of a receive whose sender wanted so, or an error
+     * @param solicited whether only errors and receives whose sender set the solicited flag do so
      */
     public void requestNotification(long queue, boolean solicited) {
         try {
@@ -362,7 +362,7 @@ public final class Verbs {
         }
     }
 
-    /** Takes an event of a completion channel, if there is one. Never blocks. */
+    /** Takes an event from a completion channel, if any; returns whether it took one. Never blocks. */
     public boolean takeNotification(long channel) {
         try {
             return calls._getCqEvent(channel, 0) >= 0;
@@ -371,7 +371,7 @@ public final class Verbs {
         }
     }
 
-    /** Says that so many events were taken. */
+    /** Acknowledges this many taken events of a queue. */
     public void acknowledge(long queue, int notifications) {
         calls._ackCqEvent(queue, notifications);
     }

@@ -3,8 +3,8 @@ package dev.lite.fabric.rdma.verbs;
 import dev.lite.os.RawMemory;
 
 /**
- * The requests that the verbs take, written by address: {@code struct ibv_send_wr} and {@code struct ibv_recv_wr}, each followed
- * by its one {@code struct ibv_sge}. The layouts are the ABI of libibverbs; a test holds them against the compiler's.
+ * Writes requests for the verbs at a native address: a {@code struct ibv_send_wr} or {@code struct ibv_recv_wr}, followed by its single
+ * {@code struct ibv_sge}. The layouts are the ABI of libibverbs; a test compares them with the C compiler's.
  */
 public final class WorkRequest {
     // enum ibv_wr_opcode
@@ -13,9 +13,9 @@ public final class WorkRequest {
     public static final int SEND = 2;
     public static final int READ = 4;
 
-    /** What a send request takes with its scatter entry, in bytes. */
+    /** Size of a send request with its scatter entry, in bytes. */
     public static final int SEND_BYTES = 144;
-    /** What a receive takes with its scatter entry, in bytes. */
+    /** Size of a receive request with its scatter entry, in bytes. */
     public static final int RECEIVE_BYTES = 48;
 
     // struct ibv_send_wr
@@ -29,7 +29,7 @@ public final class WorkRequest {
     private static final int REMOTE_ADDRESS = 40;
     private static final int REMOTE_KEY = 48;
     private static final int SEND_SCATTER = 128;
-    // struct ibv_recv_wr is the same up to here
+    // struct ibv_recv_wr has the same layout up to here
     private static final int RECEIVE_SCATTER = 32;
     // struct ibv_sge
     private static final int SCATTER_ADDRESS = 0;
@@ -42,7 +42,7 @@ public final class WorkRequest {
 
     private WorkRequest() {}
 
-    /** Writes what never changes; the memory holds zeroes. */
+    /** Writes the constant fields of a send request. The memory must contain zeros. */
     public static void prepareSend(long request) {
         RawMemory.putLong(request + SCATTER, request + SEND_SCATTER);
     }
@@ -50,9 +50,9 @@ public final class WorkRequest {
     /**
      * Writes a send request.
      *
-     * @param local what is sent, or where to store what is read; ignored if the length is 0
-     * @param length bytes
-     * @param copied whether the bytes are copied when it is posted; then the key is ignored
+     * @param local address of the data to send, or of the destination of a read; ignored if the length is 0
+     * @param length length of the data, in bytes
+     * @param copied whether posting copies the data into the request (inline); then the local key is ignored
      */
     public static void send(
             long request,
@@ -77,13 +77,13 @@ public final class WorkRequest {
         RawMemory.putInt(request + SEND_SCATTER + SCATTER_KEY, localKey);
     }
 
-    /** Requests that consume a receive of the peer also end its wait; others do not. */
+    /** Requests that consume one of the peer's receives are solicited, so that they wake a waiting peer; others are not. */
     private static int flags(int opcode, boolean copied) {
         int arrives = opcode == SEND || opcode == WRITE_WITH_IMMEDIATE ? SOLICITED : 0;
         return SIGNALED | arrives | (copied ? INLINE : 0);
     }
 
-    /** Writes a receive of one buffer. */
+    /** Writes a receive request with one buffer. */
     public static void receive(long request, long id, long local, int length, int localKey, long next) {
         RawMemory.putLong(request + ID, id);
         RawMemory.putLong(request + NEXT, next);
@@ -94,7 +94,7 @@ public final class WorkRequest {
         RawMemory.putInt(request + RECEIVE_SCATTER + SCATTER_KEY, localKey);
     }
 
-    /** Changes what is new when a receive is posted again. */
+    /** Updates a receive request that is posted again. */
     public static void receiveAgain(long request, long id, long next) {
         RawMemory.putLong(request + ID, id);
         RawMemory.putLong(request + NEXT, next);

@@ -1,6 +1,6 @@
 /**
- * The bindings of the RDMA stack: DiSNI's native calls on raw pointers, the layouts of memory that these calls read and write, and the
- * devices and limits of this host.
+ * The bindings to the RDMA stack: DiSNI's native calls on raw pointers, the memory layouts that these calls read and write, and this
+ * host's devices and limits.
  */
 @NullMarked
 package dev.lite.fabric.rdma.verbs;

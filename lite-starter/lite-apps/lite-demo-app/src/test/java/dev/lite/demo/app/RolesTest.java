@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.DefaultApplicationArguments;
 
-/** The roles in one process, each with a session of its own at a node of its own. */
+/** The roles in one process, each with its own session and its own node. */
 class RolesTest {
 
     private static final Duration LONG = Waits.seconds(20);
@@ -66,7 +66,7 @@ class RolesTest {
     }
 
     @Test
-    void togetherTheyFindTheSameBytesAndCountEveryWordOnce() throws IOException, InterruptedException {
+    void theRolesFindTheSameBytesAndCountEveryWordOnce() throws IOException, InterruptedException {
         List<DemoRole> roles = List.of(store(LONG, false), compare(LONG), serve());
         List<Thread> others = runAll(roles.subList(1, roles.size()));
         run(roles.getFirst());
@@ -95,11 +95,11 @@ class RolesTest {
     }
 
     @Test
-    void aByteThatChangedInRemoteMemoryIsFoundOut() throws InterruptedException, IOException {
+    void aChangedByteInRemoteMemoryIsDetected() throws InterruptedException, IOException {
         DemoRole store = store(LONG, true);
         DemoRole compare = compare(LONG);
         List<Thread> others = runAll(List.of(store, compare));
-        // This test is the third party, so that it can change a byte after the file is stored and before it is read.
+        // This test plays a third role, so that it can change a byte after the file was stored and before it is read.
         Lite third = sessions.get(2);
         try (Control control = Control.await(third.memory(), LONG);
                 LmrHandle stored = third.memory().map(Control.FILE, Permission.READ, Permission.WRITE)) {
@@ -122,11 +122,11 @@ class RolesTest {
         assertThat(compare.getExitCode()).isEqualTo(DemoRole.STATUS_DIFFERENT);
         assertThat(results(Role.COMPARE).getProperty("comparison.0.held")).isEqualTo("true");
         assertThat(results(Role.COMPARE).getProperty("comparison.1.held")).isEqualTo("false");
-        assertThat(names()).as("it was to be kept").containsExactly("demo/control", Control.FILE);
+        assertThat(names()).as("the file is kept").containsExactly("demo/control", Control.FILE);
     }
 
     @Test
-    void withoutTheOthersEachGivesUpAtTheDeadline() {
+    void withoutTheOthersEachRoleFailsAtItsDeadline() {
         DemoRole compare = compare(SHORT);
         run(compare);
         assertThat(compare.getExitCode()).isEqualTo(1);

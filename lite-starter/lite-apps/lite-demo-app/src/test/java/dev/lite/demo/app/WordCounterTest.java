@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 class WordCounterTest {
 
-    /** Texts are made of these, so that words, gaps and bytes of no account meet in every way. */
+    /** The bytes of random texts, chosen so that word bytes, separators and ignored bytes occur in every combination. */
     private static final byte[] ALPHABET = {' ', '\t', '\n', 0x0b, '\f', '\r', 'a', 'Z', '~', 0, 1, 0x7f, (byte) 0xe9};
 
     @ParameterizedTest
@@ -44,7 +44,7 @@ class WordCounterTest {
 
     @ParameterizedTest
     @EnumSource
-    void theCountsOfTwoPartsAddUpWhereverTheBoundaryLies(WordRule rule) {
+    void theCountsOfTwoPartsAddUpForAnyBoundary(WordRule rule) {
         long seed = System.nanoTime();
         SplittableRandom random = new SplittableRandom(seed);
         for (int round = 0; round < 2_000; round++) {

@@ -24,10 +24,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * ZooKeeper in trouble, and nobody notices who has what he needs. An ensemble of three server processes, a manager, three
- * nodes; applications that work and check every answer all the time. No operation of theirs may fail.
+ * Outages of ZooKeeper must not affect applications that already have their handles and locks. There is an ensemble of three server
+ * processes, a manager and three nodes. Applications work continuously and check every answer; no operation may fail.
  */
-class ZooKeeperAwayTest {
+class ZooKeeperOutageTest {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(4);
     private static final Duration DEADLINE = Waits.seconds(10);
     private static final Duration SOON = Waits.seconds(30);
@@ -41,9 +41,9 @@ class ZooKeeperAwayTest {
     @BeforeAll
     static void start() throws IOException {
         System.out.println("seed " + SEED);
-        Path logs = Path.of(System.getProperty("lite.system.logs"), "ZooKeeperAwayTest");
+        Path logs = Path.of(System.getProperty("lite.system.logs"), "ZooKeeperOutageTest");
         zooKeepers = ZooKeepers.start(Files.createTempDirectory(Files.createDirectories(logs), "zookeepers"), 3);
-        cluster = Clusters.builder("ZooKeeperAwayTest")
+        cluster = Clusters.builder("ZooKeeperOutageTest")
                 .zookeeper(zooKeepers.connectString())
                 .property("lite.cluster.session-timeout", SESSION_TIMEOUT.toMillis() + "ms")
                 .fabrics("shm", "tcp")
@@ -80,7 +80,7 @@ class ZooKeeperAwayTest {
         }
     }
 
-    /** The failures are said by name: nothing else than zero of everything is right here. */
+    /** Asserts that there was no failure at all; prints the failures by name. */
     private void requireNoFailure() {
         workload.finish();
         assertThat(workload.books().wrong()).isEmpty();
@@ -88,7 +88,7 @@ class ZooKeeperAwayTest {
     }
 
     @Test
-    void aServerThatLeadsIsKilledAndEverythingGoesOn() {
+    void theLeadingServerIsKilledAndEverythingContinues() {
         int leader = zooKeepers.leader().orElseThrow();
 
         zooKeepers.kill(leader);
@@ -103,14 +103,14 @@ class ZooKeeperAwayTest {
     }
 
     @Test
-    void allServersGoneForLongStopNewNamesOnly() {
+    void aLongOutageOfAllServersPreventsOnlyNewNames() {
         try (Lite lite = Clusters.attach(cluster, 2)) {
             LmrHandle before = lite.memory().malloc(LmrSpec.of(4096).withName("away/before"));
             List<NodeInfo> nodes = lite.nodes();
 
             zooKeepers.killAll();
 
-            // As soon as it is noticed, and not later than the deadline before.
+            // Fails as soon as the outage is noticed, and at the deadline at the latest.
             assertUnavailable(() -> map(lite, "away/before", Waits.seconds(3)), Waits.seconds(3));
             Waits.pass(SESSION_TIMEOUT.multipliedBy(2).plus(Waits.seconds(1)));
             assertUnavailable(() -> map(lite, "away/before", DEADLINE), DEADLINE);
@@ -118,7 +118,7 @@ class ZooKeeperAwayTest {
             assertUnavailable(() -> lite.sync().lock("away/new-lock"), DEADLINE);
             assertThat(lite.nodes()).extracting(NodeInfo::name).containsExactlyInAnyOrder("node-1", "node-2", "node-3");
             assertThat(before.fetchAdd(0, 1)).isZero();
-            // Anonymous memory and a lock that is known need nobody's leave.
+            // Anonymous memory and a known lock do not need ZooKeeper.
             try (LmrHandle anonymous = lite.memory().malloc(LmrSpec.of(1 << 20))) {
                 assertThat(anonymous.fetchAdd(8, 3)).isZero();
                 anonymous.free();
@@ -131,7 +131,7 @@ class ZooKeeperAwayTest {
             awaitNodes(lite);
             assertThat(lite.nodes()).extracting(NodeInfo::id).containsExactlyElementsOf(ids(nodes));
             assertThat(map(lite, "away/before", DEADLINE).fetchAdd(0, 1)).isEqualTo(1);
-            Waits.pass(SESSION_TIMEOUT.multipliedBy(2)); // the older sessions end meanwhile
+            Waits.pass(SESSION_TIMEOUT.multipliedBy(2)); // the old sessions end meanwhile
             awaitNodes(lite);
             before.free();
         }
@@ -139,7 +139,7 @@ class ZooKeeperAwayTest {
     }
 
     @Test
-    void serversThatAreSlowGoUnnoticed() {
+    void slowServersGoUnnoticed() {
         for (int stop = 0; stop < 3; stop++) {
             zooKeepers.signal("STOP");
             Waits.pass(SESSION_TIMEOUT.dividedBy(3));
@@ -154,11 +154,11 @@ class ZooKeeperAwayTest {
     }
 
     /**
-     * Servers that stood still believe, when they go on, that everybody else was silent: they end the sessions. Every node loses
-     * its registration then, and gives up what was under way; that may be told by exceptions, but nothing is lost or wrong.
+     * When paused servers resume, it seems to them that all clients were silent, so they expire the sessions. Every node then loses its
+     * registration and abandons its outstanding operations. These may fail with exceptions, but no effect may be lost or wrong.
      */
     @Test
-    void serversThatStandStillForLongAreAwayAndEverybodyComesBack() {
+    void serversPausedForLongCountAsAnOutageAndEveryNodeRecovers() {
         try (Lite lite = Clusters.attach(cluster, 3)) {
             zooKeepers.signal("STOP");
 
@@ -166,7 +166,7 @@ class ZooKeeperAwayTest {
             Waits.pass(SESSION_TIMEOUT.multipliedBy(2).plus(Waits.seconds(1)));
             assertUnavailable(() -> map(lite, "away/nothing", Waits.seconds(1)), Waits.seconds(1));
             var unused = workload.awaitRound(SOON);
-            assertThat(workload.books().failures()).as("while they stand still").isEmpty();
+            assertThat(workload.books().failures()).as("while the servers are paused").isEmpty();
 
             zooKeepers.signal("CONT");
 
@@ -176,7 +176,7 @@ class ZooKeeperAwayTest {
         }
         var unused = workload.awaitRound(SOON);
         workload.finish();
-        System.out.println("after they had stood still: " + workload.books().failures());
+        System.out.println("after the servers were paused: " + workload.books().failures());
         assertThat(workload.books().wrong()).isEmpty();
     }
 
@@ -207,7 +207,7 @@ class ZooKeeperAwayTest {
     }
 
     private static void awaitNodes(Lite lite) {
-        Waits.until("every node is there and connected", SOON, () -> {
+        Waits.until("all nodes are connected", SOON, () -> {
             List<NodeInfo> nodes = lite.nodes();
             return nodes.size() == 3
                     && nodes.stream().noneMatch(node -> node.fabric().equals("none"));

@@ -10,19 +10,19 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
-/** Standing by for the poll role: who is woken when, and that nothing is missed. */
-interface StandByCases extends ConformanceCases {
+/** The standby thread's wait: when {@link dev.lite.fabric.Fabric#awaitArmed} returns, and that no event is missed. */
+interface StandbyCases extends ConformanceCases {
 
     @Test
-    default void standByReturnsWhenItsTimeIsOver() {
+    default void awaitArmedReturnsAtItsTimeout() {
         TestNode node = fabrics().open("alpha");
         fabrics().settle();
 
         long startNs = System.nanoTime();
-        node.fabric.standBy(0);
-        node.fabric.standBy(1);
+        node.fabric.awaitArmed(0);
+        node.fabric.awaitArmed(1);
         node.fabric.arm();
-        node.fabric.standBy(Duration.ofMillis(30).toNanos());
+        node.fabric.awaitArmed(Duration.ofMillis(30).toNanos());
 
         assertThat(System.nanoTime() - startNs).isLessThan(Deadline.scaledNs(Duration.ofSeconds(5)));
     }
@@ -37,7 +37,7 @@ interface StandByCases extends ConformanceCases {
                 if (thread == 0) {
                     node.fabric.await(WaitingCases.FOREVER_NS);
                 } else {
-                    node.fabric.standBy(WaitingCases.FOREVER_NS);
+                    node.fabric.awaitArmed(WaitingCases.FOREVER_NS);
                 }
                 returned[thread].set(true);
             });
@@ -51,7 +51,7 @@ interface StandByCases extends ConformanceCases {
     }
 
     @Test
-    default void whatIsThereAlreadyWhenItIsArmedEndsStandByOrArmTellsIt() {
+    default void anEventBeforeArmingEndsAwaitArmedOrIsReportedByArm() {
         Pair pair = fabrics().pair();
         fabrics().settle();
         assertThat(pair.to().fabric.arm()).isTrue();
@@ -62,12 +62,12 @@ interface StandByCases extends ConformanceCases {
         long waitNs = Duration.ofMillis(100).toNanos();
         while (pair.to().fabric.arm()) {
             long startNs = System.nanoTime();
-            pair.to().fabric.standBy(waitNs);
+            pair.to().fabric.awaitArmed(waitNs);
             if (System.nanoTime() - startNs < waitNs) {
                 break;
             }
-            deadline.check("the immediate to be seen by arm or by who stands by");
-            // Others' polls and awaits carry a simulated network on.
+            deadline.check("arm() or awaitArmed() to report the immediate");
+            // A simulated network advances when other nodes poll or wait.
             pair.from().fabric.await(Duration.ofMillis(1).toNanos());
         }
         pair.to().fabric.disarm();
@@ -75,15 +75,15 @@ interface StandByCases extends ConformanceCases {
     }
 
     @Test
-    default void aDisarmedFabricWakesNobodyThatStandsBy() {
+    default void aDisarmedFabricDoesNotWakeTheStandbyThread() {
         Pair pair = fabrics().pair();
         fabrics().settle();
         pair.to().fabric.arm();
         pair.to().fabric.disarm();
-        pair.to().fabric.standBy(0); // takes what came before
+        pair.to().fabric.awaitArmed(0); // consumes earlier events
         AtomicBoolean returned = new AtomicBoolean();
-        Workers standBy = Workers.start(1, thread -> {
-            pair.to().fabric.standBy(WaitingCases.FOREVER_NS);
+        Workers standbyThread = Workers.start(1, thread -> {
+            pair.to().fabric.awaitArmed(WaitingCases.FOREVER_NS);
             returned.set(true);
         });
         pause(5);
@@ -96,17 +96,17 @@ interface StandByCases extends ConformanceCases {
         assertThat(returned).isFalse();
 
         pair.to().fabric.wakeup();
-        standBy.join();
+        standbyThread.join();
     }
 
     @Test
-    default void whatArrivesWhileItIsArmedIsNeverMissed() {
+    default void anArrivalWhileArmedIsNeverMissed() {
         long seed = Long.getLong("lite.test.seed", System.nanoTime());
         Pair pair = fabrics().pair();
         fabrics().settle();
         int rounds = 2_000;
         Random random = new Random(seed);
-        pair.to().startStandingBy();
+        pair.to().startStandbyThread();
         try {
             for (int i = 1; i <= rounds; i++) {
                 int count = i;
@@ -124,17 +124,17 @@ interface StandByCases extends ConformanceCases {
         }
     }
 
-    /** Posts by a thread that does not poll itself: only their ends wake who stands by. */
+    /** Posts by a thread that does not poll itself: only their completions wake the standby thread. */
     @Test
-    default void whatIsPostedWhileItIsArmedEndsWithoutAnybodyElse() {
+    default void aPostWhileArmedCompletesWithoutAnotherPollingThread() {
         long seed = Long.getLong("lite.test.seed", System.nanoTime());
         Pair pair = fabrics().pair();
         MemorySegment local = pair.from().local(64);
         fabrics().settle();
         Random random = new Random(seed);
-        // One for all of them: a driver that looks by itself now and then hides what it missed from any single one.
+        // One deadline for all posts: a driver that polls by itself now and then would hide a single missed event.
         Deadline deadline = Deadline.generous();
-        pair.from().startStandingBy();
+        pair.from().startStandbyThread();
         try {
             for (int i = 0; i < 300; i++) {
                 int count = i;
@@ -143,7 +143,7 @@ interface StandByCases extends ConformanceCases {
                     case 1 -> to.read(0, local.address(), 64, context);
                     default -> to.fetchAdd(64, 1, local.address(), context);
                 });
-                deadline.check("post %d of 300 to end, seed %d".formatted(count, seed));
+                deadline.check("post %d of 300 to complete, seed %d".formatted(count, seed));
                 for (int spins = random.nextInt(400); spins > 0; spins--) {
                     Thread.onSpinWait();
                 }

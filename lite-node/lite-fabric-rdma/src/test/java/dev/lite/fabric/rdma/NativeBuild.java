@@ -16,24 +16,24 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
-/** The library that the build made, and programs that a test compiles from the module's C code. */
-final class Built {
+/** The library that the build compiled, and programs that a test compiles from the module's C code. */
+final class NativeBuild {
     static final List<String> SANITIZERS = List.of(
             "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer");
 
     private static final Path JNI = Path.of(System.getProperty("java.home"), "include");
 
-    private Built() {}
+    private NativeBuild() {}
 
-    /** Skips the test when the build had no compiler to make the library with. */
+    /** Skips the test if the build could not compile the library. */
     static void requireLibrary() {
         var resource = NativeLibrary.resource(System.getProperty("os.arch"));
         assumeTrue(
-                Built.class.getResource(resource) != null, "needs libdisni: it was not built, see the build's output");
+                NativeBuild.class.getResource(resource) != null, "needs libdisni: it was not built, see the build's output");
     }
 
     static Path library() {
-        var resource = Built.class.getResource(NativeLibrary.resource(System.getProperty("os.arch")));
+        var resource = NativeBuild.class.getResource(NativeLibrary.resource(System.getProperty("os.arch")));
         try {
             return Path.of(resource == null ? URI.create("file:///none") : resource.toURI());
         } catch (URISyntaxException e) {
@@ -41,7 +41,7 @@ final class Built {
         }
     }
 
-    /** Skips the test when C cannot be compiled here. */
+    /** Skips the test if this machine cannot compile C. */
     static void requireCompiler() {
         boolean compiler = Pattern.compile(":")
                 .splitAsStream(System.getenv("PATH"))
@@ -55,7 +55,7 @@ final class Built {
         assumeTrue(Files.exists(JNI.resolve("jni.h")), "needs jni.h in " + JNI);
     }
 
-    /** Skips the test when the compiler comes without its sanitizers' libraries. */
+    /** Skips the test if the compiler's sanitizer libraries are missing. */
     static void requireSanitizers(Path directory) throws IOException {
         var empty = Files.writeString(directory.resolve("empty.c"), "int main(void) { return 0; }\n");
         var command = new ArrayList<>(List.of("gcc"));
@@ -80,7 +80,7 @@ final class Built {
         return program;
     }
 
-    /** What a command prints when it is run in the module's directory; that it ends with 0 is asserted. */
+    /** Runs a command in the module's directory, asserts exit code 0, and returns its output. */
     static String run(List<String> command, Map<String, String> environment) throws IOException {
         var result = execute(command, environment);
         assertThat(result.exit()).as(result.output()).isZero();

@@ -25,19 +25,19 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Late writes on a network whose every step the test makes. */
-class GivenUpWriteTest {
+/** Late writes on a network whose steps the test controls. */
+class AbandonedWriteTest {
     private static final int BYTES = 200_000;
 
     @TempDir(factory = InDevShm.class)
     Path root;
 
     /**
-     * A write is given up at its deadline and its handle unmapped. Its bytes may arrive at any time, so nobody may be given
-     * that memory before they have, or never will.
+     * A write is abandoned at its deadline, and its handle is unmapped. Its bytes may still arrive at any time. So the memory must not be
+     * allocated again before they have arrived or can no longer arrive.
      */
     @Test
-    void theBytesOfAWriteThatWasGivenUpNeverShowInMemoryThatWasHandedOutAgain() {
+    void theBytesOfAnAbandonedWriteNeverAppearInReallocatedMemory() {
         Seeds.forEach(12, random -> {
             SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(random.nextLong())
                     .withSteps()
@@ -60,7 +60,7 @@ class GivenUpWriteTest {
                 long allocated = cluster.node(0).usage().allocatedBytes();
                 Thread freeing = Thread.ofPlatform().start(master::free);
                 while (cluster.node(0).usage().allocatedBytes() == allocated) {
-                    Waits.pass(Duration.ofMillis(2)); // for those who act on the last step
+                    Waits.pass(Duration.ofMillis(2)); // for threads that react to the last step
                     network.step();
                 }
                 List<LmrHandle> next = takeAll(cluster.attach(0).memory());
@@ -78,7 +78,7 @@ class GivenUpWriteTest {
         });
     }
 
-    /** Everything that is free, so that the freed bytes are among it. */
+    /** Allocates all free memory, so that it includes the freed bytes. */
     private static List<LmrHandle> takeAll(LtMemory memory) {
         List<LmrHandle> all = new ArrayList<>();
         while (true) {
@@ -90,7 +90,7 @@ class GivenUpWriteTest {
         }
     }
 
-    /** Makes the network's steps on a thread of its own. */
+    /** Executes the network's steps on a separate thread. */
     private static final class Clock implements AutoCloseable {
         private final AtomicBoolean going = new AtomicBoolean(true);
         private final AtomicBoolean over = new AtomicBoolean();
