@@ -17,7 +17,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.Op;
 import org.junit.jupiter.api.AfterEach;
@@ -89,7 +88,7 @@ class CuratorSessionTest {
             long endNs = System.nanoTime() + 3 * timeout.toNanos() / 2;
             while (System.nanoTime() < endNs) { // the old session ends meanwhile, which must not remove the registration
                 assertThat(namesOf(other.nodesNow(DEADLINE))).containsExactly("a");
-                LockSupport.parkNanos(5_000_000);
+                Waits.pass(Duration.ofMillis(5));
             }
 
             assertThat(recorded.registeredAgain).hasSize(1);

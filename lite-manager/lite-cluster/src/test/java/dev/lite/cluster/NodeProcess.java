@@ -3,7 +3,6 @@ package dev.lite.cluster;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.concurrent.locks.LockSupport;
 
 /** A process that registers a node and then does nothing, until it is killed or its parent ends. */
 final class NodeProcess {
@@ -33,9 +32,7 @@ final class NodeProcess {
                 new CuratorConfig(arguments[0], arguments[1], Duration.parse(arguments[3]), Duration.ofSeconds(5));
         try (CuratorDirectory directory = CuratorDirectory.open(config)) {
             directory.register(ClusterDirectoryContract.advert(arguments[2]), ClusterDirectoryContract.DEADLINE);
-            while (parent.isAlive()) {
-                LockSupport.parkNanos(500_000_000);
-            }
+            parent.onExit().join();
         }
     }
 }

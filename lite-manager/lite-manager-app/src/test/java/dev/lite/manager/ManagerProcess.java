@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 
 /** A manager in its own process. */
 final class ManagerProcess implements AutoCloseable {
@@ -110,7 +109,7 @@ final class ManagerProcess implements AutoCloseable {
             if (System.nanoTime() > endNs) {
                 throw new AssertionError("waited for " + text + " in " + body);
             }
-            LockSupport.parkNanos(50_000_000);
+            Waits.pass(Duration.ofMillis(50));
         }
     }
 

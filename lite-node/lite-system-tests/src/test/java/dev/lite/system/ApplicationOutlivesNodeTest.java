@@ -21,7 +21,6 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -132,7 +131,7 @@ class ApplicationOutlivesNodeTest {
             try {
                 while (!stop.get()) {
                     step.run();
-                    LockSupport.parkNanos(PACE_NS);
+                    Waits.pass(Duration.ofNanos(PACE_NS));
                 }
                 end.complete(null);
             } catch (RuntimeException | AssertionError e) {

@@ -2,6 +2,7 @@ package dev.lite.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.time.Duration;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
@@ -20,7 +21,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * A continuous load with checks: threads read constant data, write blocks and read them back, and add to words. Every operation must
@@ -96,7 +96,7 @@ final class CheckedLoad implements AutoCloseable {
                 } catch (RuntimeException | AssertionError e) {
                     failures.add("%s, round %d: %s".formatted(what, round, e));
                 }
-                LockSupport.parkNanos(PACE_NS);
+                Waits.pass(Duration.ofNanos(PACE_NS));
             }
         }));
     }

@@ -26,7 +26,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -139,7 +138,7 @@ class KilledServerTest {
                 while (!stop.get()) {
                     assertThat(client.call(REQUEST, SOON)).isEqualTo(REQUEST);
                     calls.incrementAndGet();
-                    LockSupport.parkNanos(PACE_NS);
+                    Waits.pass(Duration.ofNanos(PACE_NS));
                 }
             });
         }

@@ -1,12 +1,12 @@
 package dev.lite.system;
 
+import dev.lite.testing.Waits;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrSpec;
 import dev.lite.cluster.process.ProcessEnd;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.concurrent.locks.LockSupport;
 
 /** An application that takes a lock, prints its token, and holds the lock until it is killed or its parent process ends. */
 final class LockHolder {
@@ -24,7 +24,7 @@ final class LockHolder {
             lite.memory().malloc(LmrSpec.of(1 << 20)).memset(0, 1 << 20, (byte) 1); // anonymous, so it is freed when this process ends
             System.out.println(HOLDS + held.fencingToken());
             while (held.isHeld()) {
-                LockSupport.parkNanos(100_000_000);
+                Waits.pass(Duration.ofNanos(100_000_000));
             }
         }
     }

@@ -28,7 +28,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -160,7 +159,7 @@ final class Workload implements AutoCloseable {
                         "not every worker made progress within %s: rounds and locks were %s and are %s; failures %s; wrong %s"
                                 .formatted(limit, before, now, books.failures(), books.wrong()));
             }
-            LockSupport.parkNanos(5_000_000);
+            Waits.pass(Duration.ofNanos(5_000_000));
         }
     }
 
@@ -181,7 +180,7 @@ final class Workload implements AutoCloseable {
                     throw new AssertionError("the worker at node-%d got no lock within %s; failures %s; wrong %s"
                             .formatted(node, limit, books.failures(), books.wrong()));
                 }
-                LockSupport.parkNanos(2_000_000);
+                Waits.pass(Duration.ofNanos(2_000_000));
             }
         }
         return Duration.ofNanos(System.nanoTime() - startNs);
@@ -240,7 +239,7 @@ final class Workload implements AutoCloseable {
                 if (System.nanoTime() - endNs > 0) {
                     throw e;
                 }
-                LockSupport.parkNanos(PAUSE_AFTER_FAILURE_NS);
+                Waits.pass(Duration.ofNanos(PAUSE_AFTER_FAILURE_NS));
             }
         }
     }
@@ -299,14 +298,14 @@ final class Workload implements AutoCloseable {
                 if (whole) {
                     rounds.incrementAndGet();
                 }
-                LockSupport.parkNanos(PACE_NS);
+                Waits.pass(Duration.ofNanos(PACE_NS));
             }
         }
 
         private void runLocks() {
             while (!stop.get()) {
                 boolean unused = attempt("lock", this::locked);
-                LockSupport.parkNanos(PACE_NS);
+                Waits.pass(Duration.ofNanos(PACE_NS));
             }
         }
 
@@ -314,7 +313,7 @@ final class Workload implements AutoCloseable {
         private boolean attempt(String what, Runnable operations) {
             boolean succeeded = books.attempt(what, node, operations);
             if (!succeeded) {
-                LockSupport.parkNanos(PAUSE_AFTER_FAILURE_NS);
+                Waits.pass(Duration.ofNanos(PAUSE_AFTER_FAILURE_NS));
             }
             return succeeded;
         }

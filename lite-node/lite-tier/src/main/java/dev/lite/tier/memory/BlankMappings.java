@@ -1,5 +1,6 @@
 package dev.lite.tier.memory;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,8 +12,10 @@ import org.jspecify.annotations.Nullable;
 final class BlankMappings {
     private static final int BLOCK = 512;
 
-    // Guarded by the class.
+    @GuardedBy("BlankMappings.class")
     private static @Nullable Mapping[] block = new @Nullable Mapping[0];
+
+    @GuardedBy("BlankMappings.class")
     private static int next;
 
     private BlankMappings() {}

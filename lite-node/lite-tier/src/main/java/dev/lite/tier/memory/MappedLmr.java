@@ -1,5 +1,6 @@
 package dev.lite.tier.memory;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrBoundsException;
@@ -54,7 +55,8 @@ final class MappedLmr {
     /** Set while the handle is paused; the end of the pause counts it down. */
     private volatile @Nullable CountDownLatch paused;
 
-    private boolean released; // guarded by this
+    @GuardedBy("this")
+    private boolean released;
 
     MappedLmr(LmrRecord lmr, @Nullable String name, int granted, long[] places, MappingOwner owner) {
         this.name = name;

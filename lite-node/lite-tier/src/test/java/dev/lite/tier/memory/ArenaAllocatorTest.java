@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.time.Duration;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.RawMemory;
@@ -19,7 +20,6 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -354,7 +354,7 @@ class ArenaAllocatorTest {
         Thread cleaner = Thread.ofPlatform().start(() -> {
             while (!stop.get()) {
                 if (allocator.clean() == 0) {
-                    LockSupport.parkNanos(20_000);
+                    Waits.pass(Duration.ofNanos(20_000));
                 }
             }
         });

@@ -21,7 +21,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -104,7 +103,7 @@ class AbandonedWriteTest {
                             continue;
                         }
                     }
-                    LockSupport.parkNanos(50_000);
+                    Waits.pass(Duration.ofNanos(50_000));
                 }
             });
         }

@@ -18,7 +18,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -112,10 +111,7 @@ class KilledNodeTest {
             try (FakeBackend backend = new FakeBackend();
                     SessionServer server = new SessionServer(SessionServerConfig.of(Path.of(arguments[0])), backend)) {
                 server.start();
-                long endNs = System.nanoTime() + Duration.ofMinutes(1).toNanos();
-                while (System.nanoTime() - endNs < 0) {
-                    LockSupport.parkNanos(Duration.ofSeconds(1).toNanos());
-                }
+                Waits.pass(Duration.ofMinutes(1));
             }
         }
     }

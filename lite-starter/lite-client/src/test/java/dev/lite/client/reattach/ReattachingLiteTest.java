@@ -3,6 +3,7 @@ package dev.lite.client.reattach;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.testing.Waits;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LmrFreedException;
@@ -20,15 +21,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
 class ReattachingLiteTest {
 
-    private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
 
-    private static final Duration LONG = Duration.ofSeconds((long) (30 * TIME_SCALE));
+    private static final Duration LONG = Waits.seconds(30);
     private static final Duration SHORT = Duration.ofMillis(150);
     private static final byte[] BYTES = new byte[8];
 
@@ -47,7 +45,7 @@ class ReattachingLiteTest {
                     }
                     if (attachesSlowly) {
                         attaches = true;
-                        LockSupport.parkNanos(20_000_000);
+                        Waits.pass(Duration.ofMillis(20));
                     }
                     sessions.add(new FakeLite(options).knowing("a", idOfA));
                     return sessions.getLast();
@@ -100,12 +98,12 @@ class ReattachingLiteTest {
         attachesSlowly = true;
         sessions.getLast().lose();
         Thread other = Thread.ofPlatform().start(() -> handle.read(0, BYTES));
-        awaitTrue(() -> attaches);
+        Waits.until("an attachment began", () -> attaches);
 
         assertThat(lite.nodes()).hasSize(2);
 
         assertThat(sessions).hasSize(2);
-        awaitTrue(() -> !other.isAlive());
+        Waits.join(other);
     }
 
     @Test
@@ -115,7 +113,7 @@ class ReattachingLiteTest {
         nodeIsUp = false;
         sessions.getLast().lose();
         Thread node = Thread.ofPlatform().start(() -> {
-            LockSupport.parkNanos(SHORT.toNanos());
+            Waits.pass(SHORT);
             nodeIsUp = true;
         });
 
@@ -128,7 +126,7 @@ class ReattachingLiteTest {
         assertThat(lock.tryAcquire()).isEmpty();
         assertThat(sessions).hasSize(2);
         assertThat(sessions.getLast().known("a").calls).hasValue(3);
-        awaitTrue(() -> !node.isAlive());
+        Waits.join(node);
     }
 
     @Test
@@ -180,7 +178,7 @@ class ReattachingLiteTest {
         sessions.getLast().lose();
         assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(SessionLostException.class);
 
-        awaitTrue(() -> {
+        Waits.until("the handle continues", () -> {
             try {
                 handle.read(0, BYTES);
                 return true;
@@ -219,13 +217,13 @@ class ReattachingLiteTest {
         nodeIsUp = false;
         sessions.getLast().lose();
         Thread closer = Thread.ofPlatform().start(() -> {
-            LockSupport.parkNanos(SHORT.toNanos());
+            Waits.pass(SHORT);
             lite.close();
         });
 
         assertThatThrownBy(() -> handle.read(0, BYTES))
                 .isInstanceOfAny(SessionLostException.class, NodeUnreachableException.class);
-        awaitTrue(() -> !closer.isAlive());
+        Waits.join(closer);
     }
 
     @Test
@@ -235,7 +233,8 @@ class ReattachingLiteTest {
         nodeIsUp = false;
         sessions.getLast().lose();
         nodeIsUp = true;
-        awaitTrue(
+        Waits.until(
+                "the function is served in the next session",
                 () -> sessions.size() == 2 && sessions.getLast().rpc().handlers.containsKey("f"));
         server.close();
         assertThat(sessions.getLast().rpc().handlers).isEmpty();
@@ -254,14 +253,6 @@ class ReattachingLiteTest {
                 .isInstanceOf(NodeUnreachableException.class);
 
         assertThat(Duration.ofNanos(System.nanoTime() - startNs)).isBetween(SHORT, LONG.dividedBy(2));
-    }
-
-    private static void awaitTrue(BooleanSupplier condition) {
-        long endNs = System.nanoTime() + (long) (20e9 * TIME_SCALE);
-        while (!condition.getAsBoolean()) {
-            assertThat(System.nanoTime() - endNs).isNegative();
-            LockSupport.parkNanos(1_000_000);
-        }
     }
 
     @Test
