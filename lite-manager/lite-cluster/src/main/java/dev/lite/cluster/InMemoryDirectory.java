@@ -298,6 +298,16 @@ public final class InMemoryDirectory implements ClusterDirectory {
     }
 
     @Override
+    public Map<Integer, Long> incarnationsNow(Duration deadline) {
+        synchronized (store) {
+            requireAvailable();
+            Map<Integer, Long> last = new HashMap<>();
+            store.ids.forEach((name, id) -> last.put(id, store.incarnations.getOrDefault(name, 0L)));
+            return last;
+        }
+    }
+
+    @Override
     public boolean isAvailable() {
         synchronized (store) {
             return available && !closed;

@@ -2,16 +2,17 @@ package dev.lite.fabric.shm;
 
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
+import java.io.IOException;
 import java.nio.file.Path;
 
 /**
  * A node in a process of its own. Says its address, then answers each immediate by adding it to the first word of its memory
- * and sending it back, until it is killed or told 0.
+ * and sending it back, until it is killed or told 0. Told -1, it closes its fabric and stays.
  */
 final class PeerJvm {
     private PeerJvm() {}
 
-    public static void main(String[] arguments) {
+    public static void main(String[] arguments) throws IOException {
         try (var node = new TestNode(Path.of(arguments[0]), "peer")) {
             System.out.println(node.fabric.localAddress());
             int answered = 0;
@@ -21,6 +22,11 @@ final class PeerJvm {
                 for (; answered < node.immediates.size(); answered++) {
                     int immediate = node.immediates.get(answered);
                     if (immediate == 0) {
+                        return;
+                    }
+                    if (immediate == -1) {
+                        node.fabric.close();
+                        int unused = System.in.read(); // until the parent ends
                         return;
                     }
                     RawMemory.getAndAddLong(node.address(), immediate);
