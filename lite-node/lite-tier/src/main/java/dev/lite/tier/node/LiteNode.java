@@ -159,7 +159,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     self, directory, links, lmrs.extents(), lmrs.allocation(), lmrs.reclaimer(), lmrs.drainMarks());
             OperatorActions acts =
                     new OperatorActions(self, allocator, lmrs, relocation, sync, orphans, executor, config.deadline());
-            this.orders = new OrderExecutor(self, directory, lmrs.drainMarks(), acts, executor);
+            this.orders = new OrderExecutor(fencing::registration, directory, lmrs.drainMarks(), acts, executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
             links.start(); // only the polling thread can close a fabric

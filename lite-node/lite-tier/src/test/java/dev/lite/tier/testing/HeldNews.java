@@ -1,5 +1,6 @@
 package dev.lite.tier.testing;
 
+import dev.lite.api.ClusterUnavailableException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.DirectoryListener;
 import dev.lite.cluster.Epoch;
@@ -23,6 +24,7 @@ public final class HeldNews implements ClusterDirectory {
     private List<NodeRecord> lastNodes = List.of(); // guarded by this
     private boolean holdsNodes; // guarded by this
     private boolean holdsRegistrations; // guarded by this
+    private boolean losesAnswer; // guarded by this
 
     /** @param directory still owned by the caller */
     public HeldNews(ClusterDirectory directory) {
@@ -38,6 +40,17 @@ public final class HeldNews implements ClusterDirectory {
     /** Holds back the news of this process's next registrations from now on. */
     public synchronized void holdRegistrations() {
         holdsRegistrations = true;
+    }
+
+    /** Loses the answer to the next compare-and-set, which is made. */
+    public synchronized void loseNextAnswer() {
+        losesAnswer = true;
+    }
+
+    private synchronized boolean losesThisAnswer() {
+        boolean loses = losesAnswer;
+        losesAnswer = false;
+        return loses;
     }
 
     /** Delivers what was held back, and holds back nothing any more. */
@@ -158,7 +171,11 @@ public final class HeldNews implements ClusterDirectory {
 
     @Override
     public Optional<Integer> compareAndSet(String name, int expectedVersion, byte[] record, Duration deadline) {
-        return directory.compareAndSet(name, expectedVersion, record, deadline);
+        Optional<Integer> answer = directory.compareAndSet(name, expectedVersion, record, deadline);
+        if (losesThisAnswer()) {
+            throw new ClusterUnavailableException("the answer is lost, by a test");
+        }
+        return answer;
     }
 
     @Override
