@@ -3,6 +3,7 @@ package dev.lite.cluster;
 import dev.lite.api.ClusterUnavailableException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -53,6 +54,12 @@ public interface ClusterDirectory extends AutoCloseable {
 
     /** Like {@link #nodes()}, but read from the directory. */
     List<NodeRecord> nodesNow(Duration deadline);
+
+    /**
+     * The last incarnation that each node was given, by the node's id, read from the directory. It includes every
+     * registration made before this call, also those that have ended since. A node without a registration so far has 0.
+     */
+    Map<Integer, Long> incarnationsNow(Duration deadline);
 
     /** Whether the directory was reachable at last notice. Never blocks. */
     boolean isAvailable();

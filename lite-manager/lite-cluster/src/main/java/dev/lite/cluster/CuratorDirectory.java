@@ -4,6 +4,7 @@ import dev.lite.api.ClusterUnavailableException;
 import dev.lite.os.waiting.Deadline;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.zookeeper.KeeperException.Code;
@@ -105,6 +106,11 @@ public final class CuratorDirectory implements ClusterDirectory {
     @Override
     public List<NodeRecord> nodesNow(Duration deadline) {
         return live.now(begin(deadline));
+    }
+
+    @Override
+    public Map<Integer, Long> incarnationsNow(Duration deadline) {
+        return epochs.incarnations(begin(deadline));
     }
 
     @Override

@@ -17,8 +17,8 @@ public interface DirectoryListener {
     /**
      * This process's registration was lost (its session expired) and will be made again after this call returns. The
      * process must have cut its connections and released everything it was granted under the old registration, because
-     * others may have been granted it since. May block for a few seconds. May be called more than once before {@link
-     * #registeredAgain}.
+     * others may have been granted it since. May block for a few seconds. If it throws anything, it is called again, and
+     * the registration is not made before it has returned. May be called more than once before {@link #registeredAgain}.
      */
     default void registrationLost() {}
 

@@ -11,7 +11,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,8 +25,11 @@ import org.jspecify.annotations.Nullable;
  * immediately, and the last missing acknowledgement fences its removals.
  */
 public final class InMemoryDirectory implements ClusterDirectory {
+    private static final long RETRY_MS = 50;
+
     private final Store store;
     private final ListenerThread listeners = new ListenerThread("lite-directory-in-memory");
+    private final Executor again = CompletableFuture.delayedExecutor(RETRY_MS, TimeUnit.MILLISECONDS);
 
     // Guarded by the store.
     private boolean available = true;
@@ -248,13 +254,21 @@ public final class InMemoryDirectory implements ClusterDirectory {
                         return;
                     }
                 }
-                listeners.notifyNow(DirectoryListener::registrationLost);
+                boolean released = listeners.notifyNow(DirectoryListener::registrationLost);
                 synchronized (store) {
-                    if (isLost()) {
+                    if (!released) {
+                        again.execute(this::registerAgainSoon);
+                    } else if (isLost()) {
                         registerAgain();
                     }
                 }
             });
+        }
+    }
+
+    private void registerAgainSoon() {
+        synchronized (store) {
+            registerAgainIfLost();
         }
     }
 
@@ -294,6 +308,16 @@ public final class InMemoryDirectory implements ClusterDirectory {
         synchronized (store) {
             requireAvailable();
             return store.nodes();
+        }
+    }
+
+    @Override
+    public Map<Integer, Long> incarnationsNow(Duration deadline) {
+        synchronized (store) {
+            requireAvailable();
+            Map<Integer, Long> last = new HashMap<>();
+            store.ids.forEach((name, id) -> last.put(id, store.incarnations.getOrDefault(name, 0L)));
+            return last;
         }
     }
 

@@ -16,8 +16,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The listeners of one directory and the thread that calls them, one call at a time and in order. An exception of a
- * listener is logged, and the listener stays.
+ * The listeners of one directory and the thread that calls them, one call at a time and in order. An exception or error
+ * of a listener is logged, and the listener stays.
  */
 final class ListenerThread implements Executor, AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(ListenerThread.class);
@@ -40,24 +40,29 @@ final class ListenerThread implements Executor, AutoCloseable {
 
     /** Notifies all listeners asynchronously. Any thread; does not block. */
     void notifyLater(Consumer<DirectoryListener> call) {
-        execute(() -> notifyNow(call));
-    }
-
-    /** Notifies all listeners; only on the listener thread. */
-    void notifyNow(Consumer<DirectoryListener> call) {
-        listeners.forEach(listener -> callSafely(listener, call));
-    }
-
-    /** Notifies all listeners and returns whether all returned before the deadline. Not on the listener thread. */
-    boolean notifyAndWait(Consumer<DirectoryListener> call, Deadline deadline) {
-        CompletableFuture<Void> done = new CompletableFuture<>();
         execute(() -> {
-            notifyNow(call);
-            done.complete(null);
+            boolean unused = notifyNow(call); // the log has the failures
         });
+    }
+
+    /** Notifies all listeners and returns whether none threw anything; only on the listener thread. */
+    boolean notifyNow(Consumer<DirectoryListener> call) {
+        boolean handled = true;
+        for (DirectoryListener listener : listeners) {
+            handled &= callSafely(listener, call);
+        }
+        return handled;
+    }
+
+    /**
+     * Notifies all listeners and returns whether all returned before the deadline and none threw anything. Not on the
+     * listener thread.
+     */
+    boolean notifyAndWait(Consumer<DirectoryListener> call, Deadline deadline) {
+        CompletableFuture<Boolean> done = new CompletableFuture<>();
+        execute(() -> done.complete(notifyNow(call)));
         try {
-            done.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
-            return true;
+            return done.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
             return false;
         } catch (InterruptedException e) {
@@ -89,11 +94,13 @@ final class ListenerThread implements Executor, AutoCloseable {
         }
     }
 
-    private static void callSafely(DirectoryListener listener, Consumer<DirectoryListener> call) {
+    private static boolean callSafely(DirectoryListener listener, Consumer<DirectoryListener> call) {
         try {
             call.accept(listener);
-        } catch (RuntimeException e) {
+            return true;
+        } catch (RuntimeException | Error e) {
             log.error("The directory listener {} failed", listener.getClass().getName(), e);
+            return false;
         }
     }
 

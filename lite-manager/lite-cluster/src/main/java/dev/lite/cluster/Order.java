@@ -1,5 +1,6 @@
 package dev.lite.cluster;
 
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -88,6 +89,14 @@ public record Order(
                 && lmrId == other.lmrId
                 && target.equals(other.target)
                 && leave == other.leave;
+    }
+
+    /** Whether the other is this order at any progress under the same claim, or still unclaimed like this one. */
+    boolean isSameClaim(Order other) {
+        return id == other.id
+                && state == other.state
+                && incarnation == other.incarnation
+                && Objects.equals(executor, other.executor);
     }
 
     /** The same order with another id. */

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.SortedSet;
 import java.util.TreeSet;
+import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
@@ -192,20 +193,21 @@ public final class Orders {
         if (seen.state().isFinal()) {
             throw new IllegalArgumentException("order %d is %s".formatted(seen.id(), seen.state()));
         }
-        return replace(seen, seen.claimedBy(node, incarnation), null, deadline);
+        return replace(seen::equals, seen.claimedBy(node, incarnation), null, deadline);
     }
 
     /**
-     * Records the progress of an order if it has not changed since {@code seen}.
+     * Records the progress of an order if it still has the claim of {@code seen}. Only the claimer records progress, so
+     * a change whose answer was lost is never taken for a change by another process.
      *
      * @return the updated order; empty when another process changed it, so that the executor should stop
      */
     public Optional<Order> progress(Order seen, long done, long total, String note, Duration deadline) {
-        return replace(seen, seen.with(seen.state(), done, total, note), null, deadline);
+        return replace(seen::isSameClaim, seen.with(seen.state(), done, total, note), null, deadline);
     }
 
     /**
-     * Ends an order if it has not changed since {@code seen}.
+     * Ends an order if it still has the claim of {@code seen}. May be repeated after an error.
      *
      * @param failure why it failed; null when it is done
      * @return the ended order; empty when another process changed it
@@ -216,7 +218,13 @@ public final class Orders {
                 : seen.with(State.FAILED, seen.done(), seen.total(), failure);
         // After a failed drain the node is used again.
         boolean unmarks = failure != null && seen.kind() == Kind.DRAIN;
-        return replace(seen, ended, unmarks ? seen.subject() : null, deadline);
+        // The end itself also matches, so that a repetition finds an end whose answer was lost.
+        return replace(
+                order -> seen.isSameClaim(order)
+                        || (ended.isSameClaim(order) && ended.note().equals(order.note())),
+                ended,
+                unmarks ? seen.subject() : null,
+                deadline);
     }
 
     /** Removes the drain mark of a node; called by a starting node. */
@@ -230,21 +238,21 @@ public final class Orders {
         }
     }
 
-    private Optional<Order> replace(Order seen, Order next, @Nullable String unmarked, Duration deadline) {
+    private Optional<Order> replace(
+            Predicate<Order> replaceable, Order next, @Nullable String unmarked, Duration deadline) {
         Changed changed = change(deadline, book -> {
-            List<Order> orders = new ArrayList<>(book.orders());
-            int at = orders.indexOf(seen);
-            if (at < 0) {
+            if (book.orders().stream().noneMatch(replaceable)) {
                 return book;
             }
-            orders.set(at, next);
+            List<Order> orders = new ArrayList<>(book.orders());
+            orders.replaceAll(order -> replaceable.test(order) ? next : order);
             SortedSet<String> marks = new TreeSet<>(book.draining());
             if (unmarked != null) {
                 marks.remove(unmarked);
             }
             return new OrderBook(book.nextId(), orders, marks);
         });
-        return changed.before().orders().contains(seen) ? Optional.of(next) : Optional.empty();
+        return changed.before().orders().stream().anyMatch(replaceable) ? Optional.of(next) : Optional.empty();
     }
 
     private record Changed(OrderBook before, OrderBook after) {}

@@ -97,6 +97,18 @@ final class ZooKeeperEpochs implements EpochStore, AutoCloseable {
         return answer.is(Code.NONODE) ? Epoch.NONE : decode(answer.get().bytes());
     }
 
+    /** The last incarnation of each node, by id: the versions of the nodes' id znodes. */
+    Map<Integer, Long> incarnations(Deadline deadline) {
+        String what = "read the incarnations of the nodes";
+        CompletableFuture<?> synced = session.sync(paths.ids);
+        CompletableFuture<Answer<List<String>>> names = session.children(paths.ids);
+        session.await(synced, deadline, what);
+        Map<Integer, Long> last = new HashMap<>();
+        known(session.await(names, deadline, what).get(), deadline, what)
+                .forEach(node -> last.put(node.id(), node.lastIncarnation()));
+        return last;
+    }
+
     @Override
     public Snapshot snapshot(Duration duration) {
         Deadline deadline = begin.apply(duration);

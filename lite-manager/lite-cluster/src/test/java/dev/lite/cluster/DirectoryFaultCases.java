@@ -12,7 +12,10 @@ import dev.lite.testing.Waits;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
@@ -61,6 +64,39 @@ interface DirectoryFaultCases extends DirectoryCases {
         givenUp.countDown();
         Waits.until("it is registered", () -> !other.nodesNow(DEADLINE).isEmpty());
         assertThat(other.nodesNow(DEADLINE).getFirst().incarnation()).isGreaterThan(before.incarnation());
+    }
+
+    @Test
+    default void nobodyIsRegisteredAnewWhileGivingUpFails() {
+        ClusterDirectory one = open();
+        ClusterDirectory other = open();
+        AtomicInteger failures = new AtomicInteger();
+        AtomicBoolean givenUp = new AtomicBoolean();
+        List<Boolean> givenUpWhenRegistered = new CopyOnWriteArrayList<>();
+        one.addListener(new DirectoryListener() {
+            @Override
+            public void registrationLost() {
+                switch (failures.getAndIncrement()) {
+                    case 0 -> throw new IllegalStateException("thrown by a test");
+                    case 1 -> throw new AssertionError("thrown by a test");
+                    default -> givenUp.set(true);
+                }
+            }
+        });
+        NodeRecord before = one.register(advert("a"), DEADLINE);
+        other.addListener(new DirectoryListener() {
+            @Override
+            public void nodesChanged(List<NodeRecord> nodes) {
+                if (nodes.stream().anyMatch(node -> node.incarnation() > before.incarnation())) {
+                    givenUpWhenRegistered.add(givenUp.get());
+                }
+            }
+        });
+
+        expire(one);
+
+        Waits.until("it is registered again", () -> !givenUpWhenRegistered.isEmpty());
+        assertThat(givenUpWhenRegistered).first().isEqualTo(true);
     }
 
     private static void await(CountDownLatch latch) {

@@ -100,6 +100,25 @@ interface MembershipCases extends DirectoryCases {
     }
 
     @Test
+    default void theLastIncarnationsAreKnownOfLiveNodesAndOfNodesThatLeft() {
+        ClusterDirectory left = open();
+        int id = left.register(advert("left"), DEADLINE).id();
+        left.close();
+        ClusterDirectory again = open();
+        NodeRecord last = again.register(advert("left"), DEADLINE);
+        again.close();
+        ClusterDirectory reader = open();
+        NodeRecord live = reader.register(advert("live"), DEADLINE);
+        int claimed = reader.claimId("claimed", NodeAdvert.NO_ID, DEADLINE);
+
+        assertThat(reader.incarnationsNow(DEADLINE))
+                .containsOnly(
+                        Map.entry(id, last.incarnation()),
+                        Map.entry(live.id(), live.incarnation()),
+                        Map.entry(claimed, 0L));
+    }
+
+    @Test
     default void theIdOfAnExistingArenaIsKeptOrRefused() {
         NodeRecord held = open().register(holding("a", 7), DEADLINE);
         assertThat(held.id()).isEqualTo(7);

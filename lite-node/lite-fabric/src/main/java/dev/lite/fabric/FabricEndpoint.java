@@ -40,9 +40,9 @@ public interface FabricEndpoint {
     long mappedAddress();
 
     /**
-     * Whether the peer's process still has this node's memory mapped, which no {@link #close} can prevent. True from
-     * {@link FabricHandler#connected} until that process has ended; false if the peer is in this process, or the driver maps
-     * nothing. Any thread; may make a system call.
+     * Whether the peer still has this node's memory mapped, which no {@link #close} can prevent. True from
+     * {@link FabricHandler#connected} until the peer has closed its fabric or its process has ended; false if the peer is in
+     * this process, or the driver maps nothing. Any thread; may make a system call.
      */
     default boolean isMappedByPeer() {
         return false;

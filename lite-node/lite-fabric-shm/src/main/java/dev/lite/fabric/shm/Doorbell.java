@@ -4,6 +4,7 @@ import dev.lite.os.Futex;
 import dev.lite.os.Linux;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import java.nio.file.Path;
 
 /**
  * Wakes the threads of one node that wait for its peers. A page of shared memory, mapped by the node and by all its peers: a state
@@ -14,6 +15,7 @@ import dev.lite.os.SharedMemory;
  *   0    state     int   {@link #AWAKE}: ring no bell; {@link #STANDING_BY}: ring the standby bell; {@link #ASLEEP}: the poller's
  *   128  poller    int   rung for the holder of the poll role
  *   256  standby   int   rung for the standby thread
+ *   384  left      int   1 when the node has unmapped the memories of its peers; it maps none again
  * </pre>
  *
  * <p>No wake-up is lost: the holder of the poll role stores the state and then checks for work; a sender stores work and then
@@ -33,6 +35,7 @@ final class Doorbell implements AutoCloseable {
     private final long state;
     private final long pollerBell;
     private final long standbyBell;
+    private final long left;
 
     /** Poll role: the poller's bell when it was last read. */
     private int pollerSeen;
@@ -45,6 +48,7 @@ final class Doorbell implements AutoCloseable {
         state = memory.address();
         pollerBell = state + LINE_BYTES;
         standbyBell = state + 2 * LINE_BYTES;
+        left = state + 3 * LINE_BYTES;
     }
 
     /** Creates this node's doorbell. */
@@ -55,6 +59,11 @@ final class Doorbell implements AutoCloseable {
     /** Maps a peer's doorbell; takes ownership of the descriptor. */
     static Doorbell fromDescriptor(int descriptor) {
         return new Doorbell(SharedMemory.fromDescriptor(descriptor, Linux.pageSize(), true));
+    }
+
+    /** Maps the same doorbell once more; the result has a life of its own. */
+    Doorbell mapAgain() {
+        return new Doorbell(SharedMemory.openFile(Path.of("/proc/self/fd/" + descriptor())));
     }
 
     int descriptor() {
@@ -111,6 +120,16 @@ final class Doorbell implements AutoCloseable {
             Futex.await(bell, seen, timeoutNs);
         }
         return RawMemory.getIntVolatile(bell);
+    }
+
+    /** Announces that this node has unmapped the memories of its peers, for ever. */
+    void leave() {
+        RawMemory.putIntVolatile(left, 1);
+    }
+
+    /** Whether the owner of this doorbell has unmapped the memories of its peers. */
+    boolean hasLeft() {
+        return RawMemory.getIntVolatile(left) != 0;
     }
 
     @Override

@@ -25,6 +25,7 @@ final class PeerMemories implements AutoCloseable {
     private final Map<Key, Long> addresses = new HashMap<>();
     private final Map<Key, SharedMemory> mappings = new HashMap<>();
     private final Map<Integer, PeerProcess> processes = new HashMap<>();
+    private final Map<Key, PeerPresence> presences = new HashMap<>(); // by the file of the node's doorbell
     private boolean closed;
 
     /** The process at the other end of a socket, watched from now on until it ends or the fabric is closed. */
@@ -45,6 +46,25 @@ final class PeerMemories implements AutoCloseable {
         PeerProcess process = PeerProcess.watch(pid);
         processes.put(pid, process);
         return process;
+    }
+
+    /** The node with this doorbell in the process, watched until it leaves, its process ends or the fabric is closed. */
+    synchronized PeerPresence presence(PeerProcess process, Doorbell doorbell) {
+        if (closed) {
+            throw new HandshakeException("the fabric is closed");
+        }
+        presences.values().removeIf(presence -> !presence.hasMapped()); // at most one for each live node is left
+        try {
+            Key key = key(doorbell.descriptor(), Linux.pageSize());
+            PeerPresence known = presences.get(key);
+            if (known == null) {
+                known = new PeerPresence(process, doorbell.mapAgain());
+                presences.put(key, known);
+            }
+            return known;
+        } catch (IOException e) {
+            throw new HandshakeException("the peer's doorbell cannot be identified: " + e.getMessage(), e);
+        }
     }
 
     /** Adds this node's own memory, which is mapped already and is needed when the node connects to itself. */
@@ -101,6 +121,8 @@ final class PeerMemories implements AutoCloseable {
         mappings.values().forEach(SharedMemory::close);
         mappings.clear();
         addresses.clear();
+        presences.values().forEach(PeerPresence::close);
+        presences.clear();
         processes.values().forEach(PeerProcess::close);
         processes.clear();
     }

@@ -30,7 +30,7 @@ final class ShmEndpoint extends DriverEndpoint<ShmLink> {
     @Override
     public boolean isMappedByPeer() {
         var current = link();
-        return current != null && current.process().isAlive();
+        return current != null && current.presence().hasMapped();
     }
 
     @Override

@@ -255,6 +255,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
             handshake.close();
         }
         peers.close();
+        doorbell.leave(); // nothing of a peer is mapped any more, and the closed fabric maps nothing again
         ringBoth(); // the standby thread is inside the gate
         doorbellGate.close();
         doorbell.close();

@@ -168,8 +168,9 @@ final class ShmHandshake implements AutoCloseable {
         var peerDoorbell = Doorbell.fromDescriptor(passed.take());
         try {
             long address = peers.map(passed.take(), message.memoryBytes());
+            PeerPresence presence = peers.presence(process, peerDoorbell);
             return new ShmLink(
-                    message.text(), address, message.memoryBytes(), rings, peerDoorbell, send, receive, process);
+                    message.text(), address, message.memoryBytes(), rings, peerDoorbell, send, receive, presence);
         } catch (RuntimeException e) {
             peerDoorbell.close();
             throw e;

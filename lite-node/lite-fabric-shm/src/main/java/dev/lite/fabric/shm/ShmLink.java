@@ -13,7 +13,7 @@ import dev.lite.os.SharedMemory;
  * @param doorbell the peer's doorbell
  * @param send the ring to the peer
  * @param receive the ring from the peer
- * @param process the peer's process; outlives the link
+ * @param presence whether the peer has this node's memory mapped; outlives the link
  */
 record ShmLink(
         byte[] hello,
@@ -23,7 +23,7 @@ record ShmLink(
         Doorbell doorbell,
         SendRing send,
         ReceiveRing receive,
-        PeerProcess process)
+        PeerPresence presence)
         implements DriverLink {
 
     /** Unmaps rings and doorbell. Call when no thread sends or receives any more. */

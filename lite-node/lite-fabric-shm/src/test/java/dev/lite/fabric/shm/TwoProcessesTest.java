@@ -116,6 +116,20 @@ class TwoProcessesTest {
     }
 
     @Test
+    void aPeerThatClosedItsFabricNoLongerMapsTheMemoryThoughItsProcessLives() throws IOException {
+        try (var a = new TestNode(directory, "a");
+                var peer = Peer.start(directory)) {
+            var toPeer = a.fabric.connect(peer.address());
+            TestNode.until("connected", () -> a.connected.contains(toPeer), a);
+            assertThat(toPeer.isMappedByPeer()).isTrue();
+            assertThat(toPeer.writeImm(0, a.address(), 0, -1, 0)).isEqualTo(Post.DONE);
+            TestNode.until("gone", () -> a.disconnected.contains(toPeer), a);
+            TestNode.until("unmapped", () -> !toPeer.isMappedByPeer(), a);
+            assertThat(peer.process().isAlive()).isTrue();
+        }
+    }
+
+    @Test
     void theSuccessorOfAKilledPeerCanUseItsAddress() throws IOException, InterruptedException {
         try (var a = new TestNode(directory, "a")) {
             String address;

@@ -27,6 +27,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -73,7 +74,12 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     private final Map<ControlKind, ControlHandler> handlers = new EnumMap<>(ControlKind.class);
 
     private final Executor executor;
+    /** By node. The calls of a connection are here, or all of them have ended. */
     private final AtomicReferenceArray<@Nullable Calls> calls;
+
+    /** Numbers of calls. All connections of a node share its slots, so no two of them may use the same number. */
+    private final AtomicLong sequences = new AtomicLong();
+
     private final ReentrantReadWriteLock arenaInUse = new ReentrantReadWriteLock();
     private boolean closed; // guarded by arenaInUse
 
@@ -287,9 +293,8 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     @Override
     public void peerDisconnected(Peer peer, String reason) {
         Calls ofPeer = calls.get(peer.id());
-        if (ofPeer != null && ofPeer.peer == peer) {
-            calls.compareAndSet(peer.id(), ofPeer, null);
-            ofPeer.failAll();
+        if (ofPeer != null && ofPeer.peer == peer && calls.compareAndSet(peer.id(), ofPeer, null)) {
+            ofPeer.failAll(); // else callsOf() replaced and failed them
         }
     }
 
@@ -302,7 +307,9 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             if (links.peer(peer.id()) != peer) {
                 throw lost(peer);
             }
-            calls.compareAndSet(peer.id(), known, new Calls(peer));
+            if (calls.compareAndSet(peer.id(), known, new Calls(peer)) && known != null) {
+                known.failAll(); // its connection was replaced; its end may be reported later
+            }
         }
     }
 
@@ -348,7 +355,6 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         private final ReentrantLock lock = new ReentrantLock();
         private final Condition freed = lock.newCondition();
         private final @Nullable Call[] bySlot = new @Nullable Call[SLOTS];
-        private long sequence;
         private boolean ended;
 
         Calls(Peer peer) {
@@ -361,7 +367,7 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
                 while (!ended) {
                     for (int slot = 0; slot < SLOTS; slot++) {
                         if (bySlot[slot] == null && slots.has(slot)) {
-                            Call call = new Call(slot, ++sequence);
+                            Call call = new Call(slot, sequences.incrementAndGet());
                             bySlot[slot] = call;
                             return call;
                         }

@@ -66,7 +66,7 @@ public final class LmrServices {
         this.remoteMemory = remoteMemory;
         records = new LmrRecords(self, directory);
         places = new LmrPlaces(self.id(), arena, links, directory);
-        mappers = new Mappers(self.id(), directory, links, records, fencing, executor);
+        mappers = new Mappers(self.id(), links, records, fencing, executor);
         calls = new LmrCalls(channel);
         localWork = new LocalWork(self.id(), arena, allocator, links, remoteMemory);
         work = new WorkCalls(self.id(), channel, mappers, localWork, executor);

@@ -1,9 +1,7 @@
 package dev.lite.tier.lmr;
 
-import dev.lite.cluster.ClusterDirectory;
-import dev.lite.cluster.NodeRecord;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.peer.Fencing;
-import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,7 +19,6 @@ public final class Mappers {
     private static final Logger log = LoggerFactory.getLogger(Mappers.class);
 
     private final int self;
-    private final ClusterDirectory directory;
     private final PeerLinks links;
     private final LmrRecords records;
     private final Executor executor;
@@ -32,15 +29,8 @@ public final class Mappers {
         void at(int node);
     }
 
-    Mappers(
-            int self,
-            ClusterDirectory directory,
-            PeerLinks links,
-            LmrRecords records,
-            Fencing fencing,
-            Executor executor) {
+    Mappers(int self, PeerLinks links, LmrRecords records, Fencing fencing, Executor executor) {
         this.self = self;
-        this.directory = directory;
         this.links = links;
         this.records = records;
         this.executor = executor;
@@ -48,20 +38,22 @@ public final class Mappers {
     }
 
     /**
-     * The nodes that may have an LMR mapped. For a named LMR: the live nodes, the connected nodes, the nodes that left
-     * and are not fenced, and this node. For an anonymous LMR: the nodes that asked its creator, this node, for its
-     * record.
+     * The nodes that may use a former record of an LMR; call this after the record has changed. A node maps a named LMR
+     * after its registration, and reads the record then. So these are the nodes with an unfenced process that
+     * registered before this call; a later one finds the changed record. For an anonymous LMR they are the nodes that
+     * asked its creator, this node, for its record.
+     *
+     * @throws dev.lite.api.ClusterUnavailableException if the LMR has a name and the directory does not answer
      */
-    Set<Integer> of(@Nullable String name, long id) {
-        Set<Integer> nodes = new TreeSet<>();
-        nodes.add(self);
+    Set<Integer> of(@Nullable String name, long id, Deadline deadline) {
+        Set<Integer> nodes;
         if (name == null) {
-            records.mappers(id).stream().filter(node -> !isGone(node)).forEach(nodes::add);
-            return nodes;
+            nodes = records.mappers(id);
+            nodes.removeAll(fencing.areGone(nodes, deadline));
+        } else {
+            nodes = fencing.notFenced(deadline);
         }
-        directory.nodes().stream().map(NodeRecord::id).forEach(nodes::add);
-        links.peers().stream().map(Peer::id).forEach(nodes::add);
-        fencing.notFenced().stream().filter(node -> !isGone(node)).forEach(nodes::add);
+        nodes.add(self);
         return nodes;
     }
 
@@ -70,9 +62,14 @@ public final class Mappers {
         return links.isLive(node);
     }
 
-    /** Whether all processes of a node are fenced. */
-    public boolean isGone(int node) {
-        return fencing.isGone(node);
+    /** See {@link Fencing#isGone}. */
+    public boolean isGone(int node, Deadline deadline) {
+        return fencing.isGone(node, deadline);
+    }
+
+    /** See {@link Fencing#areGone}. */
+    public Set<Integer> areGone(Set<Integer> nodes, Deadline deadline) {
+        return fencing.areGone(nodes, deadline);
     }
 
     /** Whether a process of a node can no longer touch any memory. */
@@ -83,6 +80,18 @@ public final class Mappers {
     /** The incarnation of this process's registration. */
     long ownIncarnation() {
         return fencing.registration().incarnation();
+    }
+
+    /**
+     * Notifies all nodes in parallel of a change of a record, as {@link #atAll} does.
+     *
+     * @return the nodes that follow the change: the notified process acknowledged it, and every other process of the
+     *     node is fenced
+     */
+    Set<Integer> notifyAll(Set<Integer> nodes, String what, NodeAction action) {
+        Set<Integer> acknowledged = atAll(nodes, what, action);
+        acknowledged.removeIf(node -> !fencing.isSettled(node));
+        return acknowledged;
     }
 
     /**

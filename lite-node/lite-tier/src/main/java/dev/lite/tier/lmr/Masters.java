@@ -25,7 +25,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -382,7 +381,7 @@ public final class Masters {
     /** Waits until the nodes that copy for a dead mover have finished. */
     private void quiesce(LmrRecord lmr, int mover, Deadline deadline) {
         for (Share share : lmr.shares()) {
-            if (!mappers.isGone(share.node())) {
+            if (!mappers.isGone(share.node(), deadline)) {
                 work.quiesce(share.node(), mover, deadline);
             }
         }
@@ -465,10 +464,10 @@ public final class Masters {
 
     /** Notifies the mappers; returns when all follow the record. */
     private void notifyMappers(@Nullable String name, long id, Deadline deadline) {
-        Set<Integer> left = new TreeSet<>(mappers.of(name, id));
+        Set<Integer> left = mappers.of(name, id, deadline);
         while (true) {
-            left.removeAll(mappers.atAll(left, "a change of lmr=" + id, node -> calls.refresh(node, id, deadline)));
-            left.removeIf(mappers::isGone);
+            left.removeAll(mappers.notifyAll(left, "a change of lmr=" + id, node -> calls.refresh(node, id, deadline)));
+            left.removeAll(mappers.areGone(left, deadline));
             if (left.isEmpty()) {
                 return;
             }
@@ -481,6 +480,7 @@ public final class Masters {
     }
 
     private void notifyReachableMappers(@Nullable String name, long id, Deadline deadline) {
-        mappers.atAll(mappers.of(name, id), "a change of lmr=" + id, node -> calls.refresh(node, id, deadline));
+        mappers.atAll(
+                mappers.of(name, id, deadline), "a change of lmr=" + id, node -> calls.refresh(node, id, deadline));
     }
 }

@@ -264,7 +264,7 @@ public final class MemoryService {
         if (records.isMine(id)) {
             return records.findFor(self, id, principal, wanted).lmr();
         }
-        if (mappers.isGone(LmrRecords.creator(id))) {
+        if (mappers.isGone(LmrRecords.creator(id), deadline)) {
             throw new NodeUnreachableException(
                     "LMR %d is lost: its creator, node %d, is not a live node".formatted(id, LmrRecords.creator(id)));
         }

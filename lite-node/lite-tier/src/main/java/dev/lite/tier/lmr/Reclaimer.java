@@ -180,7 +180,7 @@ public final class Reclaimer implements AutoCloseable {
                 return atAll(holders(), given, node -> giveBack(node, deadline));
             }
             return stopMapping(deadline)
-                    && atAll(mappers.of(name, lmr.id()), notified, node -> calls.revoke(node, lmr.id(), deadline))
+                    && revokeAll(deadline)
                     && atAll(holders(), given, node -> giveBack(node, deadline))
                     && records.remove(name, lmr.id(), deadline);
         }
@@ -200,6 +200,15 @@ public final class Reclaimer implements AutoCloseable {
                     || records.replace(name, found.get(), current.withState(LmrRecord.State.FREEING), deadline);
         }
 
+        /** Ends every mapping of the LMR; false if a node did not acknowledge yet and is not gone. */
+        private boolean revokeAll(Deadline deadline) {
+            Set<Integer> nodes = mappers.of(name, lmr.id(), deadline);
+            Set<Integer> left = new TreeSet<>(nodes);
+            left.removeAll(notified);
+            notified.addAll(mappers.notifyAll(left, what(), node -> calls.revoke(node, lmr.id(), deadline)));
+            return isDone(nodes, notified);
+        }
+
         private Set<Integer> holders() {
             Set<Integer> nodes = new TreeSet<>();
             lmr.shares().stream().map(Share::node).forEach(nodes::add);
@@ -217,7 +226,15 @@ public final class Reclaimer implements AutoCloseable {
         private boolean atAll(Set<Integer> nodes, Set<Integer> done, Mappers.NodeAction action) {
             Set<Integer> left = new TreeSet<>(nodes);
             left.removeAll(done);
-            done.addAll(mappers.atAll(left, "freeing lmr=" + lmr.id(), action));
+            done.addAll(mappers.atAll(left, what(), action));
+            return isDone(nodes, done);
+        }
+
+        private String what() {
+            return "freeing lmr=" + lmr.id();
+        }
+
+        private boolean isDone(Set<Integer> nodes, Set<Integer> done) {
             Set<Integer> missing = new TreeSet<>(nodes);
             missing.removeAll(done);
             hopeless =

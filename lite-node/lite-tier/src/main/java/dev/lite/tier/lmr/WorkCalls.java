@@ -122,7 +122,7 @@ final class WorkCalls implements RemoteWork {
         LmrUnavailableException lost = lost(node, error);
         try {
             executor.execute(() -> {
-                while (!mappers.isGone(node) && !isQuiet(node)) {
+                while (!isQuiet(node) && !mappers.isGone(node, Deadline.in(QUIESCE_STEP))) {
                     Polling.sleepNs(PAUSE_NS);
                     if (Thread.currentThread().isInterrupted()) {
                         break; // this node stops

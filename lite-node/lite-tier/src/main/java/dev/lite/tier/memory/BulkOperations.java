@@ -81,7 +81,8 @@ public final class BulkOperations {
                         .memset(node, where.arenaOf(Layout.remotePlace(node, 0)), id, runs, value, deadline)));
                 CompletableFuture<?> all = CompletableFuture.allOf(works.toArray(new CompletableFuture<?>[0]));
                 handedOver = true;
-                await(all.whenComplete((none, error) -> mapping.endHold()), deadline, "memset of " + mapping);
+                String what = "memset of %s on the nodes %s".formatted(mapping, remote.keySet());
+                await(all.whenComplete((none, error) -> mapping.endHold()), deadline, what);
             }
             return done;
         } finally {
@@ -201,7 +202,7 @@ public final class BulkOperations {
                             target.endHold();
                         }),
                         deadline,
-                        "copying from %s to %s".formatted(source, target));
+                        "copying from %s to %s by node %d".formatted(source, target, sourcePart.node()));
             }
             return piece;
         } finally {

@@ -144,13 +144,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     channel);
             this.words = new SyncWords(id, arena, allocator, lmrs, directory, wordMoves, config.deadline());
             this.sync = new SyncService(
-                    id,
-                    arena.id(),
-                    words,
-                    wordMoves,
-                    channel,
-                    new NodeClusterView(id, directory, links, fencing),
-                    executor);
+                    id, arena.id(), words, wordMoves, channel, new NodeClusterView(id, links, fencing), executor);
             CreatorQueries creatorQueries = new CreatorQueries(id, links, lmrs.mappers(), lmrs.records(), channel);
             this.orphans = new Orphans(
                     id,
@@ -165,7 +159,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     self, directory, links, lmrs.extents(), lmrs.allocation(), lmrs.reclaimer(), lmrs.drainMarks());
             OperatorActions acts =
                     new OperatorActions(self, allocator, lmrs, relocation, sync, orphans, executor, config.deadline());
-            this.orders = new OrderExecutor(self, directory, lmrs.drainMarks(), acts, executor);
+            this.orders = new OrderExecutor(fencing::registration, directory, lmrs.drainMarks(), acts, executor);
         } catch (RuntimeException | Error e) {
             executor.shutdownNow();
             links.start(); // only the polling thread can close a fabric

@@ -53,7 +53,7 @@ public final class CreatorQueries {
                 made.stream().filter(records::knows).forEach(known::add);
             } else if (links.peer(maker) != null) {
                 known.addAll(ask(maker, made, deadline));
-            } else if (!mappers.isGone(maker)) {
+            } else if (!mappers.isGone(maker, deadline)) {
                 known.addAll(made); // the creator cannot be asked now
             }
         });

@@ -68,8 +68,8 @@ final class Drain {
         /** Whether another live node takes memory now. */
         boolean hasOthers();
 
-        /** Whether a node is gone, and with it the records of its anonymous LMRs. */
-        boolean isGone(int node);
+        /** Those of the nodes that are gone, and with them the records of their anonymous LMRs. */
+        Set<Integer> areGone(Set<Integer> nodes, Deadline deadline);
 
         /** Moves one LMR; its name is null if it is anonymous. */
         void evacuate(@Nullable String name, long id, long bytes);
@@ -177,11 +177,14 @@ final class Drain {
             return new Found(List.of(), 0);
         }
         Map<Long, NamedLmrs.Named> ofNames = named.find(lmr -> here.containsKey(lmr.id()), deadline);
+        Set<Integer> creators = new HashSet<>();
+        here.keySet().forEach(id -> creators.add(LmrRecords.creator(id)));
+        Set<Integer> gone = mover.areGone(creators, deadline);
         List<Held> movable = new ArrayList<>();
         long unknownBytes = 0;
         for (Map.Entry<Long, Long> held : here.entrySet()) {
             NamedLmrs.Named known = ofNames.get(held.getKey());
-            if (known != null ? isHere(known.lmr()) : mayBeAnonymous(held.getKey())) {
+            if (known != null ? isHere(known.lmr()) : mayBeAnonymous(held.getKey(), gone)) {
                 movable.add(new Held(held.getKey(), known == null ? null : known.name(), held.getValue()));
             } else {
                 unknownBytes += held.getValue();
@@ -198,11 +201,11 @@ final class Drain {
                         || (move != null && move.shares().stream().anyMatch(share -> share.node() == self.id())));
     }
 
-    private boolean mayBeAnonymous(long id) {
+    private boolean mayBeAnonymous(long id, Set<Integer> gone) {
         if (LmrRecords.creator(id) == self.id()) {
             return records.hasAnonymous(id);
         }
-        if (mover.isGone(LmrRecords.creator(id))) {
+        if (gone.contains(LmrRecords.creator(id))) {
             return false;
         }
         synchronized (this) {

@@ -15,6 +15,7 @@ import dev.lite.tier.sync.SyncService;
 import dev.lite.tier.sync.SyncWord;
 import dev.lite.tier.sync.WordRef;
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
@@ -76,8 +77,8 @@ public final class OperatorActions implements OrderExecutor.Actions {
         }
 
         @Override
-        public boolean isGone(int node) {
-            return lmrs.mappers().isGone(node);
+        public Set<Integer> areGone(Set<Integer> nodes, Deadline deadline) {
+            return lmrs.mappers().areGone(nodes, deadline);
         }
 
         @Override

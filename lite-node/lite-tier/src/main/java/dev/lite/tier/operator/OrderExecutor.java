@@ -11,6 +11,7 @@ import dev.lite.cluster.Order.State;
 import dev.lite.cluster.OrderBook;
 import dev.lite.cluster.Orders;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.lmr.DrainMarks;
 import dev.lite.tier.lmr.LmrRecords;
 import java.time.Duration;
@@ -27,6 +28,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,7 +36,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Executes this node's {@link Orders}. The node that an order names executes a drain or frees orphans; the creator of
  * an anonymous LMR executes its move; the first node to claim it executes any other order. If the executing node is
- * gone, another node claims its order. Two nodes may execute the same order for a while: every action is safe when
+ * fenced and not back, another node claims its order. Two nodes may execute the same order for a while: every action is safe when
  * repeated.
  *
  * <p>One thread ("lite-orders") checks and claims orders. Each order runs on a virtual thread. Limit: {@value
@@ -64,7 +66,8 @@ public final class OrderExecutor implements AutoCloseable {
 
     private static final long REPORT_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
-    private final NodeRecord self;
+    private final NodeRecord self; // as registered at the start
+    private final Supplier<NodeRecord> registration;
     private final ClusterDirectory directory;
     private final Orders orders;
     private final DrainMarks drainMarks;
@@ -99,10 +102,19 @@ public final class OrderExecutor implements AutoCloseable {
         String rebalance(Drain.Progress progress);
     }
 
-    /** Does not start yet; see {@link #start}. */
+    /**
+     * Does not start yet; see {@link #start}.
+     *
+     * @param registration this node's current or last registration
+     */
     public OrderExecutor(
-            NodeRecord self, ClusterDirectory directory, DrainMarks drainMarks, Actions actions, Executor executor) {
-        this.self = self;
+            Supplier<NodeRecord> registration,
+            ClusterDirectory directory,
+            DrainMarks drainMarks,
+            Actions actions,
+            Executor executor) {
+        this.self = registration.get();
+        this.registration = registration;
         this.directory = directory;
         this.orders = new Orders(directory);
         this.drainMarks = drainMarks;
@@ -230,7 +242,8 @@ public final class OrderExecutor implements AutoCloseable {
             }
             drains |= isDrainOfThis(order);
             if (!running.contains(order.id()) && running.size() < RUNNING_MAX && isMine(order)) {
-                orders.claim(order, self.name(), self.incarnation(), DIRECTORY).ifPresent(this::begin);
+                orders.claim(order, self.name(), registration.get().incarnation(), DIRECTORY)
+                        .ifPresent(this::begin);
             }
         }
         if (!drains && !book.draining().contains(self.name()) && ofLeaving == null) {
@@ -282,9 +295,18 @@ public final class OrderExecutor implements AutoCloseable {
         return turn || nowNs - seenNs > TURN_NS;
     }
 
+    /**
+     * Whether the process that claimed an order is fenced and its node is not back. A process that lost its session and
+     * registered again continues its orders, and a restarted node claims the orders of its former process itself.
+     */
     private boolean isGone(Order order) {
-        return directory.nodes().stream()
-                .noneMatch(node -> node.name().equals(order.executor()) && node.incarnation() == order.incarnation());
+        boolean fenced = directory.epoch().removals().stream()
+                .anyMatch(removal -> removal.fenced()
+                        && removal.name().equals(order.executor())
+                        && removal.incarnation() >= order.incarnation());
+        return fenced
+                && directory.nodesNow(DIRECTORY).stream()
+                        .noneMatch(node -> node.name().equals(order.executor()));
     }
 
     private void begin(Order order) {
@@ -316,13 +338,11 @@ public final class OrderExecutor implements AutoCloseable {
             failure = e.toString();
         }
         try {
-            Order ended = reporter.finish(failure)
-                    .or(() -> orders.find(order.id(), DIRECTORY)) // another node ended it
-                    .orElse(order);
+            Order ended = recordEnd(order, reporter, failure);
             Optional.ofNullable(awaited.remove(order.id())).ifPresent(who -> who.complete(ended));
         } catch (ClusterUnavailableException e) {
-            // This node still owns the order and executes it again; an action without remaining work does nothing.
-            log.info("cannot record the end of order {} yet: {}", order.id(), e.getMessage());
+            // Another node claims the order once this one is gone; an action without remaining work does nothing.
+            log.info("cannot record the end of order {}: {}", order.id(), e.getMessage());
         } finally {
             running.remove(order.id());
             log.info(
@@ -336,6 +356,26 @@ public final class OrderExecutor implements AutoCloseable {
         Runnable leave = onLeave;
         if (order.kind() == Kind.DRAIN && order.leave() && failure == null && leave != null) {
             Thread unused = Thread.ofPlatform().name("lite-leave").start(leave);
+        }
+    }
+
+    /**
+     * Records the end of an order. Tries again while the directory does not answer, until this node closes: to execute
+     * the order again could end otherwise.
+     */
+    private Order recordEnd(Order order, Reporter reporter, @Nullable String failure) {
+        while (true) {
+            try {
+                return reporter.finish(failure)
+                        .or(() -> orders.find(order.id(), DIRECTORY)) // another node ended it
+                        .orElse(order);
+            } catch (ClusterUnavailableException e) {
+                if (closed || Thread.currentThread().isInterrupted()) {
+                    throw e;
+                }
+                log.info("cannot record the end of order {} yet: {}", order.id(), e.getMessage());
+                Polling.sleepNs(REPORT_NS);
+            }
         }
     }
 

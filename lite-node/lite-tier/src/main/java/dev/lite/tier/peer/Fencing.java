@@ -1,6 +1,7 @@
 package dev.lite.tier.peer;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LiteException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.DirectoryListener;
@@ -23,7 +24,9 @@ import org.slf4j.LoggerFactory;
  * This node's part in the epochs (architecture §9):
  * <ul>
  *   <li>It cuts its links to removed processes, then acknowledges the epoch.
- *   <li>It tells which processes are fenced. Other nodes may take over what a fenced process had.
+ *   <li>It tells which processes are fenced. Other nodes may take over what a fenced process had. A node is gone only
+ *       if the last incarnation that it was given is fenced. Only the directory knows that incarnation: a node registers,
+ *       connects and maps before the others hear of it.
  *   <li>When this node's own registration is lost, it cuts all links before it registers again. It makes new links only
  *       when no process that was removed meanwhile can access its memory.
  * </ul>
@@ -40,7 +43,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     private final int self;
     private final ClusterDirectory directory;
     private final PeerLinks links;
-    private final Map<Integer, Long> lastSeen = new ConcurrentHashMap<>(); // node id → its latest registration
+    private final Map<Integer, Long> lastKnown = new ConcurrentHashMap<>(); // node id → its latest known incarnation
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
     private final Semaphore pokes = new Semaphore(0); // a permit for every change since the thread's last check
@@ -143,16 +146,41 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         return epoch.isFenced(node, incarnation);
     }
 
+    /**
+     * Whether every process of a node that registered before this call is fenced. Neither the epoch nor the list of
+     * nodes tells: a node registers before this node hears of it. So if the node looks gone, this reads from the
+     * directory which incarnations exist. May block up to the deadline; false if the directory does not answer.
+     */
+    public boolean isGone(int node, Deadline deadline) {
+        return areGone(Set.of(node), deadline).contains(node);
+    }
+
+    /** Those of the nodes that are {@linkplain #isGone gone}; reads the directory at most once. */
+    public Set<Integer> areGone(Set<Integer> nodes, Deadline deadline) {
+        Set<Integer> gone = new TreeSet<>(nodes);
+        gone.removeIf(node -> !looksGone(node));
+        if (!gone.isEmpty()) {
+            try {
+                readIncarnations(deadline);
+            } catch (ClusterUnavailableException e) {
+                log.debug("cannot tell whether the nodes {} are gone: {}", gone, e.getMessage());
+                return Set.of();
+            }
+            gone.removeIf(node -> !looksGone(node));
+        }
+        return gone;
+    }
+
     /** Whether every known process of a node is fenced and the node is not connected. */
-    public boolean isGone(int node) {
+    private boolean looksGone(int node) {
         return node != self
                 && links.peer(node) == null
-                && epoch.fencedUpTo(node) >= Math.max(1, lastSeen.getOrDefault(node, 0L));
+                && epoch.fencedUpTo(node) >= Math.max(1, lastKnown.getOrDefault(node, 0L));
     }
 
     /**
-     * Whether a connected node's answers hold for all of its processes: every process before the connected one is
-     * fenced. Always true for this node.
+     * Whether a connected node's answers hold for all of its known processes: every process before the connected one is
+     * fenced, and none registered after it. Always true for this node.
      */
     public boolean isSettled(int node) {
         if (node == self) {
@@ -160,22 +188,41 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         }
         Peer peer = links.peer(node);
         long incarnation = peer == null ? 0 : links.incarnationOf(peer);
-        return incarnation > 0 && epoch.fencedUpTo(node) >= incarnation - 1;
+        return incarnation > 0
+                && incarnation >= lastKnown.getOrDefault(node, 0L)
+                && epoch.fencedUpTo(node) >= incarnation - 1;
     }
 
-    /** The other nodes, live or not, that are members of the cluster or were removed but are not fenced yet. */
-    public Set<Integer> notFenced() {
+    /**
+     * The other nodes with a process that registered before this call and is not fenced: whether live or not, and
+     * whether this node has heard of it or not.
+     *
+     * @throws ClusterUnavailableException if the directory does not answer
+     */
+    public Set<Integer> notFenced(Deadline deadline) {
+        readIncarnations(deadline);
         Epoch now = epoch;
         Set<Integer> nodes = new TreeSet<>();
-        now.members().forEach(member -> nodes.add(member.id()));
-        now.pending().forEach(removal -> nodes.add(removal.id()));
+        lastKnown.forEach((node, incarnation) -> {
+            if (incarnation > now.fencedUpTo(node)) {
+                nodes.add(node);
+            }
+        });
         nodes.remove(self);
         return nodes;
     }
 
+    private void readIncarnations(Deadline deadline) {
+        directory.incarnationsNow(deadline.remaining()).forEach(this::noteIncarnation);
+    }
+
+    private void noteIncarnation(int node, long incarnation) {
+        lastKnown.merge(node, incarnation, Long::max);
+    }
+
     @Override
     public void nodesChanged(List<NodeRecord> nodes) {
-        nodes.forEach(node -> lastSeen.merge(node.id(), node.incarnation(), Long::max));
+        nodes.forEach(node -> noteIncarnation(node.id(), node.incarnation()));
         links.setLive(nodes);
         pokes.release();
     }
@@ -201,6 +248,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         } finally {
             lock.unlock();
         }
+        changed.members().forEach(member -> noteIncarnation(member.id(), member.incarnation()));
         links.setEpoch(changed);
         if (changed.removals().stream()
                 .anyMatch(removal -> removal.incarnation() > before.fencedUpTo(removal.id()) && removal.fenced())) {

@@ -39,6 +39,8 @@ import org.slf4j.LoggerFactory;
  */
 public final class PeerLinks implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(PeerLinks.class);
+
+    /** The minimum time between two connections that this node makes to one registration of a peer. */
     private static final long RETRY_NS = 500_000_000;
 
     private final Hello self;
@@ -59,6 +61,10 @@ public final class PeerLinks implements AutoCloseable {
     @GuardedBy("lock")
     private final Map<Integer, FabricEndpoint> connecting = new HashMap<>();
 
+    /** The last attempt to connect to each node. Neither a connection nor a refusal removes it. */
+    @GuardedBy("lock")
+    private final Map<Integer, Attempt> attempts = new HashMap<>();
+
     /** Connected and not yet reported as disconnected. In practice at most two per node: an old and a new one. */
     @GuardedBy("lock")
     private final Set<Peer> linked = new HashSet<>();
@@ -71,6 +77,9 @@ public final class PeerLinks implements AutoCloseable {
 
     @GuardedBy("lock")
     private boolean closed;
+
+    /** An attempt to connect to a registration of a node. */
+    private record Attempt(long incarnation, long madeNs) {}
 
     /** A process of a node, by the number in its {@link Hello} and its registrations. */
     private record Remote(int node, long process) {}
@@ -239,6 +248,7 @@ public final class PeerLinks implements AutoCloseable {
         try {
             suspended = false;
             peers.setSuspended(false);
+            attempts.clear();
             changed.signalAll();
         } finally {
             lock.unlock();
@@ -356,7 +366,9 @@ public final class PeerLinks implements AutoCloseable {
             boolean reachable = !candidate.getValue().capabilities().sameHostOnly()
                     || node.host().equals(host);
             if (address != null && reachable) {
-                connect(node, candidate.getValue(), address);
+                if (isDue(node)) {
+                    connect(node, candidate.getValue(), address);
+                }
                 return;
             }
         }
@@ -366,8 +378,21 @@ public final class PeerLinks implements AutoCloseable {
                         .formatted(node.name(), node.fabrics().keySet(), node.host(), fabrics.keySet(), host));
     }
 
+    /**
+     * Whether enough time has passed since the last attempt. A peer may refuse a connection only after both sides have
+     * made it. Every connection wakes the connecting thread, so without this bound refused connections cause each other.
+     */
+    @GuardedBy("this.lock")
+    private boolean isDue(NodeRecord node) {
+        Attempt last = attempts.get(node.id());
+        return last == null
+                || last.incarnation() != node.incarnation()
+                || System.nanoTime() - last.madeNs() >= RETRY_NS;
+    }
+
     @GuardedBy("this.lock")
     private void connect(NodeRecord node, Fabric fabric, String address) {
+        attempts.put(node.id(), new Attempt(node.incarnation(), System.nanoTime()));
         try {
             connecting.put(node.id(), fabric.connect(address));
         } catch (RuntimeException e) {

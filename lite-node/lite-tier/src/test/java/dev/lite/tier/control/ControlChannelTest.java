@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.fabric.FabricConfig;
@@ -17,7 +18,9 @@ import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Hello;
 import dev.lite.tier.peer.ImmediateKind;
+import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.peer.PeerListener;
 import dev.lite.tier.peer.Poster;
 import dev.lite.tier.testing.InDevShm;
 import java.io.IOException;
@@ -25,8 +28,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -48,12 +57,20 @@ class ControlChannelTest {
         final ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
         final int id;
 
+        final long process;
+
         Node(Path root, int id) throws IOException {
+            this(root, id, id + 1);
+        }
+
+        /** @param process the number of its process, in its hello */
+        Node(Path root, int id, long process) throws IOException {
             this.id = id;
+            this.process = process;
             String name = "n" + id;
             Path run = Files.createDirectories(root.resolve("run-" + name));
             arena = NodeArena.open(new ArenaConfig(root, "c", name, ArenaConfig.BYTES_MIN, 64, 4, false));
-            Hello hello = new Hello("c", id, name, id + 1, arena.id(), arena.controlOffset(), arena.peersMax());
+            Hello hello = new Hello("c", id, name, process, arena.id(), arena.controlOffset(), arena.peersMax());
             links = new PeerLinks(
                     hello,
                     "host",
@@ -66,7 +83,7 @@ class ControlChannelTest {
         }
 
         NodeRecord record() {
-            return new NodeRecord("n" + id, id, 1, "host", arena.size(), links.addresses(), id + 1);
+            return new NodeRecord("n" + id, id, 1, "host", arena.size(), links.addresses(), process);
         }
 
         @Override
@@ -178,6 +195,57 @@ class ControlChannelTest {
     @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
     private static <T extends Throwable> void doThrow(Throwable thrown) throws T {
         throw (T) thrown;
+    }
+
+    /** As after a host that lost power: the old connection is half open when the restarted node connects. */
+    @Test
+    void aCallUnderWayFailsWhenItsConnectionIsReplacedAndTheNextConnectionIsUsed() throws IOException {
+        CountDownLatch arrived = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        caller.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {
+            arrived.countDown();
+            await(end);
+        });
+        List<CompletableFuture<?>> later = new CopyOnWriteArrayList<>();
+        AtomicInteger connections = new AtomicInteger();
+        server.links.addListener(new PeerListener() {
+            @Override
+            public void peerConnected(Peer peer) {
+                if (connections.incrementAndGet() == 2) { // before the end of the first one is reported
+                    later.add(server.channel.begin(1, ControlKind.MEMSET, new ControlMessage(), soon()));
+                }
+            }
+        });
+        connect();
+        server.links.awaitPeer(1, soon());
+        CompletableFuture<?> underWay = server.channel.begin(1, ControlKind.MEMSET, new ControlMessage(), soon());
+        await(arrived);
+        try (Node restarted = new Node(root.resolve("restarted"), 1, 77)) {
+            restarted.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {});
+            restarted.links.start();
+            restarted.links.setLive(List.of(server.record(), restarted.record()));
+
+            assertThatExceptionOfType(ExecutionException.class)
+                    .isThrownBy(() -> underWay.get(soon().remainingNs(), TimeUnit.NANOSECONDS))
+                    .withCauseInstanceOf(NodeUnreachableException.class);
+            Waits.until("the call over the new connection has begun", () -> !later.isEmpty());
+            assertThat(later.getFirst()).succeedsWithin(Waits.seconds(10));
+        } finally {
+            end.countDown();
+        }
+    }
+
+    private static Deadline soon() {
+        return Deadline.in(Waits.seconds(10));
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(soon().remainingNs(), TimeUnit.NANOSECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted", e);
+        }
     }
 
     @Test

@@ -1,6 +1,7 @@
 package dev.lite.tier.testing;
 
 import dev.lite.api.Lite;
+import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.testing.Waits;
@@ -11,6 +12,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** Nodes in this JVM that share a directory and a fabric. One thread. */
@@ -62,9 +64,14 @@ public final class TestCluster implements AutoCloseable {
     }
 
     public LiteNode start(LiteNodeConfig config) {
+        return start(config, directory -> directory);
+    }
+
+    /** With the node's directory seen through another one, which owns nothing. */
+    public LiteNode start(LiteNodeConfig config, Function<InMemoryDirectory, ClusterDirectory> seenThrough) {
         InMemoryDirectory directory = store.open();
         try {
-            LiteNode node = LiteNode.start(config, directory, List.of(provider));
+            LiteNode node = LiteNode.start(config, seenThrough.apply(directory), List.of(provider));
             members.put(config.name(), new Member(node, directory));
             return node;
         } catch (RuntimeException | Error e) {

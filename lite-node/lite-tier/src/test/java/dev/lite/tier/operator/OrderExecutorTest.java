@@ -1,0 +1,238 @@
+package dev.lite.tier.operator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.cluster.DirectoryListener;
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.cluster.NodeAdvert;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.cluster.Order;
+import dev.lite.cluster.Order.State;
+import dev.lite.cluster.Orders;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.testing.Waits;
+import dev.lite.tier.lmr.DrainMarks;
+import dev.lite.tier.testing.HeldNews;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Executors of several nodes that have nothing but a directory. */
+class OrderExecutorTest {
+    private static final Duration SOON = Waits.seconds(20);
+
+    private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+    private final List<Node> nodes = new ArrayList<>();
+    private final AtomicInteger begun = new AtomicInteger();
+    private final InMemoryDirectory reader = store.open();
+    private final Orders orders = new Orders(reader);
+
+    /** What the nodes do for an order to move. */
+    private Runnable action = () -> {};
+
+    /** What they do for an order to rebalance; returns whether all of it was done. */
+    private Predicate<Drain.Progress> reporting = progress -> true;
+
+    /** A node that acknowledges every epoch. */
+    private final class Node implements AutoCloseable {
+        final InMemoryDirectory directory = store.open();
+        final HeldNews news = new HeldNews(directory);
+        final AtomicReference<NodeRecord> registration;
+        final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+        final OrderExecutor executor;
+
+        Node(String name) {
+            registration = new AtomicReference<>(directory.register(
+                    new NodeAdvert(name, NodeAdvert.NO_ID, "host", 1 << 20, Map.of()), SOON));
+            directory.addListener(new DirectoryListener() {
+                @Override
+                public void registeredAgain(NodeRecord again) {
+                    registration.set(again);
+                }
+            });
+            executor = new OrderExecutor(registration::get, news, new DrainMarks(), new Counting(), threads);
+            executor.start();
+        }
+
+        void acknowledge() {
+            boolean unused = directory.acknowledge(registration.get(), directory.epochNow(SOON).number(), SOON);
+        }
+
+        void rejoin() {
+            long before = registration.get().incarnation();
+            directory.expireSession();
+            Waits.until("it is registered again", () -> registration.get().incarnation() > before);
+            nodes.forEach(Node::acknowledge);
+        }
+
+        @Override
+        public void close() {
+            directory.close(); // first, so that nothing is recorded any more
+            executor.close();
+            threads.shutdownNow();
+        }
+    }
+
+    private final class Counting implements OrderExecutor.Actions {
+        @Override
+        public @Nullable String drain(boolean leaving, Drain.Progress progress, Deadline deadline) {
+            return "not in this test";
+        }
+
+        @Override
+        public @Nullable String move(@Nullable String name, long id, String node) {
+            begun.incrementAndGet();
+            action.run();
+            return null;
+        }
+
+        @Override
+        public @Nullable String freeOrphans(Drain.Progress progress) {
+            return "not in this test";
+        }
+
+        @Override
+        public @Nullable String rebalance(Drain.Progress progress) {
+            begun.incrementAndGet();
+            return reporting.test(progress) ? null : "it was taken back";
+        }
+    }
+
+    private void start(int count) {
+        for (int index = 0; index < count; index++) {
+            nodes.add(new Node("n" + index));
+        }
+    }
+
+    @AfterEach
+    void close() {
+        nodes.forEach(Node::close);
+        reader.close();
+    }
+
+    private Order find(Order order) {
+        return orders.find(order.id(), SOON).orElseThrow();
+    }
+
+    private void awaitEnd(List<Order> of) {
+        Waits.until("the orders end", () -> of.stream()
+                .allMatch(order -> find(order).state().isFinal()));
+        assertThat(of).allSatisfy(order -> assertThat(find(order).state()).isEqualTo(State.DONE));
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(SOON.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Test
+    void nodesThatLostAndRegainedTheirSessionsExecuteEachOrderOnce() {
+        start(3);
+        nodes.forEach(Node::rejoin);
+        CountDownLatch end = new CountDownLatch(1);
+        action = () -> await(end);
+        List<Order> moves = new ArrayList<>();
+        for (int index = 0; index < 7; index++) {
+            moves.add(orders.move("lmr-" + index, "n0", SOON));
+        }
+        Waits.until("all are claimed", () -> moves.stream().allMatch(move -> find(move).state() == State.RUNNING));
+        orders.undrain("n0", SOON); // notifies every node of a change, after which it checks all orders
+        Waits.until("all are begun", () -> begun.get() >= moves.size());
+        nodes.getFirst().rejoin();
+        orders.undrain("n1", SOON);
+        end.countDown();
+
+        awaitEnd(moves);
+        assertThat(begun.get()).isEqualTo(moves.size());
+    }
+
+    @Test
+    void anOrderOfANodeThatIsGoneIsClaimedByAnother() {
+        start(2);
+        CountDownLatch end = new CountDownLatch(1);
+        action = () -> await(end);
+        Order move = orders.move("lmr", "n0", SOON);
+        Waits.until("it is begun", () -> begun.get() == 1);
+        Node executing = nodes.stream()
+                .filter(node -> node.registration.get().name().equals(find(move).executor()))
+                .findFirst()
+                .orElseThrow();
+        action = () -> {};
+
+        nodes.remove(executing);
+        executing.close();
+        nodes.forEach(Node::acknowledge);
+
+        awaitEnd(List.of(move));
+        assertThat(begun.get()).isEqualTo(2);
+    }
+
+    @Test
+    void anExecutorWhoseProgressWasRecordedButNotAnsweredContinues() {
+        start(1);
+        Node node = nodes.getFirst();
+        AtomicInteger refused = new AtomicInteger();
+        reporting = progress -> {
+            node.news.loseNextAnswer();
+            for (int done = 1; done <= 3; done++) {
+                if (!progress.report(done, 3, "steps")) {
+                    refused.incrementAndGet();
+                    return false;
+                }
+            }
+            return true;
+        };
+
+        Order order = orders.rebalance(SOON);
+
+        awaitEnd(List.of(order));
+        assertThat(refused).hasValue(0);
+        assertThat(begun).hasValue(1);
+        assertThat(find(order).done()).isEqualTo(3);
+    }
+
+    @Test
+    void anOrderIsNotRepeatedWhenItsEndCannotBeRecordedForAWhile() {
+        start(1);
+        Node node = nodes.getFirst();
+        CountDownLatch away = new CountDownLatch(1);
+        action = () -> {
+            node.directory.setAvailable(false);
+            away.countDown();
+        };
+        Order move = orders.move("lmr", "n0", SOON);
+        await(away);
+        Waits.pass(Duration.ofMillis(200)); // the executor meets the absence
+
+        node.directory.setAvailable(true);
+
+        awaitEnd(List.of(move));
+        assertThat(begun).hasValue(1);
+    }
+
+    @Test
+    void anOrderWhoseEndWasRecordedButNotAnsweredIsDone() {
+        start(1);
+        Node node = nodes.getFirst();
+        action = node.news::loseNextAnswer;
+
+        Order move = orders.move("lmr", "n0", SOON);
+
+        awaitEnd(List.of(move));
+        assertThat(begun).hasValue(1);
+    }
+}

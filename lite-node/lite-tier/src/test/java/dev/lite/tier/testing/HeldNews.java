@@ -1,0 +1,200 @@
+package dev.lite.tier.testing;
+
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.cluster.ClusterDirectory;
+import dev.lite.cluster.DirectoryListener;
+import dev.lite.cluster.Epoch;
+import dev.lite.cluster.NodeAdvert;
+import dev.lite.cluster.NodeRecord;
+import dev.lite.cluster.VersionedRecord;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A directory whose news a test can hold back, each kind by itself. ZooKeeper promises no order between the list of
+ * nodes, the epoch and a session's end. What is read with a deadline is never held back. Any thread.
+ */
+public final class HeldNews implements ClusterDirectory {
+    private final ClusterDirectory directory;
+    private final List<Runnable> heldNodes = new ArrayList<>(); // guarded by this
+    private final List<Runnable> heldRegistrations = new ArrayList<>(); // guarded by this
+    private List<NodeRecord> lastNodes = List.of(); // guarded by this
+    private boolean holdsNodes; // guarded by this
+    private boolean holdsRegistrations; // guarded by this
+    private boolean losesAnswer; // guarded by this
+
+    /** @param directory still owned by the caller */
+    public HeldNews(ClusterDirectory directory) {
+        this.directory = directory;
+    }
+
+    /** Holds back the lists of nodes from now on. */
+    public synchronized void holdNodes() {
+        lastNodes = directory.nodes();
+        holdsNodes = true;
+    }
+
+    /** Holds back the news of this process's next registrations from now on. */
+    public synchronized void holdRegistrations() {
+        holdsRegistrations = true;
+    }
+
+    /** Loses the answer to the next compare-and-set, which is made. */
+    public synchronized void loseNextAnswer() {
+        losesAnswer = true;
+    }
+
+    private synchronized boolean losesThisAnswer() {
+        boolean loses = losesAnswer;
+        losesAnswer = false;
+        return loses;
+    }
+
+    /** Delivers what was held back, and holds back nothing any more. */
+    public synchronized void release() {
+        holdsNodes = false;
+        holdsRegistrations = false;
+        heldNodes.forEach(Runnable::run);
+        heldRegistrations.forEach(Runnable::run);
+        heldNodes.clear();
+        heldRegistrations.clear();
+    }
+
+    private synchronized void nodesChanged(DirectoryListener listener, List<NodeRecord> nodes) {
+        if (holdsNodes) {
+            heldNodes.add(() -> listener.nodesChanged(nodes));
+        } else {
+            listener.nodesChanged(nodes);
+        }
+    }
+
+    private synchronized void registeredAgain(DirectoryListener listener, NodeRecord registration) {
+        if (holdsRegistrations) {
+            heldRegistrations.add(() -> listener.registeredAgain(registration));
+        } else {
+            listener.registeredAgain(registration);
+        }
+    }
+
+    @Override
+    public void addListener(DirectoryListener listener) {
+        directory.addListener(new DirectoryListener() {
+            @Override
+            public void nodesChanged(List<NodeRecord> nodes) {
+                HeldNews.this.nodesChanged(listener, nodes);
+            }
+
+            @Override
+            public void epochChanged(Epoch epoch) {
+                listener.epochChanged(epoch);
+            }
+
+            @Override
+            public void availabilityChanged(boolean available) {
+                listener.availabilityChanged(available);
+            }
+
+            @Override
+            public void registrationLost() {
+                listener.registrationLost();
+            }
+
+            @Override
+            public void registeredAgain(NodeRecord registration) {
+                HeldNews.this.registeredAgain(listener, registration);
+            }
+
+            @Override
+            public void registrationRefused(String reason) {
+                listener.registrationRefused(reason);
+            }
+        });
+    }
+
+    @Override
+    public synchronized List<NodeRecord> nodes() {
+        return holdsNodes ? lastNodes : directory.nodes();
+    }
+
+    @Override
+    public int claimId(String name, int heldId, Duration deadline) {
+        return directory.claimId(name, heldId, deadline);
+    }
+
+    @Override
+    public NodeRecord register(NodeAdvert advert, Duration deadline) {
+        return directory.register(advert, deadline);
+    }
+
+    @Override
+    public List<NodeRecord> nodesNow(Duration deadline) {
+        return directory.nodesNow(deadline);
+    }
+
+    @Override
+    public Map<Integer, Long> incarnationsNow(Duration deadline) {
+        return directory.incarnationsNow(deadline);
+    }
+
+    @Override
+    public boolean isAvailable() {
+        return directory.isAvailable();
+    }
+
+    @Override
+    public Epoch epoch() {
+        return directory.epoch();
+    }
+
+    @Override
+    public Epoch epochNow(Duration deadline) {
+        return directory.epochNow(deadline);
+    }
+
+    @Override
+    public boolean acknowledge(NodeRecord as, long epoch, Duration deadline) {
+        return directory.acknowledge(as, epoch, deadline);
+    }
+
+    @Override
+    public boolean create(String name, byte[] record, Duration deadline) {
+        return directory.create(name, record, deadline);
+    }
+
+    @Override
+    public Optional<VersionedRecord> read(String name, Duration deadline) {
+        return directory.read(name, deadline);
+    }
+
+    @Override
+    public Optional<Integer> compareAndSet(String name, int expectedVersion, byte[] record, Duration deadline) {
+        Optional<Integer> answer = directory.compareAndSet(name, expectedVersion, record, deadline);
+        if (losesThisAnswer()) {
+            throw new ClusterUnavailableException("the answer is lost, by a test");
+        }
+        return answer;
+    }
+
+    @Override
+    public boolean delete(String name, int expectedVersion, Duration deadline) {
+        return directory.delete(name, expectedVersion, deadline);
+    }
+
+    @Override
+    public List<String> names(String prefix, String after, int limit, Duration deadline) {
+        return directory.names(prefix, after, limit, deadline);
+    }
+
+    @Override
+    public void watch(String name, Runnable changed) {
+        directory.watch(name, changed);
+    }
+
+    @Override
+    public void close() {
+        directory.close();
+    }
+}
