@@ -163,8 +163,8 @@ class DeadOwnerTest {
         }
 
         @Override
-        public void standBy(long timeoutNs) {
-            fabric.standBy(timeoutNs);
+        public void awaitArmed(long timeoutNs) {
+            fabric.awaitArmed(timeoutNs);
         }
 
         @Override
