@@ -230,6 +230,36 @@ abstract class RpcContract {
     }
 
     @Test
+    void aHandlerThatThrowsAnErrorFailsItsCallAndServesTheNext() {
+        for (Lite at : List.of(caller, remote)) {
+            RpcServer server = at.rpc().register("broken", 1, call -> {
+                throw new AssertionError("out of ideas");
+            });
+            for (int i = 0; i < 3; i++) { // more calls than serving threads
+                assertThatThrownBy(() -> caller.rpc().call(at.nodeName(), "broken", new byte[0], GENEROUS))
+                        .isInstanceOf(RpcFailedException.class)
+                        .hasMessageContaining("out of ideas");
+            }
+            server.close();
+        }
+    }
+
+    @Test
+    void aHandlerThatInterruptsItsThreadServesTheNextCall() {
+        for (Lite at : List.of(caller, remote)) {
+            RpcServer server = at.rpc().register("interrupts", 1, call -> {
+                Thread.currentThread().interrupt();
+                return call.request();
+            });
+            for (int i = 0; i < 3; i++) {
+                assertThat(caller.rpc().call(at.nodeName(), "interrupts", bytes("x"), GENEROUS))
+                        .isEqualTo(bytes("x"));
+            }
+            server.close();
+        }
+    }
+
+    @Test
     void aFunctionThatNobodyServesFailsTheCall() {
         for (String node : List.of("n0", "n1")) {
             assertThatThrownBy(() -> caller.rpc().call(node, "nothing", new byte[0], GENEROUS))
