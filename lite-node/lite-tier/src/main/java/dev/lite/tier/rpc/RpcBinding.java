@@ -15,7 +15,7 @@ final class RpcBinding {
     final long headOffset;
     private final long headAddress;
     private final long generation;
-    private final AtomicLong tail = new AtomicLong();
+    private final AtomicLong tail = new AtomicLong(RpcWire.FIRST_POSITION);
     /** Held by the caller that polls for room while the ring is full. */
     final ReentrantLock room = new ReentrantLock(true);
 
@@ -42,7 +42,7 @@ final class RpcBinding {
         while (true) {
             long seen = tail.get();
             long end = seen + padding(seen, bytes) + bytes;
-            if (end - head() > RpcWire.RING_BYTES) {
+            if (RpcWire.distance(head(), end) > RpcWire.RING_BYTES) {
                 return -1;
             }
             if (tail.compareAndSet(seen, end)) {
@@ -64,6 +64,6 @@ final class RpcBinding {
     private long head() {
         long word = RawMemory.getLongAcquire(headAddress);
         // Before the server's first write, the word holds an earlier binding's head or nothing.
-        return word >>> RpcWire.GENERATION_SHIFT == generation ? word & RpcWire.POSITION_MASK : 0;
+        return word >>> RpcWire.GENERATION_SHIFT == generation ? word & RpcWire.POSITION_MASK : RpcWire.FIRST_POSITION;
     }
 }

@@ -39,10 +39,10 @@ final class RpcRing {
     private final short[] consumed = new short[UNITS]; // length in units of the consumed entry or padding at each unit
 
     @GuardedBy("this")
-    private long head;
+    private long head = RpcWire.FIRST_POSITION;
 
     @GuardedBy("this")
-    private long reported;
+    private long reported = RpcWire.FIRST_POSITION;
 
     @GuardedBy("this")
     private boolean reporting;

@@ -65,12 +65,25 @@ final class RpcWire {
 
     static final long POSITION_MASK = (1L << GENERATION_SHIFT) - 1;
 
+    /**
+     * The position at which a ring begins. Positions count bytes and never end, but a head word has only the lower bits.
+     * So positions are compared by their distance, with {@link #distance}. A ring begins just below the end of those
+     * bits: each one passes it in its first round, not after months.
+     */
+    static final long FIRST_POSITION = POSITION_MASK + 1 - RING_BYTES;
+
     private RpcWire() {}
 
     /** Bytes that an entry uses in the ring. */
     static int entryBytes(int length, boolean remote) {
         int bytes = remote ? REMOTE_BYTES : CALL_HEADER_BYTES + length;
         return (bytes + UNIT_BYTES - 1) & -UNIT_BYTES;
+    }
+
+    /** Bytes from a position to a later one, which is at most 2^47 bytes ahead; negative if it is not later. */
+    static long distance(long from, long to) {
+        int unused = Long.SIZE - GENERATION_SHIFT;
+        return (to - from) << unused >> unused;
     }
 
     static int callImmediate(int ring, int place) {
