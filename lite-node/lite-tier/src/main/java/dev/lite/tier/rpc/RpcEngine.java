@@ -10,6 +10,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
+import dev.lite.tier.control.ControlMessage;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.ImmediateKind;
@@ -21,6 +22,7 @@ import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -81,8 +83,20 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         this.spins = spins;
         slots = new RpcSlots(arena, allocator);
         replies = new RpcReplies(slots);
-        rings = new RpcRings(arena, allocator, this::execute);
-        bindings = new RpcBindings(arena, allocator, channel);
+        rings = new RpcRings(arena, allocator, this::execute, this::isConnected);
+        bindings = new RpcBindings(
+                arena,
+                allocator,
+                (peer, function, principal, headOffset, generation, deadline) -> {
+                    ControlMessage request = new ControlMessage()
+                            .putLong(headOffset)
+                            .putInt(generation)
+                            .putName("the function", function)
+                            .putName("the principal", principal);
+                    ControlMessage ring = channel.call(peer.id(), ControlKind.BIND_FUNCTION, request, deadline);
+                    return new RpcBindings.Ring(ring.getInt(), ring.getLong());
+                },
+                this::isConnected);
         caller = new RpcCaller(this, slots, bindings);
         links.addListener(this);
         links.onImmediate(ImmediateKind.CALL, this::callArrived);
@@ -277,13 +291,11 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 slots.giveBack(slot);
             }
         });
-        @Nullable RpcRing[] removed = rings.remove(peer);
+        List<RpcRing> removed = rings.remove(peer);
         synchronized (functions) {
             for (RpcRing ring : removed) {
-                if (ring != null) {
-                    ring.function.rings--;
-                    forgetIfUnused(ring.function);
-                }
+                ring.function.rings--;
+                forgetIfUnused(ring.function);
             }
         }
     }
