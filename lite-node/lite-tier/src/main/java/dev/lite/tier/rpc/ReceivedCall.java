@@ -4,7 +4,6 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcCall;
 import dev.lite.session.protocol.SessionProtocol;
-import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
@@ -24,13 +23,16 @@ public final class ReceivedCall implements RpcCall {
     }
 
     private final RpcReplies replies;
+    /** The ring from which it came; null: this node itself. */
+    final @Nullable RpcRing ring;
+
     private final String callerNode;
     private final String callerPrincipal;
     private final byte[] request;
-    /** Null: this node itself. */
-    final @Nullable Peer peer;
     /** The caller's slot; {@code replyTo} is the reply's offset in its arena. */
     final int slot;
+    /** The longest reply for which the slot has room, in bytes; the caller may take a longer one. */
+    final int room;
 
     final long replyTo;
     final long callId;
@@ -41,16 +43,18 @@ public final class ReceivedCall implements RpcCall {
 
     ReceivedCall(
             RpcReplies replies,
-            @Nullable Peer peer,
+            @Nullable RpcRing ring,
             String callerNode,
             String callerPrincipal,
             byte[] request,
             int slot,
+            int room,
             long replyTo,
             long callId,
             int capacity) {
         this.replies = replies;
-        this.peer = peer;
+        this.ring = ring;
+        this.room = room;
         this.callerNode = callerNode;
         this.callerPrincipal = callerPrincipal;
         this.request = request;

@@ -34,6 +34,7 @@ final class RpcBindings {
 
     private final NodeArena arena;
     private final ArenaAllocator allocator;
+    private final RpcSlots slots;
     private final RingRequest request;
     private final Predicate<Peer> connected;
     /** A holder leaves the map only if no thread uses it and it has no binding; both change in the map's compute. */
@@ -75,9 +76,11 @@ final class RpcBindings {
     }
 
     /** @param connected whether the links still know a connection */
-    RpcBindings(NodeArena arena, ArenaAllocator allocator, RingRequest request, Predicate<Peer> connected) {
+    RpcBindings(
+            NodeArena arena, ArenaAllocator allocator, RpcSlots slots, RingRequest request, Predicate<Peer> connected) {
         this.arena = arena;
         this.allocator = allocator;
+        this.slots = slots;
         this.request = request;
         this.connected = connected;
     }
@@ -126,7 +129,12 @@ final class RpcBindings {
     private void keep(Key key, Holder holder, RpcBinding made) {
         holders.computeIfPresent(key, (same, now) -> {
             if (!connected.test(made.peer)) {
+                made.slots.close();
                 throw lost(made.peer, key);
+            }
+            RpcBinding former = holder.current;
+            if (former != null) {
+                former.slots.close(); // its connection was replaced
             }
             holder.current = made;
             return now;
@@ -156,7 +164,11 @@ final class RpcBindings {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()));
             Ring ring = request.ask(peer, key.function(), key.principal(), word, number, Deadline.in(left));
             bound = true;
-            return new RpcBinding(peer, ring.number(), ring.offset(), arena.address(), word, number);
+            RpcSlotShare share = slots.calls(
+                    key.principal(),
+                    "function \"%s\" at node %s"
+                            .formatted(key.function(), peer.hello().node()));
+            return new RpcBinding(peer, ring.number(), ring.offset(), arena.address(), word, number, share);
         } finally {
             if (!bound) {
                 giveBackWord(peer, word); // nobody calls into the ring, if there is one: no head is written
@@ -199,6 +211,7 @@ final class RpcBindings {
                     RpcBinding known = now.current;
                     if (known != null && known.peer == peer) {
                         now.current = null;
+                        known.slots.close();
                     }
                     return now.users == 0 && now.current == null ? null : now;
                 });

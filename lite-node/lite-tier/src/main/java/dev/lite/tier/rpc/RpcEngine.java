@@ -82,11 +82,12 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         this.executor = executor;
         this.spins = spins;
         slots = new RpcSlots(arena, allocator);
-        replies = new RpcReplies(slots);
-        rings = new RpcRings(arena, allocator, this::execute, this::isConnected);
+        replies = new RpcReplies(slots, remoteMemory, this::isConnected, this::execute);
+        rings = new RpcRings(arena, allocator, slots, this::execute, this::isConnected);
         bindings = new RpcBindings(
                 arena,
                 allocator,
+                slots,
                 (peer, function, principal, headOffset, generation, deadline) -> {
                     ControlMessage request = new ControlMessage()
                             .putLong(headOffset)
@@ -97,10 +98,11 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                     return new RpcBindings.Ring(ring.getInt(), ring.getLong());
                 },
                 this::isConnected);
-        caller = new RpcCaller(this, slots, bindings);
+        caller = new RpcCaller(this, replies, bindings);
         links.addListener(this);
         links.onImmediate(ImmediateKind.CALL, this::callArrived);
         links.onImmediate(ImmediateKind.CALL_REPLY, replies::arrived);
+        links.onImmediate(ImmediateKind.CALL_REPLY_READ, replies::wasRead);
         links.onPostEnd(Poster.CALL_SLOT, (index, error) -> replies.sent((int) index));
         links.onPostEnd(Poster.RING_HEAD, (which, error) -> headSent(which));
         channel.serve(ControlKind.BIND_FUNCTION, (node, request, reply) -> {
@@ -174,6 +176,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     private void forgetIfUnused(RpcFunction function) {
         if (function.servers() == 0 && function.rings == 0) {
             functions.remove(function.name, function);
+            function.forget();
         }
     }
 
@@ -236,16 +239,29 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         }
     }
 
-    /** Delivers a call that this node makes to itself. Runs on the caller's thread. */
-    void callSelf(String name, RpcSlot slot) {
-        RpcFunction function;
+    /** A function that this node calls at itself. */
+    RpcFunction ownFunction(String name) {
         synchronized (functions) {
-            function = functions.get(name);
+            RpcFunction function = functions.get(name);
+            if (function == null) {
+                throw notServed(name);
+            }
+            return function;
         }
-        if (function == null) {
-            throw notServed(name);
+    }
+
+    /** The slots for a principal's calls of a function of this node itself. */
+    RpcSlotShare ownCalls(RpcFunction function, String principal) {
+        RpcSlotShare known = function.ownCalls(principal);
+        if (known == null) {
+            synchronized (functions) {
+                known = function.makeOwnCalls(principal, slots);
+            }
         }
-        function.arrived(slot.entry);
+        if (known == null) {
+            throw notServed(function.name);
+        }
+        return known;
     }
 
     private void callArrived(Peer peer, int payload) {
@@ -287,8 +303,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         slots.forEachOf(peer, slot -> {
             if (slot.change(RpcSlot.WAITING, RpcSlot.LOST)) {
                 slot.signal();
-            } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
-                slots.giveBack(slot);
+            } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED) || slot.change(RpcSlot.OFFERED, RpcSlot.OWNED)) {
+                slot.giveBack();
             }
         });
         List<RpcRing> removed = rings.remove(peer);
@@ -317,8 +333,21 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         }
         byte[] request = new byte[slot.requestLength];
         RawMemory.copyTo(slot.outAddress + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, request.length);
+        return ownCall(slot, request);
+    }
+
+    private ReceivedCall ownCall(RpcSlot slot, byte[] request) {
         return new ReceivedCall(
-                replies, null, selfName, slot.principal, request, slot.index, 0, slot.callId, slot.replyCapacity);
+                replies,
+                null,
+                selfName,
+                slot.principal,
+                request,
+                slot.index,
+                slot.capacity,
+                0,
+                slot.callId,
+                slot.replyCapacity);
     }
 
     private @Nullable ReceivedCall takeFromRing(RpcRing ring, int place, RpcFunction function) {
@@ -327,6 +356,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         long remote = 0;
         int slot;
         int capacity;
+        int room;
         long callId;
         long replyTo;
         boolean cancelled;
@@ -341,7 +371,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             cancelled = (word & RpcWire.FLAG_CANCELLED) != 0;
             int padding = word & RpcWire.PADDING_MASK;
             capacity = RawMemory.getInt(at + RpcWire.CAPACITY);
-            if (!RpcWire.isMessageLength(length)
+            int sizeClass = (word >>> RpcWire.SIZE_CLASS_SHIFT) & RpcWire.SIZE_CLASS_MASK;
+            if (sizeClass >= RpcSlots.SIZES
+                    || !RpcWire.isMessageLength(length)
                     || !RpcWire.isMessageLength(capacity)
                     || (!isRemote && length > RpcWire.INLINE_BYTES_MAX)
                     || !RpcRing.isPossible(place, padding, RpcWire.entryBytes(length, isRemote))) {
@@ -353,6 +385,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 peer.endpoint().close();
                 return null;
             }
+            room = RpcSlots.capacity(sizeClass);
             callId = RawMemory.getLong(at + RpcWire.CALL_ID);
             slot = RawMemory.getInt(at + RpcWire.SLOT);
             replyTo = RawMemory.getLong(at + RpcWire.REPLY_TO);
@@ -368,7 +401,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             return null;
         }
         return new ReceivedCall(
-                replies, peer, peer.hello().node(), ring.principal, request, slot, replyTo, callId, capacity);
+                replies, ring, peer.hello().node(), ring.principal, request, slot, room, replyTo, callId, capacity);
     }
 
     /** Reads a long request from its caller's slot. */
@@ -382,7 +415,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                     0,
                     request.length,
                     Deadline.in(REMOTE_REQUEST_TIMEOUT));
-            return true;
+            // A read waits for the next connection, but the caller's slot may have another content then.
+            return isConnected(peer);
         } catch (LiteException | IndexOutOfBoundsException e) {
             // The caller fails too: its connection breaks or its deadline expires.
             log.debug(
@@ -409,9 +443,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     }
 
     private void failSelf(RpcSlot slot, String message) {
-        ReceivedCall call = new ReceivedCall(
-                replies, null, selfName, slot.principal, new byte[0], slot.index, 0, slot.callId, slot.replyCapacity);
-        call.fail(message);
+        ownCall(slot, new byte[0]).fail(message);
     }
 
     /** Arena bytes that this node's calls use now: slots, rings and head words. */

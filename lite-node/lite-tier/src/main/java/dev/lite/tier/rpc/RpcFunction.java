@@ -6,6 +6,8 @@ import dev.lite.api.SessionLostException;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.PollWaiter;
 import java.util.ArrayDeque;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,7 +35,11 @@ final class RpcFunction {
     @GuardedBy("this")
     private int servers;
 
+    /** By principal: the slots for the calls of this node itself. */
+    private final Map<String, RpcSlotShare> ownCalls = new ConcurrentHashMap<>();
+
     int rings; // guarded by the engine's functions map
+    private boolean forgotten; // guarded by the engine's functions map
 
     RpcFunction(String name, RpcEngine engine) {
         this.name = name;
@@ -59,6 +65,31 @@ final class RpcFunction {
         protected boolean isOver() {
             return called;
         }
+    }
+
+    /**
+     * The slots for the calls that a principal makes at this node itself, or null if there are none yet. Any thread.
+     */
+    @Nullable
+    RpcSlotShare ownCalls(String ofPrincipal) {
+        return ownCalls.get(ofPrincipal);
+    }
+
+    /** {@link #ownCalls}, made if need be; null if the function was forgotten. Called under the engine's functions map. */
+    @Nullable
+    RpcSlotShare makeOwnCalls(String ofPrincipal, RpcSlots slots) {
+        return forgotten
+                ? null
+                : ownCalls.computeIfAbsent(
+                        ofPrincipal,
+                        any -> slots.calls(
+                                ofPrincipal, "function \"%s\" at node %s".formatted(name, engine.selfName())));
+    }
+
+    /** The function is in no map any more. Called under the engine's functions map. */
+    void forget() {
+        forgotten = true;
+        ownCalls.values().forEach(RpcSlotShare::close);
     }
 
     /** The servers' principal, or null if there is no server. */

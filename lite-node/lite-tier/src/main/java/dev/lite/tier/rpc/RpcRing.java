@@ -28,6 +28,8 @@ final class RpcRing {
     final String principal;
     /** Offset of the prefix in the arena. */
     final long offset;
+    /** The slots for replies to its calls. */
+    final RpcSlotShare replies;
 
     private final Executor later;
     private final long prefix;
@@ -60,6 +62,7 @@ final class RpcRing {
             int id,
             RpcFunction function,
             String principal,
+            RpcSlotShare replies,
             long arenaAddress,
             long offset,
             long callerHeadOffset,
@@ -70,6 +73,7 @@ final class RpcRing {
         this.id = id;
         this.function = function;
         this.principal = principal;
+        this.replies = replies;
         this.offset = offset;
         this.prefix = arenaAddress + offset;
         this.callerHeadOffset = callerHeadOffset;

@@ -31,6 +31,7 @@ import org.jspecify.annotations.Nullable;
 final class RpcRings {
     private final NodeArena arena;
     private final ArenaAllocator allocator;
+    private final RpcSlots slots;
     private final Executor later;
     private final Predicate<Peer> connected;
     /** By node: the connection that made a ring last. */
@@ -60,9 +61,10 @@ final class RpcRings {
      * @param later runs tasks that may block
      * @param connected whether the links still know a connection
      */
-    RpcRings(NodeArena arena, ArenaAllocator allocator, Executor later, Predicate<Peer> connected) {
+    RpcRings(NodeArena arena, ArenaAllocator allocator, RpcSlots slots, Executor later, Predicate<Peer> connected) {
         this.arena = arena;
         this.allocator = allocator;
+        this.slots = slots;
         this.later = later;
         this.connected = connected;
         this.latest = new AtomicReferenceArray<>(arena.peersMax());
@@ -107,8 +109,12 @@ final class RpcRings {
             bytes += size;
         }
         OfConnection its = known == null ? new OfConnection(peer) : known;
-        RpcRing ring =
-                new RpcRing(peer, id, function, principal, arena.address(), offset, callerHead, generation, later);
+        RpcSlotShare replies = slots.replies(
+                peer.hello().node(),
+                "function \"%s\" for node %s"
+                        .formatted(function.name, peer.hello().node()));
+        RpcRing ring = new RpcRing(
+                peer, id, function, principal, replies, arena.address(), offset, callerHead, generation, later);
         RpcRing[] grown = Arrays.copyOf(its.rings, id + 1);
         grown[id] = ring;
         its.rings = grown;
@@ -129,6 +135,7 @@ final class RpcRings {
         List<RpcRing> removed = List.of(its.rings);
         for (RpcRing ring : removed) {
             ring.die();
+            ring.replies.close();
             stock.computeIfAbsent(peer.id(), any -> new ArrayDeque<>()).add(ring.offset);
         }
         return removed;

@@ -45,8 +45,9 @@ class RpcConnectionsTest {
     void open() {
         arena = NodeArena.open(new ArenaConfig(root, "c", "n0", ArenaConfig.BYTES_MIN, 256, 4, false));
         ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
-        rings = new RpcRings(arena, allocator, Runnable::run, connected::contains);
-        bindings = new RpcBindings(arena, allocator, this::ask, connected::contains);
+        RpcSlots slots = new RpcSlots(arena, allocator);
+        rings = new RpcRings(arena, allocator, slots, Runnable::run, connected::contains);
+        bindings = new RpcBindings(arena, allocator, slots, this::ask, connected::contains);
     }
 
     @AfterEach

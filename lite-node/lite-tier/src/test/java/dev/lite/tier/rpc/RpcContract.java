@@ -35,6 +35,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -360,6 +361,78 @@ abstract class RpcContract {
                 .asString()
                 .isEqualTo("on we go");
         server.close();
+    }
+
+    /** Receives calls and answers none. */
+    private List<RpcCall> swallow(RpcServer server) {
+        List<RpcCall> swallowed = new CopyOnWriteArrayList<>();
+        run(() -> {
+            try {
+                while (true) {
+                    swallowed.add(server.receive(GENEROUS));
+                }
+            } catch (SessionLostException e) {
+                // closed
+            }
+        });
+        return swallowed;
+    }
+
+    @Test
+    void aFunctionThatNeverAnswersLeavesSlotsToAllOtherCalls() {
+        echo(caller.rpc().serve("echo"));
+        echo(remote.rpc().serve("echo"));
+        for (Lite at : List.of(remote, caller)) {
+            RpcServer server = at.rpc().serve("hung");
+            List<RpcCall> swallowed = swallow(server);
+            RpcClient client = caller.rpc().bind(at.nodeName(), "hung");
+            for (int bytes : new int[] {8, 5_000, 60_000}) {
+                List<CompletableFuture<byte[]>> hung = new ArrayList<>();
+                for (int i = 0; i < 2_100; i++) {
+                    hung.add(client.callAsync(new byte[bytes], Duration.ofMillis(500)));
+                }
+                for (CompletableFuture<byte[]> call : hung) {
+                    assertThatThrownBy(call::join).cause().isInstanceOf(LiteTimeoutException.class);
+                }
+            }
+            try (Lite other = cluster.node(0).attach("other")) {
+                for (Lite lite : List.of(caller, other)) {
+                    for (String node : List.of("n0", "n1")) {
+                        for (int bytes : new int[] {8, 5_000, 60_000}) {
+                            byte[] request = new byte[bytes];
+                            assertThat(lite.rpc().call(node, "echo", request, GENEROUS))
+                                    .as("%d bytes to %s while %s swallows calls", bytes, node, at.nodeName())
+                                    .isEqualTo(request);
+                        }
+                    }
+                }
+            }
+            assertThat(remote.rpc().call("n0", "echo", bytes("x"), GENEROUS)).isEqualTo(bytes("x"));
+            swallowed.forEach(call -> call.reply(new byte[40_000]));
+            server.close();
+        }
+    }
+
+    @Test
+    void repliesThatAreLongerThanBeforeArriveWhole() {
+        remote.rpc().register("length", 4, RpcContract::ofAskedLength);
+        RpcClient client = caller.rpc().bind("n1", "length");
+        Seeds.forEach(1, random -> {
+            List<CompletableFuture<byte[]>> replies = new ArrayList<>();
+            int[] lengths = random.ints(Effort.times(400), 0, LtRpc.MESSAGE_BYTES_MAX + 1)
+                    .map(length -> random.nextBoolean() ? length : length % 2_000)
+                    .toArray();
+            for (int length : lengths) {
+                byte[] request = new byte[Integer.BYTES];
+                MemorySegment.ofArray(request).set(ValueLayout.JAVA_INT_UNALIGNED, 0, length);
+                replies.add(client.callAsync(request, Waits.seconds(60)));
+            }
+            for (int i = 0; i < lengths.length; i++) {
+                byte[] expected = new byte[lengths[i]];
+                Arrays.fill(expected, (byte) Integer.BYTES);
+                assertThat(replies.get(i).join()).isEqualTo(expected);
+            }
+        });
     }
 
     @Test
