@@ -153,6 +153,7 @@ final class RpcCaller {
     private static void prepare(RpcSlot slot, int capacity, int length) {
         slot.callId++;
         slot.longReply = null;
+        slot.received = null;
         slot.replyCapacity = capacity;
         slot.requestLength = length;
     }
@@ -209,6 +210,8 @@ final class RpcCaller {
         Post post = post(binding, slot, place, length, Poster.NOBODY);
         deadlineNs = started(deadlineNs, timeoutNs);
         slot.deadlineNs = deadlineNs;
+        slot.ring = binding.ring;
+        slot.place = place;
         if (post == Post.BUSY) {
             if (held) {
                 role.release();
@@ -334,6 +337,7 @@ final class RpcCaller {
     /** Returns if the reply is in the slot. Otherwise releases or abandons the slot and throws. */
     private void finish(FunctionClient target, RpcSlot slot, boolean over, Duration deadline) {
         if (!over && slot.change(RpcSlot.WAITING, RpcSlot.ABANDONED)) {
+            engine.abandoned(target.nodeId());
             if (Thread.currentThread().isInterrupted()) {
                 throw new NodeUnreachableException("%s: interrupted".formatted(target));
             }

@@ -56,6 +56,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     private final RpcRings rings;
     private final RpcBindings bindings;
     private final RpcCaller caller;
+    private final RpcCancels cancels;
     private final Map<String, RpcFunction> functions = new HashMap<>(); // guarded by itself
 
     /**
@@ -99,6 +100,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 },
                 this::isConnected);
         caller = new RpcCaller(this, replies, bindings);
+        cancels = new RpcCancels(this, slots, (peer, calls, deadline) -> askToCancel(channel, peer, calls, deadline));
         links.addListener(this);
         links.onImmediate(ImmediateKind.CALL, this::callArrived);
         links.onImmediate(ImmediateKind.CALL_REPLY, replies::arrived);
@@ -112,6 +114,72 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             RpcRing ring = bindFunction(node, function, request.getName("the principal"), headOffset, generation);
             reply.putInt(ring.id).putLong(ring.offset + RpcRing.PREFIX_BYTES);
         });
+        channel.serve(ControlKind.CANCEL_CALLS, (node, request, reply) -> {
+            Peer peer = links.peer(node);
+            int count = request.getCount("calls", RpcCancels.CALLS_MAX);
+            for (int i = 0; i < count; i++) {
+                int ring = request.getInt();
+                int place = request.getInt();
+                int slot = request.getInt();
+                boolean over = cancel(peer == null ? null : rings.get(peer, ring), place, slot, request.getLong());
+                reply.putByte(over ? 1 : 0);
+            }
+        });
+    }
+
+    private static boolean[] askToCancel(
+            ControlChannel channel, Peer peer, List<RpcCancels.Abandoned> calls, Deadline deadline) {
+        ControlMessage request = new ControlMessage().putCount("calls", calls.size(), RpcCancels.CALLS_MAX);
+        for (RpcCancels.Abandoned call : calls) {
+            request.putInt(call.ring())
+                    .putInt(call.place())
+                    .putInt(call.slot().index)
+                    .putLong(call.callId());
+        }
+        ControlMessage answer = channel.call(peer.id(), ControlKind.CANCEL_CALLS, request, deadline);
+        boolean[] over = new boolean[calls.size()];
+        for (int i = 0; i < over.length; i++) {
+            over[i] = answer.getByte() != 0;
+        }
+        return over;
+    }
+
+    /** Cancels another node's call, queued or received. Returns false if it is neither, or is answered. */
+    private boolean cancel(@Nullable RpcRing ring, int place, int slot, long callId) {
+        if (ring == null || !RpcSlots.isIndex(slot)) {
+            return false;
+        }
+        ReceivedCall received = ring.received.get(slot);
+        if (received != null && received.cancel(callId)) {
+            return true;
+        }
+        RpcEntry entry = ring.function.unqueue(
+                queued -> queued.ring == ring && queued.place == place && ring.cancel(place, slot, callId));
+        if (entry == null) {
+            return false;
+        }
+        ReceivedCall none = take(entry, ring.function); // only frees the entry's room
+        assert none == null;
+        return true;
+    }
+
+    /** Cancels a call of this node to itself, queued or received. Returns false if it is neither, or is answered. */
+    boolean cancelOwn(RpcCancels.Abandoned call) {
+        RpcSlot slot = call.slot();
+        ReceivedCall received = slot.received;
+        if (received != null && received.cancel(call.callId())) {
+            return true;
+        }
+        RpcFunction function;
+        synchronized (functions) {
+            function = functions.get(slot.function);
+        }
+        return function != null && function.unqueue(queued -> queued.slot == slot) != null;
+    }
+
+    /** A caller has stopped waiting for a call to a node. */
+    void abandoned(int node) {
+        cancels.abandoned(node);
     }
 
     /** The calls of one session. */
@@ -203,6 +271,12 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     NodeUnreachableException unreachable(int node) {
         return new NodeUnreachableException(
                 "node %s is not connected to node %d: %s".formatted(selfName, node, links.trouble(node)));
+    }
+
+    /** The connection to a node, or null. */
+    @Nullable
+    Peer connected(int node) {
+        return links.peer(node);
     }
 
     boolean isConnected(Peer peer) {
@@ -333,7 +407,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         }
         byte[] request = new byte[slot.requestLength];
         RawMemory.copyTo(slot.outAddress + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, request.length);
-        return ownCall(slot, request);
+        ReceivedCall call = ownCall(slot, request);
+        slot.received = call;
+        return call;
     }
 
     private ReceivedCall ownCall(RpcSlot slot, byte[] request) {
@@ -372,7 +448,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             int padding = word & RpcWire.PADDING_MASK;
             capacity = RawMemory.getInt(at + RpcWire.CAPACITY);
             int sizeClass = (word >>> RpcWire.SIZE_CLASS_SHIFT) & RpcWire.SIZE_CLASS_MASK;
+            slot = RawMemory.getInt(at + RpcWire.SLOT);
             if (sizeClass >= RpcSlots.SIZES
+                    || !RpcSlots.isIndex(slot)
                     || !RpcWire.isMessageLength(length)
                     || !RpcWire.isMessageLength(capacity)
                     || (!isRemote && length > RpcWire.INLINE_BYTES_MAX)
@@ -387,7 +465,6 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             }
             room = RpcSlots.capacity(sizeClass);
             callId = RawMemory.getLong(at + RpcWire.CALL_ID);
-            slot = RawMemory.getInt(at + RpcWire.SLOT);
             replyTo = RawMemory.getLong(at + RpcWire.REPLY_TO);
             request = new byte[length];
             if (isRemote) {
@@ -397,11 +474,18 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             }
             ring.consume(place, padding, RpcWire.entryBytes(length, isRemote));
         }
-        if (cancelled || (remote != 0 && !fetch(peer, remote, request, function))) {
+        if (cancelled) {
             return null;
         }
-        return new ReceivedCall(
+        ReceivedCall call = new ReceivedCall(
                 replies, ring, peer.hello().node(), ring.principal, request, slot, room, replyTo, callId, capacity);
+        ring.received.setRelease(slot, call);
+        if (remote != 0 && !fetch(peer, remote, request, function)) {
+            call.fail("the request could not be read at node %s".formatted(peer.hello().node()));
+            return null;
+        }
+        // A cancelled call's slot may have had another content when its request was read.
+        return call.isCancelled() ? null : call;
     }
 
     /** Reads a long request from its caller's slot. */
@@ -418,7 +502,6 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             // A read waits for the next connection, but the caller's slot may have another content then.
             return isConnected(peer);
         } catch (LiteException | IndexOutOfBoundsException e) {
-            // The caller fails too: its connection breaks or its deadline expires.
             log.debug(
                     "dropped a call of {} by node {}",
                     function.name,

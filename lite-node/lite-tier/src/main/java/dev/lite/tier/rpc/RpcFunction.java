@@ -8,6 +8,7 @@ import dev.lite.tier.peer.PollWaiter;
 import java.util.ArrayDeque;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -161,6 +162,32 @@ final class RpcFunction {
             before.next = entry;
         }
         last = entry;
+    }
+
+    /**
+     * Takes a call out of the queue whose caller has stopped waiting.
+     *
+     * @param isIt checks an entry while it is queued
+     * @return the entry; null if it is not queued
+     */
+    synchronized @Nullable RpcEntry unqueue(Predicate<RpcEntry> isIt) {
+        RpcEntry before = null;
+        for (RpcEntry entry = first; entry != null; entry = entry.next) {
+            if (isIt.test(entry)) {
+                if (before == null) {
+                    first = entry.next;
+                } else {
+                    before.next = entry.next;
+                }
+                if (last == entry) {
+                    last = before;
+                }
+                entry.next = null;
+                return entry;
+            }
+            before = entry;
+        }
+        return null;
     }
 
     @GuardedBy("this")

@@ -51,6 +51,7 @@ final class RpcRings {
         final Peer peer;
         /** Replaced with every change. */
         volatile RpcRing[] rings = {};
+        final AtomicReferenceArray<@Nullable ReceivedCall> received = new AtomicReferenceArray<>(RpcSlots.COUNT_MAX);
 
         OfConnection(Peer peer) {
             this.peer = peer;
@@ -70,7 +71,7 @@ final class RpcRings {
         this.latest = new AtomicReferenceArray<>(arena.peersMax());
     }
 
-    /** The connection's ring with this number, or null. Runs on the thread that holds the poll role. */
+    /** The connection's ring with this number, or null. */
     @Nullable
     RpcRing get(Peer peer, int id) {
         OfConnection its = latest.get(peer.id());
@@ -78,7 +79,7 @@ final class RpcRings {
             return null;
         }
         RpcRing[] rings = its.rings;
-        return id < rings.length ? rings[id] : null;
+        return id >= 0 && id < rings.length ? rings[id] : null;
     }
 
     /**
@@ -114,7 +115,17 @@ final class RpcRings {
                 "function \"%s\" for node %s"
                         .formatted(function.name, peer.hello().node()));
         RpcRing ring = new RpcRing(
-                peer, id, function, principal, replies, arena.address(), offset, callerHead, generation, later);
+                peer,
+                id,
+                function,
+                principal,
+                replies,
+                its.received,
+                arena.address(),
+                offset,
+                callerHead,
+                generation,
+                later);
         RpcRing[] grown = Arrays.copyOf(its.rings, id + 1);
         grown[id] = ring;
         its.rings = grown;

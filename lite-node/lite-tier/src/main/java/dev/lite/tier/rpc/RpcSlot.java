@@ -21,7 +21,7 @@ final class RpcSlot extends PollWaiter {
     static final int REPLIED = 3;
     /** The connection was lost; the owner returns the slot. */
     static final int LOST = 4;
-    /** The owner timed out: quarantined until the late reply or the end of the connection. */
+    /** The owner timed out: quarantined until the late reply, the call is cancelled, or the connection ends. */
     static final int ABANDONED = 5;
     /** The driver sends a reply, or a request that no thread waits for. Becomes free when the post completes. */
     static final int SENDING = 6;
@@ -64,6 +64,12 @@ final class RpcSlot extends PollWaiter {
     int requestLength; // of the current call, bytes
     String function = ""; // of a call to this node itself
     long deadlineNs; // of the current call
+    int ring; // of the current call to another node
+    int place; // of the current call in that ring, bytes
+    /** The current call to this node itself, once it was received. Racy: {@link RpcCancels} reads it again. */
+    @Nullable
+    ReceivedCall received;
+
     byte @Nullable [] longReply; // to a call to this node itself, if it is longer than the slot
     volatile @Nullable Peer peer; // null: this node itself
     private volatile int state = FREE;

@@ -12,6 +12,7 @@ import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -46,6 +47,9 @@ final class RpcSlots {
     /** Slots allocated at once: about 128 KiB. */
     private static final int[] BATCH = {64, 8, 1};
 
+    /** All slots; each has an index below this. */
+    static final int COUNT_MAX = SMALL_MAX + MIDDLE_MAX + LARGE_MAX;
+
     /** The number of sizes. */
     static final int SIZES = CAPACITY.length;
 
@@ -56,7 +60,7 @@ final class RpcSlots {
     private final NodeArena arena;
     private final ArenaAllocator allocator;
     private final AtomicReferenceArray<@Nullable RpcSlot> slots =
-            new AtomicReferenceArray<>(SMALL_MAX + MIDDLE_MAX + LARGE_MAX);
+            new AtomicReferenceArray<>(COUNT_MAX);
     private volatile int count;
     private volatile boolean closed;
 
@@ -175,9 +179,13 @@ final class RpcSlots {
         return CAPACITY[sizeClass];
     }
 
+    static boolean isIndex(int index) {
+        return index >= 0 && index < COUNT_MAX;
+    }
+
     @Nullable
     RpcSlot get(int index) {
-        return index >= 0 && index < slots.length() ? slots.get(index) : null;
+        return isIndex(index) ? slots.get(index) : null;
     }
 
     /** Marks a slot as owned by this thread. */
@@ -341,6 +349,18 @@ final class RpcSlots {
                 action.accept(slot);
             }
         }
+    }
+
+    /** The calls to a peer whose callers have stopped waiting; null: the calls to this node itself. */
+    List<RpcCancels.Abandoned> abandoned(@Nullable Peer peer) {
+        List<RpcCancels.Abandoned> found = new ArrayList<>();
+        for (int index = 0; index < count; index++) {
+            RpcSlot slot = slots.get(index);
+            if (slot != null && slot.state() == RpcSlot.ABANDONED && slot.peer == peer) {
+                found.add(new RpcCancels.Abandoned(slot, peer, slot.ring, slot.place, slot.callId));
+            }
+        }
+        return found;
     }
 
     /** Arena bytes that the slots use. */

@@ -314,10 +314,10 @@ abstract class RpcContract {
             RpcServer server = at.rpc().serve("late");
             List<RpcCall> held = new ArrayList<>();
             for (int i = 0; i < 5; i++) {
-                byte[] request = {(byte) i};
-                assertThatThrownBy(() -> caller.rpc().call(at.nodeName(), "late", request, SHORT))
-                        .isInstanceOf(LiteTimeoutException.class);
+                CompletableFuture<byte[]> timesOut =
+                        caller.rpc().callAsync(at.nodeName(), "late", new byte[] {(byte) i}, Waits.seconds(1));
                 held.add(server.receive(GENEROUS));
+                assertThatThrownBy(timesOut::join).cause().isInstanceOf(LiteTimeoutException.class);
             }
             CompletableFuture<byte[]> last = caller.rpc().callAsync(at.nodeName(), "late", new byte[] {99}, GENEROUS);
             RpcCall current = server.receive(GENEROUS);
@@ -409,6 +409,64 @@ abstract class RpcContract {
             }
             assertThat(remote.rpc().call("n0", "echo", bytes("x"), GENEROUS)).isEqualTo(bytes("x"));
             swallowed.forEach(call -> call.reply(new byte[40_000]));
+            server.close();
+        }
+    }
+
+    @Test
+    void theSlotsOfReceivedCallsComeBackAfterTheirDeadlinesWithoutAnAnswer() {
+        for (Lite at : List.of(remote, caller)) {
+            RpcServer server = at.rpc().serve("hung");
+            List<RpcCall> swallowed = new CopyOnWriteArrayList<>();
+            run(() -> {
+                while (swallowed.size() < 700) { // more than the function's share
+                    swallowed.add(server.receive(Waits.seconds(60)));
+                }
+            });
+            RpcClient client = caller.rpc().bind(at.nodeName(), "hung");
+            while (swallowed.size() < 700) {
+                List<CompletableFuture<byte[]>> calls = new ArrayList<>();
+                for (int i = 0; i < 100; i++) {
+                    calls.add(client.callAsync(new byte[8], Duration.ofMillis(200)));
+                }
+                for (CompletableFuture<byte[]> call : calls) {
+                    assertThatThrownBy(call::join).cause().isInstanceOf(LiteTimeoutException.class);
+                }
+            }
+            echo(server);
+            assertThat(client.call(bytes("x"), GENEROUS)).isEqualTo(bytes("x"));
+            swallowed.forEach(call -> call.reply(new byte[2_000])); // dropped, and hurt nobody
+            assertThatThrownBy(() -> swallowed.getFirst().reply(new byte[1])).isInstanceOf(IllegalStateException.class);
+            assertThat(client.call(bytes("y"), GENEROUS)).isEqualTo(bytes("y"));
+            server.close();
+        }
+    }
+
+    @Test
+    void aServerThatWasBehindReceivesNoCallWhoseCallerHasStoppedWaiting() {
+        for (Lite at : List.of(remote, caller)) {
+            RpcServer server = at.rpc().serve("behind");
+            RpcClient client = caller.rpc().bind(at.nodeName(), "behind");
+            for (int i = 0; i < 5; i++) { // more than fit into the ring
+                List<CompletableFuture<byte[]>> calls = new ArrayList<>();
+                for (int n = 0; n < 100; n++) {
+                    calls.add(client.callAsync(new byte[n % 2 == 0 ? 8 : 4_000], Duration.ofMillis(200)));
+                }
+                for (CompletableFuture<byte[]> call : calls) {
+                    assertThatThrownBy(call::join).cause().isInstanceOf(LiteTimeoutException.class);
+                }
+            }
+            Waits.until("no dead call is queued", () -> {
+                try {
+                    server.receive(SHORT).fail("late");
+                    return false;
+                } catch (LiteTimeoutException e) {
+                    return true;
+                }
+            });
+            CompletableFuture<byte[]> last = client.callAsync(bytes("x"), GENEROUS);
+            server.receive(GENEROUS).reply(bytes("y"));
+            assertThat(last.join()).asString().isEqualTo("y");
             server.close();
         }
     }
