@@ -8,6 +8,7 @@ import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Polling;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
@@ -23,6 +24,8 @@ import org.slf4j.LoggerFactory;
 final class ClientServer implements RpcServer {
     private static final Logger LOG = LoggerFactory.getLogger(ClientServer.class);
     private static final Duration RECEIVE_DEADLINE = Duration.ofMinutes(1);
+    /** After a receive that failed, so that a lasting failure does not take a processor. */
+    private static final long RECEIVE_PAUSE_NS = 10_000_000;
 
     private final RpcCommandPath commands;
     private final String function;
@@ -105,35 +108,38 @@ final class ClientServer implements RpcServer {
         }
     }
 
-    /** Executes calls on virtual threads, at most {@code concurrency} at the same time; another thread receives them. */
+    /**
+     * Executes calls on virtual threads, at most {@code concurrency} at the same time; another thread receives them. That
+     * thread ends only with the server or its session, whatever one call or one receive throws.
+     */
     void startHandler(RpcHandler handler, int concurrency) {
         Semaphore permits = new Semaphore(concurrency);
         Thread.ofVirtual().name("lite-client-serve").start(() -> {
-            try {
-                while (!closed.get()) {
-                    permits.acquireUninterruptibly();
-                    boolean started = false;
-                    try {
-                        RpcCall call = receiveHere(RECEIVE_DEADLINE);
-                        Thread.ofVirtual().name("lite-client-handler").start(() -> {
-                            try {
-                                execute(handler, call);
-                            } finally {
-                                permits.release();
-                            }
-                        });
-                        started = true;
-                    } catch (LiteTimeoutException e) {
-                        // No call for a while: receive again.
-                    } finally {
-                        if (!started) {
+            while (!closed.get() && commands.session().isOpen()) {
+                permits.acquireUninterruptibly();
+                boolean started = false;
+                try {
+                    RpcCall call = receiveHere(RECEIVE_DEADLINE);
+                    Thread.ofVirtual().name("lite-client-handler").start(() -> {
+                        try {
+                            execute(handler, call);
+                        } finally {
                             permits.release();
                         }
-                    }
-                }
-            } catch (LiteException e) {
-                if (!closed.get()) {
+                    });
+                    started = true;
+                } catch (LiteTimeoutException e) {
+                    // No call for a while: receive again.
+                } catch (SessionLostException e) {
                     LOG.debug("serving \"{}\" ended", function, e);
+                    return;
+                } catch (Throwable e) { // also an Error: the next call may succeed
+                    LOG.warn("Cannot receive a call of \"{}\"; receiving the next", function, e);
+                    Polling.sleepNs(RECEIVE_PAUSE_NS);
+                } finally {
+                    if (!started) {
+                        permits.release();
+                    }
                 }
             }
         });
@@ -143,7 +149,10 @@ final class ClientServer implements RpcServer {
         try {
             try {
                 call.reply(handler.handle(call));
-            } catch (RuntimeException | StackOverflowError e) {
+            } catch (Throwable e) { // also an Error: answer, so that the caller does not wait until its deadline
+                if (!(e instanceof Exception)) {
+                    LOG.error("The handler of \"{}\" failed", function, e);
+                }
                 if (call instanceof Received received && !received.answered.get()) {
                     call.fail("the handler failed: " + (e instanceof LiteException ? e.getMessage() : e));
                 }

@@ -133,6 +133,29 @@ class SessionRpcTest {
     }
 
     @Test
+    void aHandlerServesOnAfterAnErrorOfItsOwnAndAfterAFailedReceive() throws IOException {
+        try (SessionFixture fixture = new SessionFixture(LONG)) {
+            fixture.node.holdCommands(SessionRpcTest::receives);
+            RpcServer server = fixture.lite.rpc().register("shout", 1, call -> {
+                if (text(call.request()).equals("error")) {
+                    throw new AssertionError("out of ideas");
+                }
+                return call.request();
+            });
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 41, "error");
+            assertThat(fixture.node.awaitReply()).startsWith("fail 41: ").contains("out of ideas");
+            for (LiteException.Code code : LiteException.Code.values()) {
+                if (code != LiteException.Code.SESSION_LOST) {
+                    fixture.node.fail(fixture.node.awaitHeldCommand(), code);
+                }
+            }
+            fixture.node.completeWithCall(fixture.node.awaitHeldCommand(), 42, "hello");
+            assertThat(fixture.node.awaitReply()).isEqualTo("reply 42: hello");
+            server.close();
+        }
+    }
+
+    @Test
     void aServerReceivesAndAnswersEachCallOnce() throws IOException {
         try (SessionFixture fixture = new SessionFixture(LONG)) {
             fixture.node.holdCommands(SessionRpcTest::receives);

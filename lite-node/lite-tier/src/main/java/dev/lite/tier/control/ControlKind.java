@@ -50,7 +50,9 @@ public enum ControlKind {
     /** Queries the use of a node's arena. */
     ARENA_ROOM(33, Slots.WORK),
     /** Queries which of some LMRs their creator still knows. */
-    KNOWN_LMRS(34, Slots.WORK);
+    KNOWN_LMRS(34, Slots.WORK),
+    /** Cancels calls whose callers have stopped waiting. */
+    CANCEL_CALLS(35, Slots.WORK);
 
     private static final @Nullable ControlKind[] BY_NUMBER = new @Nullable ControlKind[Byte.MAX_VALUE + 1];
 

@@ -12,7 +12,9 @@ public enum ImmediateKind {
     /** A call of an RPC function. */
     CALL(3),
     /** The reply of a call. */
-    CALL_REPLY(4);
+    CALL_REPLY(4),
+    /** A caller has read a reply that was too long for its slot. */
+    CALL_REPLY_READ(5);
 
     /** Maximum number of kinds. */
     static final int COUNT_MAX = 16;

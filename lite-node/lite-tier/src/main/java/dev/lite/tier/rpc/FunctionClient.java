@@ -63,6 +63,15 @@ final class FunctionClient implements RpcClient {
         return known != null && known.peer == peer ? known : null;
     }
 
+    /** Learns from a reply how long the next one may be. */
+    void replied(RpcSlot slot, int bytes) {
+        Peer peer = slot.peer;
+        RpcBinding known = peer == null ? null : knownBinding(peer);
+        if (known != null) {
+            known.replied(bytes);
+        }
+    }
+
     RpcBinding binding(RpcBindings bindings, Peer peer, long deadlineNs) {
         RpcBinding found = bindings.get(peer, function, principal, deadlineNs);
         binding = found;

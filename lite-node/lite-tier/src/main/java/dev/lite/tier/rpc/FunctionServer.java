@@ -4,14 +4,22 @@ import dev.lite.api.RpcCall;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** One session's server of a function. */
 final class FunctionServer implements RpcServer {
+    private static final Logger log = LoggerFactory.getLogger(FunctionServer.class);
+    private static final Duration FOR_EVER = Duration.ofDays(36_500);
+    /** After a failure outside the handler, so that a lasting one does not take a processor. */
+    private static final long FAILURE_PAUSE_NS = 10_000_000;
+
     private final RpcEngine engine;
     private final RpcFunction served;
     private final Consumer<FunctionServer> whenClosed;
@@ -37,9 +45,28 @@ final class FunctionServer implements RpcServer {
         return next(deadline);
     }
 
-    /** Like {@link #receive}, but also allowed for a handler. */
-    ReceivedCall next(Duration deadline) {
+    private ReceivedCall next(Duration deadline) {
         return served.receive(this, Deadline.in(deadline).endNs(), engine.receiveRole(), false);
+    }
+
+    /**
+     * Passes each call to an action, until the server is closed. Only that ends the loop: neither what the action throws
+     * does, nor an interrupt that it leaves behind. Runs on a thread of its own.
+     */
+    void forEachCall(Consumer<ReceivedCall> action) {
+        while (!closed.get()) {
+            try {
+                action.accept(next(FOR_EVER));
+            } catch (Throwable e) { // also an Error: the next call may succeed
+                if (closed.get()) {
+                    return;
+                }
+                if (!Thread.interrupted()) {
+                    log.error("a call of the function {} failed; serving the next", served.name, e);
+                    Polling.sleepNs(FAILURE_PAUSE_NS);
+                }
+            }
+        }
     }
 
     @Override

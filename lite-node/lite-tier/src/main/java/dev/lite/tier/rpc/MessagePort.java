@@ -19,7 +19,6 @@ import org.jspecify.annotations.Nullable;
 final class MessagePort implements RpcMessages {
     static final int QUEUE_MAX = 256;
 
-    private static final Duration FOR_EVER = Duration.ofDays(36_500);
     private static final byte[] NOTHING = {};
 
     private final String port;
@@ -35,20 +34,16 @@ final class MessagePort implements RpcMessages {
         this.server = server;
     }
 
-    /** Queues messages until the port is closed. Runs on a virtual thread. */
+    /** Queues messages until the port or its session is closed. Runs on a virtual thread. */
     void fill() {
-        try {
-            while (true) {
-                ReceivedCall call = server.next(FOR_EVER);
-                if (!put(new Message(call.callerNode(), call.callerPrincipal(), call.requestBytes()))) {
-                    call.fail("the port \"%s\" was closed".formatted(port));
-                    return;
-                }
+        server.forEachCall(call -> {
+            if (put(new Message(call.callerNode(), call.callerPrincipal(), call.requestBytes()))) {
                 call.reply(NOTHING);
+            } else {
+                call.fail("the port \"%s\" was closed".formatted(port));
             }
-        } catch (SessionLostException e) {
-            endQueue(); // close() or the end of the session closed the server
-        }
+        });
+        endQueue();
     }
 
     private boolean put(Message message) {

@@ -4,7 +4,6 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.RpcCall;
 import dev.lite.session.protocol.SessionProtocol;
-import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
@@ -13,44 +12,54 @@ import org.jspecify.annotations.Nullable;
 
 /** A call that a server took from its queue. Its request is a copy, so the ring does not wait for the answer. */
 public final class ReceivedCall implements RpcCall {
-    private static final VarHandle ANSWERED;
+    private static final int OPEN = 0;
+    private static final int ANSWERED = 1;
+    /** Its caller has stopped waiting and uses its slot again: the answer must not be sent. */
+    private static final int CANCELLED = 2;
+
+    private static final VarHandle STATE;
 
     static {
         try {
-            ANSWERED = MethodHandles.lookup().findVarHandle(ReceivedCall.class, "answered", boolean.class);
+            STATE = MethodHandles.lookup().findVarHandle(ReceivedCall.class, "state", int.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
     }
 
     private final RpcReplies replies;
+    /** The ring from which it came; null: this node itself. */
+    final @Nullable RpcRing ring;
+
     private final String callerNode;
     private final String callerPrincipal;
     private final byte[] request;
-    /** Null: this node itself. */
-    final @Nullable Peer peer;
     /** The caller's slot; {@code replyTo} is the reply's offset in its arena. */
     final int slot;
+    /** The longest reply for which the slot has room, in bytes; the caller may take a longer one. */
+    final int room;
 
     final long replyTo;
     final long callId;
     private final int capacity;
 
     @SuppressWarnings("UnusedVariable") // accessed through the VarHandle
-    private volatile boolean answered;
+    private volatile int state = OPEN;
 
     ReceivedCall(
             RpcReplies replies,
-            @Nullable Peer peer,
+            @Nullable RpcRing ring,
             String callerNode,
             String callerPrincipal,
             byte[] request,
             int slot,
+            int room,
             long replyTo,
             long callId,
             int capacity) {
         this.replies = replies;
-        this.peer = peer;
+        this.ring = ring;
+        this.room = room;
         this.callerNode = callerNode;
         this.callerPrincipal = callerPrincipal;
         this.request = request;
@@ -82,7 +91,7 @@ public final class ReceivedCall implements RpcCall {
 
     /** Whether the call was answered. */
     boolean isAnswered() {
-        return answered;
+        return state == ANSWERED;
     }
 
     @Override
@@ -102,22 +111,62 @@ public final class ReceivedCall implements RpcCall {
             throw new LimitExceededException(
                     "the reply has %d bytes; the caller takes at most %d".formatted(length, capacity));
         }
-        answer();
-        return replies.reply(this, 0, reply, role);
+        return answer(0, reply, role);
     }
 
     @Override
     public void fail(String message) {
-        answer();
         // The caller's slot has room for at least 1 KiB, even if the caller's own limit is lower.
         byte[] text = SessionProtocol.cut(message, 1 << 10);
-        boolean held = replies.reply(this, LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text), null);
+        boolean held = answer(LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text), null);
         assert !held;
     }
 
-    private void answer() {
-        if (!ANSWERED.compareAndSet(this, false, true)) {
-            throw new IllegalStateException("a call of %s was already answered".formatted(callerNode));
+    /** Sends an answer, or drops it if the call was cancelled. Returns whether this thread now holds the role. */
+    private boolean answer(int status, MemorySegment reply, @Nullable PollRole role) {
+        if (!STATE.compareAndSet(this, OPEN, ANSWERED)) {
+            if (!STATE.compareAndSet(this, CANCELLED, ANSWERED)) {
+                throw new IllegalStateException("a call of %s was already answered".formatted(callerNode));
+            }
+            return false;
+        }
+        forget(); // before the reply: after it, the caller's next call may use the slot
+        boolean sent = false;
+        try {
+            boolean held = replies.reply(this, status, reply, role);
+            sent = true;
+            return held;
+        } finally {
+            if (!sent) {
+                reopen();
+            }
+        }
+    }
+
+    /** Nothing was sent: the call can still be answered or cancelled. */
+    private void reopen() {
+        state = OPEN;
+        if (ring != null) {
+            ring.received.setRelease(slot, this);
+        }
+    }
+
+    boolean isCancelled() {
+        return state == CANCELLED;
+    }
+
+    /** Makes sure that no answer is sent. Returns false if it is another call, or was answered or cancelled. */
+    boolean cancel(long itsCallId) {
+        if (callId != itsCallId || !STATE.compareAndSet(this, OPEN, CANCELLED)) {
+            return false;
+        }
+        forget();
+        return true;
+    }
+
+    private void forget() {
+        if (ring != null) {
+            ring.received.setRelease(slot, null);
         }
     }
 }

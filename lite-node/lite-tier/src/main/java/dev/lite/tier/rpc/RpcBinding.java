@@ -7,29 +7,72 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /** The caller's side of a ring on a server's node. Valid while the connection lasts. Any thread. */
 final class RpcBinding {
+    private static final int SHORTER_REPLIES_MAX = 256;
+
     final Peer peer;
     final int ring;
     /** Offset of the ring in the server's arena. */
     final long ringOffset;
 
     final long headOffset;
+    /** The slots for its calls. */
+    final RpcSlotShare slots;
+
     private final long headAddress;
     private final long generation;
-    private final AtomicLong tail = new AtomicLong();
+    private final AtomicLong tail = new AtomicLong(RpcWire.FIRST_POSITION);
     /** Held by the caller that polls for room while the ring is full. */
     final ReentrantLock room = new ReentrantLock(true);
+    /**
+     * What a reply probably needs, in bytes. A guess: a longer reply takes an extra round trip. Racy: a lost write makes
+     * the guess worse, and nothing else.
+     */
+    private int replyBytes;
+
+    private int shorterReplies; // in a row; racy, too
 
     /**
      * @param headOffset offset of the word in this node's arena to which the server writes its head
      * @param generation the head's upper bits; they tell this binding's head from an earlier binding's
      */
-    RpcBinding(Peer peer, int ring, long ringOffset, long arenaAddress, long headOffset, int generation) {
+    RpcBinding(
+            Peer peer,
+            int ring,
+            long ringOffset,
+            long arenaAddress,
+            long headOffset,
+            int generation,
+            RpcSlotShare slots) {
+        this.slots = slots;
         this.peer = peer;
         this.ring = ring;
         this.ringOffset = ringOffset;
         this.headOffset = headOffset;
         this.headAddress = arenaAddress + headOffset;
         this.generation = generation;
+    }
+
+    /** Bytes that the slot of the next call should have for its reply. */
+    int expectedReplyBytes() {
+        return replyBytes;
+    }
+
+    /** Corrects the guess after a reply: at once if the reply was longer, after many replies if they were shorter. */
+    void replied(int bytes) {
+        int expected = replyBytes;
+        if (bytes > expected) {
+            if (RpcSlots.sizeClass(bytes) > 0) {
+                replyBytes = bytes;
+                shorterReplies = 0;
+            }
+        } else if (expected > 0) {
+            if (RpcSlots.sizeClass(bytes) == RpcSlots.sizeClass(expected)) {
+                shorterReplies = 0;
+            } else if (++shorterReplies > SHORTER_REPLIES_MAX) {
+                replyBytes = RpcSlots.sizeClass(bytes) > 0 ? bytes : 0;
+                shorterReplies = 0;
+            }
+        }
     }
 
     /**
@@ -42,7 +85,7 @@ final class RpcBinding {
         while (true) {
             long seen = tail.get();
             long end = seen + padding(seen, bytes) + bytes;
-            if (end - head() > RpcWire.RING_BYTES) {
+            if (RpcWire.distance(head(), end) > RpcWire.RING_BYTES) {
                 return -1;
             }
             if (tail.compareAndSet(seen, end)) {
@@ -64,6 +107,6 @@ final class RpcBinding {
     private long head() {
         long word = RawMemory.getLongAcquire(headAddress);
         // Before the server's first write, the word holds an earlier binding's head or nothing.
-        return word >>> RpcWire.GENERATION_SHIFT == generation ? word & RpcWire.POSITION_MASK : 0;
+        return word >>> RpcWire.GENERATION_SHIFT == generation ? word & RpcWire.POSITION_MASK : RpcWire.FIRST_POSITION;
     }
 }

@@ -3,24 +3,28 @@ package dev.lite.tier.rpc;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.tier.control.ControlChannel;
-import dev.lite.tier.control.ControlKind;
-import dev.lite.tier.control.ControlMessage;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
  * This node's bindings to rings on other nodes: one per function, node and principal, shared by all its callers. Any
  * thread.
+ *
+ * <p>A binding and the word for its head belong to one connection and go with it. The links forget a connection before
+ * they call {@link #remove}. So what is stored while the connection {@linkplain #connected is still known} is removed
+ * later; otherwise it must not be stored.
  *
  * <p>Limit: {@value RpcWire#RINGS_MAX} per node. Each takes a cache line of the arena.
  */
@@ -30,11 +34,18 @@ final class RpcBindings {
 
     private final NodeArena arena;
     private final ArenaAllocator allocator;
-    private final ControlChannel channel;
+    private final RpcSlots slots;
+    private final RingRequest request;
+    private final Predicate<Peer> connected;
+    /** A holder leaves the map only if no thread uses it and it has no binding; both change in the map's compute. */
     private final Map<Key, Holder> holders = new ConcurrentHashMap<>();
 
     @GuardedBy("freeWords")
     private final ArrayDeque<Long> freeWords = new ArrayDeque<>();
+
+    /** The words to which the other end of a connection may write. */
+    @GuardedBy("freeWords")
+    private final Map<Peer, ArrayDeque<Long>> usedWords = new HashMap<>();
 
     @GuardedBy("freeWords")
     private int generation;
@@ -46,77 +57,127 @@ final class RpcBindings {
 
     private static final class Holder {
         final ReentrantLock binding = new ReentrantLock();
-        volatile @Nullable RpcBinding current;
+        int users; // in the map's compute
+        volatile @Nullable RpcBinding current; // written in the map's compute
     }
 
-    RpcBindings(NodeArena arena, ArenaAllocator allocator, ControlChannel channel) {
+    /** A ring on a server's node: its number there, and the offset of its first byte in that node's arena. */
+    record Ring(int number, long offset) {}
+
+    /** Asks a node for a ring. */
+    interface RingRequest {
+        /**
+         * Throws the server's refusal, or what happened to the connection.
+         *
+         * @param headOffset where the server writes the ring's head, in this node's arena
+         * @param generation of the head
+         */
+        Ring ask(Peer peer, String function, String principal, long headOffset, int generation, Deadline deadline);
+    }
+
+    /** @param connected whether the links still know a connection */
+    RpcBindings(
+            NodeArena arena, ArenaAllocator allocator, RpcSlots slots, RingRequest request, Predicate<Peer> connected) {
         this.arena = arena;
         this.allocator = allocator;
-        this.channel = channel;
+        this.slots = slots;
+        this.request = request;
+        this.connected = connected;
     }
 
     /** The binding over this connection. Asks the node for one if there is none yet. */
     RpcBinding get(Peer peer, String function, String principal, long deadlineNs) {
         Key key = new Key(peer.id(), function, principal);
-        Holder holder = holders.computeIfAbsent(key, any -> new Holder());
-        RpcBinding known = holder.current;
-        if (known != null && known.peer == peer) {
-            return known;
-        }
+        Holder seen = holders.get(key);
+        RpcBinding known = seen == null ? null : seen.current;
+        return known != null && known.peer == peer ? known : make(peer, key, deadlineNs);
+    }
+
+    private RpcBinding make(Peer peer, Key key, long deadlineNs) {
+        Holder holder = holders.compute(key, (same, now) -> {
+            Holder used = now == null ? new Holder() : now;
+            used.users++;
+            return used;
+        });
+        boolean locked = false;
         try {
-            if (!holder.binding.tryLock(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS)) {
+            locked = holder.binding.tryLock(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+            if (!locked) {
                 throw new LiteTimeoutException("binding the function \"%s\" at node %s took longer than the deadline"
-                        .formatted(function, peer.hello().node()));
+                        .formatted(key.function(), peer.hello().node()));
             }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new NodeUnreachableException("interrupted while binding the function \"%s\"".formatted(function), e);
-        }
-        try {
-            known = holder.current;
+            RpcBinding known = holder.current;
             if (known != null && known.peer == peer) {
                 return known;
             }
-            RpcBinding made = bind(peer, function, principal, deadlineNs);
-            holder.current = made;
+            RpcBinding made = bind(peer, key, deadlineNs);
+            keep(key, holder, made);
             return made;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new NodeUnreachableException(
+                    "interrupted while binding the function \"%s\"".formatted(key.function()), e);
         } finally {
-            if (holder.current == null) {
-                holders.remove(key, holder); // so that names without a server do not accumulate
+            if (locked) {
+                holder.binding.unlock();
             }
-            holder.binding.unlock();
+            // Names without a server do not accumulate.
+            holders.computeIfPresent(key, (same, now) -> --now.users == 0 && now.current == null ? null : now);
         }
     }
 
-    private RpcBinding bind(Peer peer, String function, String principal, long deadlineNs) {
+    private void keep(Key key, Holder holder, RpcBinding made) {
+        holders.computeIfPresent(key, (same, now) -> {
+            if (!connected.test(made.peer)) {
+                made.slots.close();
+                throw lost(made.peer, key);
+            }
+            RpcBinding former = holder.current;
+            if (former != null) {
+                former.slots.close(); // its connection was replaced
+            }
+            holder.current = made;
+            return now;
+        });
+    }
+
+    private static NodeUnreachableException lost(Peer peer, Key key) {
+        return new NodeUnreachableException("the connection to node %s ended while the function \"%s\" was bound"
+                .formatted(peer.hello().node(), key.function()));
+    }
+
+    private RpcBinding bind(Peer peer, Key key, long deadlineNs) {
         long word;
         int number;
         synchronized (freeWords) {
-            word = takeWord();
+            if (!connected.test(peer)) {
+                throw lost(peer, key);
+            }
+            word = takeWord(peer);
             generation = generation == GENERATION_MAX ? 1 : generation + 1;
             number = generation;
         }
+        // A former binding with the same generation may have left its head here.
+        RawMemory.putLongRelease(arena.address() + word, 0);
         boolean bound = false;
         try {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()));
-            ControlMessage request = new ControlMessage()
-                    .putLong(word)
-                    .putInt(number)
-                    .putName("the function", function)
-                    .putName("the principal", principal);
-            ControlMessage ring = channel.call(peer.id(), ControlKind.BIND_FUNCTION, request, Deadline.in(left));
-            RpcBinding made = new RpcBinding(peer, ring.getInt(), ring.getLong(), arena.address(), word, number);
+            Ring ring = request.ask(peer, key.function(), key.principal(), word, number, Deadline.in(left));
             bound = true;
-            return made;
+            RpcSlotShare share = slots.calls(
+                    key.principal(),
+                    "function \"%s\" at node %s"
+                            .formatted(key.function(), peer.hello().node()));
+            return new RpcBinding(peer, ring.number(), ring.offset(), arena.address(), word, number, share);
         } finally {
             if (!bound) {
-                giveBackWord(word);
+                giveBackWord(peer, word); // nobody calls into the ring, if there is one: no head is written
             }
         }
     }
 
     @GuardedBy("this.freeWords")
-    private long takeWord() {
+    private long takeWord(Peer peer) {
         if (freeWords.isEmpty()) {
             long size = (long) WORDS * RpcWire.UNIT_BYTES;
             long offset = allocator
@@ -128,25 +189,45 @@ final class RpcBindings {
                 freeWords.add(offset + (long) i * RpcWire.UNIT_BYTES);
             }
         }
-        return freeWords.remove();
+        long word = freeWords.remove();
+        usedWords.computeIfAbsent(peer, any -> new ArrayDeque<>()).add(word);
+        return word;
     }
 
-    private void giveBackWord(long word) {
+    private void giveBackWord(Peer peer, long word) {
         synchronized (freeWords) {
-            freeWords.add(word);
+            ArrayDeque<Long> ofPeer = usedWords.get(peer);
+            if (ofPeer != null && ofPeer.remove(word)) {
+                freeWords.add(word);
+            }
         }
     }
 
-    /** Removes the bindings of a lost connection. */
+    /** Removes the bindings of a connection that the links have forgotten. */
     void remove(Peer peer) {
-        holders.values().removeIf(holder -> {
-            RpcBinding known = holder.current;
-            if (known == null || known.peer != peer) {
-                return false;
+        for (Key key : holders.keySet()) {
+            if (key.node() == peer.id()) {
+                holders.computeIfPresent(key, (same, now) -> {
+                    RpcBinding known = now.current;
+                    if (known != null && known.peer == peer) {
+                        now.current = null;
+                        known.slots.close();
+                    }
+                    return now.users == 0 && now.current == null ? null : now;
+                });
             }
-            giveBackWord(known.headOffset);
-            return true;
-        });
+        }
+        synchronized (freeWords) {
+            ArrayDeque<Long> ofPeer = usedWords.remove(peer);
+            if (ofPeer != null) {
+                freeWords.addAll(ofPeer);
+            }
+        }
+    }
+
+    /** How many functions have a binding, or are bound now. */
+    int count() {
+        return holders.size();
     }
 
     /** Arena bytes that the bindings use. */

@@ -31,12 +31,12 @@ final class RpcCaller {
     private static final long NOT_STARTED = 0;
 
     private final RpcEngine engine;
-    private final RpcSlots slots;
+    private final RpcReplies replies;
     private final RpcBindings bindings;
 
-    RpcCaller(RpcEngine engine, RpcSlots slots, RpcBindings bindings) {
+    RpcCaller(RpcEngine engine, RpcReplies replies, RpcBindings bindings) {
         this.engine = engine;
-        this.slots = slots;
+        this.replies = replies;
         this.bindings = bindings;
     }
 
@@ -51,10 +51,11 @@ final class RpcCaller {
         RpcSlot slot = callToSlot(target, request, capacity, deadline);
         try {
             int length = checkedLength(target, slot);
-            RawMemory.copyTo(slot.replyAddress + RpcWire.REPLY_HEADER_BYTES, reply, 0, length);
+            target.replied(slot, length);
+            replies.copy(slot, reply, length);
             return length;
         } finally {
-            slots.giveBack(slot);
+            slot.giveBack();
         }
     }
 
@@ -62,9 +63,12 @@ final class RpcCaller {
     byte[] call(FunctionClient target, MemorySegment request, Duration deadline) {
         RpcSlot slot = callToSlot(target, request, LtRpc.MESSAGE_BYTES_MAX, deadline);
         try {
-            return bytes(slot, checkedLength(target, slot));
+            byte[] reply = new byte[checkedLength(target, slot)];
+            target.replied(slot, reply.length);
+            replies.copy(slot, MemorySegment.ofArray(reply), reply.length);
+            return reply;
         } finally {
-            slots.giveBack(slot);
+            slot.giveBack();
         }
     }
 
@@ -84,11 +88,13 @@ final class RpcCaller {
     private static int checkedLength(FunctionClient target, RpcSlot slot) {
         int status = RawMemory.getInt(slot.replyAddress + RpcWire.REPLY_STATUS);
         int length = RawMemory.getInt(slot.replyAddress + RpcWire.REPLY_LENGTH);
-        if (length < 0 || length > slot.capacity || (status == 0 && length > slot.replyCapacity)) {
+        boolean elsewhere = status == RpcWire.REPLY_ELSEWHERE;
+        boolean isReply = elsewhere || status == 0;
+        if (length < 0 || (!elsewhere && length > slot.capacity) || (isReply && length > slot.replyCapacity)) {
             throw new RpcFailedException("%s: the reply claims to have %d bytes; the limit is %d"
                     .formatted(target, length, slot.replyCapacity));
         }
-        if (status != 0) {
+        if (!isReply) {
             String message = new String(bytes(slot, length), StandardCharsets.UTF_8);
             throw LiteException.Code.exception(status, "%s: %s".formatted(target, message));
         }
@@ -105,30 +111,51 @@ final class RpcCaller {
         long timeoutNs = FunctionClient.toNanos(deadline);
         long deadlineNs = NOT_STARTED;
         int node = target.nodeId();
-        RpcBinding binding = null;
-        if (!engine.isSelf(node)) {
-            Peer peer = engine.peer(node);
-            binding = target.knownBinding(peer);
-            if (binding == null) {
-                deadlineNs = started(deadlineNs, timeoutNs);
-                binding = target.binding(bindings, peer, deadlineNs);
-            }
+        if (engine.isSelf(node)) {
+            RpcFunction function = engine.ownFunction(target.function());
+            deadlineNs = started(deadlineNs, timeoutNs);
+            RpcSlot slot = engine.ownCalls(function, target.principal()).take((int) length, deadlineNs);
+            prepare(slot, capacity, (int) length);
+            callSelf(target, function, slot, request, deadline, deadlineNs);
+            return slot;
         }
-        int bytes = Math.max((int) length, capacity);
-        RpcSlot slot = slots.tryTake(bytes);
+        Peer peer = engine.peer(node);
+        RpcBinding binding = target.knownBinding(peer);
+        if (binding == null) {
+            deadlineNs = started(deadlineNs, timeoutNs);
+            binding = target.binding(bindings, peer, deadlineNs);
+        }
+        RpcSlot slot = tryTake(binding, (int) length, capacity);
         if (slot == null) {
             deadlineNs = started(deadlineNs, timeoutNs);
-            slot = slots.take(bytes, deadlineNs);
+            slot = binding.slots.take((int) length, deadlineNs);
         }
-        slot.callId++;
-        slot.replyCapacity = capacity;
-        slot.requestLength = (int) length;
-        if (binding == null) {
-            callSelf(target, slot, request, deadline, started(deadlineNs, timeoutNs));
-        } else {
-            callPeer(target, binding, slot, request, deadline, deadlineNs);
-        }
+        prepare(slot, capacity, (int) length);
+        callPeer(target, binding, slot, request, deadline, deadlineNs);
         return slot;
+    }
+
+    /**
+     * A slot with room for the request and for the reply that is to be expected; or only for the request, if there is no
+     * such slot now: a longer reply is then read from the server's node.
+     */
+    private static @Nullable RpcSlot tryTake(RpcBinding binding, int length, int capacity) {
+        int expected = Math.min(capacity, binding.expectedReplyBytes());
+        if (expected > length) {
+            RpcSlot slot = binding.slots.tryTake(expected);
+            if (slot != null) {
+                return slot;
+            }
+        }
+        return binding.slots.tryTake(length);
+    }
+
+    private static void prepare(RpcSlot slot, int capacity, int length) {
+        slot.callId++;
+        slot.longReply = null;
+        slot.received = null;
+        slot.replyCapacity = capacity;
+        slot.requestLength = length;
     }
 
     /**
@@ -140,17 +167,17 @@ final class RpcCaller {
     }
 
     private void callSelf(
-            FunctionClient target, RpcSlot slot, MemorySegment request, Duration deadline, long deadlineNs) {
+            FunctionClient target,
+            RpcFunction function,
+            RpcSlot slot,
+            MemorySegment request,
+            Duration deadline,
+            long deadlineNs) {
         RawMemory.copyFrom(request, 0, slot.outAddress + RpcWire.REQUEST, slot.requestLength);
         slot.principal = target.principal();
         slot.function = target.function();
         slot.state(RpcSlot.WAITING);
-        try {
-            engine.callSelf(target.function(), slot);
-        } catch (RpcFailedException e) {
-            slots.giveBack(slot);
-            throw e;
-        }
+        function.arrived(slot.entry);
         boolean over = slot.awaitAlone(deadlineNs, engine.spins());
         finish(target, slot, over, deadline);
     }
@@ -182,6 +209,9 @@ final class RpcCaller {
         int length = remote ? RpcWire.REMOTE_BYTES : RpcWire.CALL_HEADER_BYTES + slot.requestLength;
         Post post = post(binding, slot, place, length, Poster.NOBODY);
         deadlineNs = started(deadlineNs, timeoutNs);
+        slot.deadlineNs = deadlineNs;
+        slot.ring = binding.ring;
+        slot.place = place;
         if (post == Post.BUSY) {
             if (held) {
                 role.release();
@@ -223,7 +253,7 @@ final class RpcCaller {
                     throw noRoom(target, slot, "the node was lost");
                 }
                 if (!mine || deadlineNs - System.nanoTime() <= 0) {
-                    slots.giveBack(slot);
+                    slot.giveBack();
                     throw timeout(target, deadline, "its server is behind, and the ring is full");
                 }
                 if (Thread.interrupted()) {
@@ -242,15 +272,17 @@ final class RpcCaller {
     }
 
     private NodeUnreachableException noRoom(FunctionClient target, RpcSlot slot, String why) {
-        slots.giveBack(slot);
+        slot.giveBack();
         return new NodeUnreachableException(
                 "%s: %s while waiting for room in the ring of its function".formatted(target, why));
     }
 
     private static void putCall(RpcSlot slot, MemorySegment request, boolean remote, int paddingUnits) {
         long out = slot.outAddress;
+        int sizeClass = slot.sizeClass << RpcWire.SIZE_CLASS_SHIFT;
         RawMemory.putInt(out + RpcWire.LENGTH, slot.requestLength);
-        RawMemory.putInt(out + RpcWire.PADDING_AND_FLAGS, paddingUnits | (remote ? RpcWire.FLAG_REMOTE : 0));
+        RawMemory.putInt(
+                out + RpcWire.PADDING_AND_FLAGS, paddingUnits | sizeClass | (remote ? RpcWire.FLAG_REMOTE : 0));
         RawMemory.putLong(out + RpcWire.CALL_ID, slot.callId);
         RawMemory.putInt(out + RpcWire.SLOT, slot.index);
         RawMemory.putInt(out + RpcWire.CAPACITY, slot.replyCapacity);
@@ -297,7 +329,7 @@ final class RpcCaller {
                 Polling.sleepNs(PAUSE_NS); // until the post is accepted or the connection ends
             }
             if (post != Post.ACCEPTED) {
-                slots.giveBack(slot);
+                slot.giveBack();
             }
         });
     }
@@ -305,6 +337,7 @@ final class RpcCaller {
     /** Returns if the reply is in the slot. Otherwise releases or abandons the slot and throws. */
     private void finish(FunctionClient target, RpcSlot slot, boolean over, Duration deadline) {
         if (!over && slot.change(RpcSlot.WAITING, RpcSlot.ABANDONED)) {
+            engine.abandoned(target.nodeId());
             if (Thread.currentThread().isInterrupted()) {
                 throw new NodeUnreachableException("%s: interrupted".formatted(target));
             }
@@ -312,7 +345,7 @@ final class RpcCaller {
         }
         if (slot.state() == RpcSlot.LOST) {
             Peer peer = slot.peer;
-            slots.giveBack(slot);
+            slot.giveBack();
             throw new NodeUnreachableException("%s: the connection broke: %s"
                     .formatted(
                             target,

@@ -10,6 +10,7 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
+import dev.lite.tier.control.ControlMessage;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.ImmediateKind;
@@ -21,6 +22,7 @@ import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -54,6 +56,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     private final RpcRings rings;
     private final RpcBindings bindings;
     private final RpcCaller caller;
+    private final RpcCancels cancels;
     private final Map<String, RpcFunction> functions = new HashMap<>(); // guarded by itself
 
     /**
@@ -80,13 +83,28 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         this.executor = executor;
         this.spins = spins;
         slots = new RpcSlots(arena, allocator);
-        replies = new RpcReplies(slots);
-        rings = new RpcRings(arena, allocator, this::execute);
-        bindings = new RpcBindings(arena, allocator, channel);
-        caller = new RpcCaller(this, slots, bindings);
+        replies = new RpcReplies(slots, remoteMemory, this::isConnected, this::execute);
+        rings = new RpcRings(arena, allocator, slots, this::execute, this::isConnected);
+        bindings = new RpcBindings(
+                arena,
+                allocator,
+                slots,
+                (peer, function, principal, headOffset, generation, deadline) -> {
+                    ControlMessage request = new ControlMessage()
+                            .putLong(headOffset)
+                            .putInt(generation)
+                            .putName("the function", function)
+                            .putName("the principal", principal);
+                    ControlMessage ring = channel.call(peer.id(), ControlKind.BIND_FUNCTION, request, deadline);
+                    return new RpcBindings.Ring(ring.getInt(), ring.getLong());
+                },
+                this::isConnected);
+        caller = new RpcCaller(this, replies, bindings);
+        cancels = new RpcCancels(this, slots, (peer, calls, deadline) -> askToCancel(channel, peer, calls, deadline));
         links.addListener(this);
         links.onImmediate(ImmediateKind.CALL, this::callArrived);
         links.onImmediate(ImmediateKind.CALL_REPLY, replies::arrived);
+        links.onImmediate(ImmediateKind.CALL_REPLY_READ, replies::wasRead);
         links.onPostEnd(Poster.CALL_SLOT, (index, error) -> replies.sent((int) index));
         links.onPostEnd(Poster.RING_HEAD, (which, error) -> headSent(which));
         channel.serve(ControlKind.BIND_FUNCTION, (node, request, reply) -> {
@@ -96,6 +114,72 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             RpcRing ring = bindFunction(node, function, request.getName("the principal"), headOffset, generation);
             reply.putInt(ring.id).putLong(ring.offset + RpcRing.PREFIX_BYTES);
         });
+        channel.serve(ControlKind.CANCEL_CALLS, (node, request, reply) -> {
+            Peer peer = links.peer(node);
+            int count = request.getCount("calls", RpcCancels.CALLS_MAX);
+            for (int i = 0; i < count; i++) {
+                int ring = request.getInt();
+                int place = request.getInt();
+                int slot = request.getInt();
+                boolean over = cancel(peer == null ? null : rings.get(peer, ring), place, slot, request.getLong());
+                reply.putByte(over ? 1 : 0);
+            }
+        });
+    }
+
+    private static boolean[] askToCancel(
+            ControlChannel channel, Peer peer, List<RpcCancels.Abandoned> calls, Deadline deadline) {
+        ControlMessage request = new ControlMessage().putCount("calls", calls.size(), RpcCancels.CALLS_MAX);
+        for (RpcCancels.Abandoned call : calls) {
+            request.putInt(call.ring())
+                    .putInt(call.place())
+                    .putInt(call.slot().index)
+                    .putLong(call.callId());
+        }
+        ControlMessage answer = channel.call(peer.id(), ControlKind.CANCEL_CALLS, request, deadline);
+        boolean[] over = new boolean[calls.size()];
+        for (int i = 0; i < over.length; i++) {
+            over[i] = answer.getByte() != 0;
+        }
+        return over;
+    }
+
+    /** Cancels another node's call, queued or received. Returns false if it is neither, or is answered. */
+    private boolean cancel(@Nullable RpcRing ring, int place, int slot, long callId) {
+        if (ring == null || !RpcSlots.isIndex(slot)) {
+            return false;
+        }
+        ReceivedCall received = ring.received.get(slot);
+        if (received != null && received.cancel(callId)) {
+            return true;
+        }
+        RpcEntry entry = ring.function.unqueue(
+                queued -> queued.ring == ring && queued.place == place && ring.cancel(place, slot, callId));
+        if (entry == null) {
+            return false;
+        }
+        ReceivedCall none = take(entry, ring.function); // only frees the entry's room
+        assert none == null;
+        return true;
+    }
+
+    /** Cancels a call of this node to itself, queued or received. Returns false if it is neither, or is answered. */
+    boolean cancelOwn(RpcCancels.Abandoned call) {
+        RpcSlot slot = call.slot();
+        ReceivedCall received = slot.received;
+        if (received != null && received.cancel(call.callId())) {
+            return true;
+        }
+        RpcFunction function;
+        synchronized (functions) {
+            function = functions.get(slot.function);
+        }
+        return function != null && function.unqueue(queued -> queued.slot == slot) != null;
+    }
+
+    /** A caller has stopped waiting for a call to a node. */
+    void abandoned(int node) {
+        cancels.abandoned(node);
     }
 
     /** The calls of one session. */
@@ -160,6 +244,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     private void forgetIfUnused(RpcFunction function) {
         if (function.servers() == 0 && function.rings == 0) {
             functions.remove(function.name, function);
+            function.forget();
         }
     }
 
@@ -186,6 +271,12 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     NodeUnreachableException unreachable(int node) {
         return new NodeUnreachableException(
                 "node %s is not connected to node %d: %s".formatted(selfName, node, links.trouble(node)));
+    }
+
+    /** The connection to a node, or null. */
+    @Nullable
+    Peer connected(int node) {
+        return links.peer(node);
     }
 
     boolean isConnected(Peer peer) {
@@ -222,16 +313,29 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         }
     }
 
-    /** Delivers a call that this node makes to itself. Runs on the caller's thread. */
-    void callSelf(String name, RpcSlot slot) {
-        RpcFunction function;
+    /** A function that this node calls at itself. */
+    RpcFunction ownFunction(String name) {
         synchronized (functions) {
-            function = functions.get(name);
+            RpcFunction function = functions.get(name);
+            if (function == null) {
+                throw notServed(name);
+            }
+            return function;
         }
-        if (function == null) {
-            throw notServed(name);
+    }
+
+    /** The slots for a principal's calls of a function of this node itself. */
+    RpcSlotShare ownCalls(RpcFunction function, String principal) {
+        RpcSlotShare known = function.ownCalls(principal);
+        if (known == null) {
+            synchronized (functions) {
+                known = function.makeOwnCalls(principal, slots);
+            }
         }
-        function.arrived(slot.entry);
+        if (known == null) {
+            throw notServed(function.name);
+        }
+        return known;
     }
 
     private void callArrived(Peer peer, int payload) {
@@ -273,17 +377,15 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         slots.forEachOf(peer, slot -> {
             if (slot.change(RpcSlot.WAITING, RpcSlot.LOST)) {
                 slot.signal();
-            } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
-                slots.giveBack(slot);
+            } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED) || slot.change(RpcSlot.OFFERED, RpcSlot.OWNED)) {
+                slot.giveBack();
             }
         });
-        @Nullable RpcRing[] removed = rings.remove(peer);
+        List<RpcRing> removed = rings.remove(peer);
         synchronized (functions) {
             for (RpcRing ring : removed) {
-                if (ring != null) {
-                    ring.function.rings--;
-                    forgetIfUnused(ring.function);
-                }
+                ring.function.rings--;
+                forgetIfUnused(ring.function);
             }
         }
     }
@@ -305,8 +407,23 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         }
         byte[] request = new byte[slot.requestLength];
         RawMemory.copyTo(slot.outAddress + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, request.length);
+        ReceivedCall call = ownCall(slot, request);
+        slot.received = call;
+        return call;
+    }
+
+    private ReceivedCall ownCall(RpcSlot slot, byte[] request) {
         return new ReceivedCall(
-                replies, null, selfName, slot.principal, request, slot.index, 0, slot.callId, slot.replyCapacity);
+                replies,
+                null,
+                selfName,
+                slot.principal,
+                request,
+                slot.index,
+                slot.capacity,
+                0,
+                slot.callId,
+                slot.replyCapacity);
     }
 
     private @Nullable ReceivedCall takeFromRing(RpcRing ring, int place, RpcFunction function) {
@@ -315,6 +432,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         long remote = 0;
         int slot;
         int capacity;
+        int room;
         long callId;
         long replyTo;
         boolean cancelled;
@@ -329,7 +447,11 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             cancelled = (word & RpcWire.FLAG_CANCELLED) != 0;
             int padding = word & RpcWire.PADDING_MASK;
             capacity = RawMemory.getInt(at + RpcWire.CAPACITY);
-            if (!RpcWire.isMessageLength(length)
+            int sizeClass = (word >>> RpcWire.SIZE_CLASS_SHIFT) & RpcWire.SIZE_CLASS_MASK;
+            slot = RawMemory.getInt(at + RpcWire.SLOT);
+            if (sizeClass >= RpcSlots.SIZES
+                    || !RpcSlots.isIndex(slot)
+                    || !RpcWire.isMessageLength(length)
                     || !RpcWire.isMessageLength(capacity)
                     || (!isRemote && length > RpcWire.INLINE_BYTES_MAX)
                     || !RpcRing.isPossible(place, padding, RpcWire.entryBytes(length, isRemote))) {
@@ -341,8 +463,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 peer.endpoint().close();
                 return null;
             }
+            room = RpcSlots.capacity(sizeClass);
             callId = RawMemory.getLong(at + RpcWire.CALL_ID);
-            slot = RawMemory.getInt(at + RpcWire.SLOT);
             replyTo = RawMemory.getLong(at + RpcWire.REPLY_TO);
             request = new byte[length];
             if (isRemote) {
@@ -352,11 +474,18 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
             }
             ring.consume(place, padding, RpcWire.entryBytes(length, isRemote));
         }
-        if (cancelled || (remote != 0 && !fetch(peer, remote, request, function))) {
+        if (cancelled) {
             return null;
         }
-        return new ReceivedCall(
-                replies, peer, peer.hello().node(), ring.principal, request, slot, replyTo, callId, capacity);
+        ReceivedCall call = new ReceivedCall(
+                replies, ring, peer.hello().node(), ring.principal, request, slot, room, replyTo, callId, capacity);
+        ring.received.setRelease(slot, call);
+        if (remote != 0 && !fetch(peer, remote, request, function)) {
+            call.fail("the request could not be read at node %s".formatted(peer.hello().node()));
+            return null;
+        }
+        // A cancelled call's slot may have had another content when its request was read.
+        return call.isCancelled() ? null : call;
     }
 
     /** Reads a long request from its caller's slot. */
@@ -370,9 +499,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                     0,
                     request.length,
                     Deadline.in(REMOTE_REQUEST_TIMEOUT));
-            return true;
+            // A read waits for the next connection, but the caller's slot may have another content then.
+            return isConnected(peer);
         } catch (LiteException | IndexOutOfBoundsException e) {
-            // The caller fails too: its connection breaks or its deadline expires.
             log.debug(
                     "dropped a call of {} by node {}",
                     function.name,
@@ -397,9 +526,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     }
 
     private void failSelf(RpcSlot slot, String message) {
-        ReceivedCall call = new ReceivedCall(
-                replies, null, selfName, slot.principal, new byte[0], slot.index, 0, slot.callId, slot.replyCapacity);
-        call.fail(message);
+        ownCall(slot, new byte[0]).fail(message);
     }
 
     /** Arena bytes that this node's calls use now: slots, rings and head words. */

@@ -6,6 +6,9 @@ import dev.lite.api.SessionLostException;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.PollWaiter;
 import java.util.ArrayDeque;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,7 +36,11 @@ final class RpcFunction {
     @GuardedBy("this")
     private int servers;
 
+    /** By principal: the slots for the calls of this node itself. */
+    private final Map<String, RpcSlotShare> ownCalls = new ConcurrentHashMap<>();
+
     int rings; // guarded by the engine's functions map
+    private boolean forgotten; // guarded by the engine's functions map
 
     RpcFunction(String name, RpcEngine engine) {
         this.name = name;
@@ -59,6 +66,31 @@ final class RpcFunction {
         protected boolean isOver() {
             return called;
         }
+    }
+
+    /**
+     * The slots for the calls that a principal makes at this node itself, or null if there are none yet. Any thread.
+     */
+    @Nullable
+    RpcSlotShare ownCalls(String ofPrincipal) {
+        return ownCalls.get(ofPrincipal);
+    }
+
+    /** {@link #ownCalls}, made if need be; null if the function was forgotten. Called under the engine's functions map. */
+    @Nullable
+    RpcSlotShare makeOwnCalls(String ofPrincipal, RpcSlots slots) {
+        return forgotten
+                ? null
+                : ownCalls.computeIfAbsent(
+                        ofPrincipal,
+                        any -> slots.calls(
+                                ofPrincipal, "function \"%s\" at node %s".formatted(name, engine.selfName())));
+    }
+
+    /** The function is in no map any more. Called under the engine's functions map. */
+    void forget() {
+        forgotten = true;
+        ownCalls.values().forEach(RpcSlotShare::close);
     }
 
     /** The servers' principal, or null if there is no server. */
@@ -130,6 +162,32 @@ final class RpcFunction {
             before.next = entry;
         }
         last = entry;
+    }
+
+    /**
+     * Takes a call out of the queue whose caller has stopped waiting.
+     *
+     * @param isIt checks an entry while it is queued
+     * @return the entry; null if it is not queued
+     */
+    synchronized @Nullable RpcEntry unqueue(Predicate<RpcEntry> isIt) {
+        RpcEntry before = null;
+        for (RpcEntry entry = first; entry != null; entry = entry.next) {
+            if (isIt.test(entry)) {
+                if (before == null) {
+                    first = entry.next;
+                } else {
+                    before.next = entry.next;
+                }
+                if (last == entry) {
+                    last = before;
+                }
+                entry.next = null;
+                return entry;
+            }
+            before = entry;
+        }
+        return null;
     }
 
     @GuardedBy("this")

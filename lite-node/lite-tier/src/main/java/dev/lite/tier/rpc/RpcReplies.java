@@ -1,27 +1,47 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.peer.ImmediateKind;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.Executor;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Sends and receives the replies of calls. Any thread; arrivals are handled on the thread that holds the poll role. */
+/**
+ * Sends and receives the replies of calls. Any thread; arrivals are handled on the thread that holds the poll role.
+ *
+ * <p>A reply that is too long for its caller's slot stays in a slot of the server, in state OFFERED. The caller reads it
+ * from there and reports that, exactly once for each offer, also if its call has timed out meanwhile.
+ */
 final class RpcReplies {
     private static final Logger log = LoggerFactory.getLogger(RpcReplies.class);
     private static final long BUSY_PAUSE_NS = 20_000;
     private static final long REPLY_TIMEOUT_NS = 5_000_000_000L;
 
     private final RpcSlots slots;
+    private final RemoteMemory remoteMemory;
+    private final Predicate<Peer> connected;
+    private final Executor later;
 
-    RpcReplies(RpcSlots slots) {
+    /** @param later runs tasks that may block */
+    RpcReplies(RpcSlots slots, RemoteMemory remoteMemory, Predicate<Peer> connected, Executor later) {
         this.slots = slots;
+        this.remoteMemory = remoteMemory;
+        this.connected = connected;
+        this.later = later;
     }
 
     /** Handles a peer's reply, which arrived in the slot with this index. */
@@ -40,16 +60,82 @@ final class RpcReplies {
         if (slot.change(RpcSlot.WAITING, RpcSlot.REPLIED)) {
             slot.signal();
         } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
-            slots.giveBack(slot); // a late reply ends the quarantine
+            Peer peer = slot.peer;
+            if (peer != null && status(slot) == RpcWire.REPLY_ELSEWHERE) {
+                int offered = RawMemory.getInt(slot.replyAddress + RpcWire.ELSEWHERE_SLOT);
+                later.execute(() -> reportRead(peer, offered));
+            }
+            slot.giveBack(); // a late reply ends the quarantine
         }
+    }
+
+    private static int status(RpcSlot slot) {
+        return RawMemory.getInt(slot.replyAddress + RpcWire.REPLY_STATUS);
     }
 
     /** Handles the completion of a slot's post that no thread waits for. */
     void sent(int index) {
         RpcSlot slot = slots.get(index);
         if (slot != null && slot.change(RpcSlot.SENDING, RpcSlot.OWNED)) {
-            slots.giveBack(slot);
+            slot.giveBack();
         }
+    }
+
+    /** Handles a caller's report that it has read the reply in the slot with this index. */
+    void wasRead(Peer peer, int index) {
+        RpcSlot slot = slots.get(index);
+        if (slot != null && slot.peer == peer && slot.change(RpcSlot.OFFERED, RpcSlot.OWNED)) {
+            slot.giveBack();
+        }
+    }
+
+    /**
+     * Copies the reply of a call that is over. The thread owns the slot. Call it once for each reply.
+     *
+     * @param to has room for the length
+     * @throws NodeUnreachableException if the reply is still at the server's node, and the connection is lost
+     * @throws dev.lite.api.LiteTimeoutException if it could not be read from there until the call's deadline
+     */
+    void copy(RpcSlot slot, MemorySegment to, int length) {
+        byte[] own = slot.longReply;
+        if (own != null) {
+            slot.longReply = null;
+            MemorySegment.copy(own, 0, to, ValueLayout.JAVA_BYTE, 0, length);
+        } else if (status(slot) == RpcWire.REPLY_ELSEWHERE) {
+            read(Objects.requireNonNull(slot.peer), slot, to, length);
+        } else {
+            RawMemory.copyTo(slot.replyAddress + RpcWire.REPLY_HEADER_BYTES, to, 0, length);
+        }
+    }
+
+    private void read(Peer peer, RpcSlot slot, MemorySegment to, int length) {
+        long offset = RawMemory.getLong(slot.replyAddress + RpcWire.ELSEWHERE_OFFSET);
+        try {
+            Duration left = Duration.ofNanos(Math.max(0, slot.deadlineNs - System.nanoTime()));
+            remoteMemory.read(peer.id(), peer.hello().arenaId(), offset, to, 0, length, Deadline.in(left));
+        } finally {
+            reportRead(peer, RawMemory.getInt(slot.replyAddress + RpcWire.ELSEWHERE_SLOT));
+        }
+        // A read waits for the next connection, but the server's slot may have another content then.
+        if (!connected.test(peer)) {
+            throw new NodeUnreachableException("node %s was lost while its reply was read"
+                    .formatted(peer.hello().node()));
+        }
+    }
+
+    private void reportRead(Peer peer, int offered) {
+        if (postRead(peer, offered) == Post.BUSY) {
+            later.execute(() -> {
+                while (postRead(peer, offered) == Post.BUSY) {
+                    Polling.sleepNs(BUSY_PAUSE_NS); // until the post is accepted or the connection ends
+                }
+            });
+        }
+    }
+
+    private static Post postRead(Peer peer, int offered) {
+        int immediate = ImmediateKind.CALL_REPLY_READ.with(offered & RpcWire.SLOT_MASK);
+        return peer.endpoint().writeImm(0, 0, 0, immediate, Poster.NOBODY);
     }
 
     /**
@@ -59,20 +145,26 @@ final class RpcReplies {
      * @return whether the caller now holds the role
      */
     boolean reply(ReceivedCall call, int status, MemorySegment reply, @Nullable PollRole role) {
-        Peer peer = call.peer;
+        RpcRing ring = call.ring;
         int length = (int) reply.byteSize();
-        if (peer == null) {
+        if (ring == null) {
             replySelf(call, status, reply, length);
             return false;
         }
-        RpcSlot out = slots.tryTake(length);
+        RpcSlot out = take(ring, length);
         if (out == null) {
-            out = slots.take(length, System.nanoTime() + REPLY_TIMEOUT_NS);
+            return false;
         }
-        put(out.outAddress, call.callId, status, reply, length);
-        out.state(RpcSlot.SENDING);
+        boolean fits = length <= call.room;
+        int bytes = RpcWire.REPLY_HEADER_BYTES + (fits ? length : RpcWire.ELSEWHERE_BYTES);
+        if (fits) {
+            put(out.outAddress, call.callId, status, reply, length);
+            out.state(RpcSlot.SENDING);
+        } else {
+            offer(ring.peer, call, out, reply, length);
+        }
         boolean held = role != null && role.take();
-        Post post = postReply(peer, call, out, length);
+        Post post = postReply(ring.peer, call, out, bytes, fits);
         if (post == Post.BUSY) {
             if (held && role != null) {
                 role.release();
@@ -81,27 +173,67 @@ final class RpcReplies {
             long deadlineNs = System.nanoTime() + REPLY_TIMEOUT_NS;
             while (post == Post.BUSY && deadlineNs - System.nanoTime() > 0) {
                 Polling.sleepNs(BUSY_PAUSE_NS);
-                post = postReply(peer, call, out, length);
+                post = postReply(ring.peer, call, out, bytes, fits);
             }
         }
         if (post == Post.BUSY) {
-            log.warn("node {} takes no replies: dropped one", peer.hello().node());
-        }
-        if (post != Post.ACCEPTED) {
-            slots.giveBack(out);
+            sendLater(ring.peer, call, out, bytes, fits);
+        } else {
+            posted(out, post, fits);
         }
         return held;
     }
 
-    private static Post postReply(Peer peer, ReceivedCall call, RpcSlot out, int length) {
+    /** Returns null if the caller's connection has ended. */
+    private static @Nullable RpcSlot take(RpcRing ring, int length) {
+        try {
+            RpcSlot out = ring.replies.tryTake(length);
+            return out != null ? out : ring.replies.take(length, System.nanoTime() + REPLY_TIMEOUT_NS);
+        } catch (NodeUnreachableException e) {
+            return null;
+        }
+    }
+
+    /** Lets the handler continue. Its caller waits for the reply, or has its slot in quarantine until it comes. */
+    private void sendLater(Peer peer, ReceivedCall call, RpcSlot out, int bytes, boolean fits) {
+        log.warn("node {} takes no replies; one waits", peer.hello().node());
+        later.execute(() -> {
+            Post post;
+            while ((post = postReply(peer, call, out, bytes, fits)) == Post.BUSY) {
+                Polling.sleepNs(BUSY_PAUSE_NS); // until the post is accepted or the connection ends
+            }
+            posted(out, post, fits);
+        });
+    }
+
+    private static void posted(RpcSlot out, Post post, boolean fits) {
+        if (fits) {
+            if (post != Post.ACCEPTED) {
+                out.giveBack();
+            }
+        } else if (post == Post.CLOSED && out.change(RpcSlot.OFFERED, RpcSlot.OWNED)) {
+            out.giveBack();
+        }
+    }
+
+    private static void offer(Peer peer, ReceivedCall call, RpcSlot out, MemorySegment reply, int length) {
+        RawMemory.copyFrom(reply, 0, out.replyAddress + RpcWire.REPLY_HEADER_BYTES, length);
+        putHeader(out.outAddress, call.callId, RpcWire.REPLY_ELSEWHERE, length);
+        RawMemory.putLong(out.outAddress + RpcWire.ELSEWHERE_OFFSET, out.replyOffset + RpcWire.REPLY_HEADER_BYTES);
+        RawMemory.putInt(out.outAddress + RpcWire.ELSEWHERE_SLOT, out.index);
+        out.peer = peer;
+        out.state(RpcSlot.OFFERED);
+    }
+
+    private static Post postReply(Peer peer, ReceivedCall call, RpcSlot out, int bytes, boolean fits) {
         try {
             return peer.endpoint()
                     .writeImm(
                             call.replyTo,
                             out.outAddress,
-                            RpcWire.REPLY_HEADER_BYTES + length,
+                            bytes,
                             ImmediateKind.CALL_REPLY.with(call.slot & RpcWire.SLOT_MASK),
-                            Poster.CALL_SLOT.context(out.index));
+                            fits ? Poster.CALL_SLOT.context(out.index) : Poster.NOBODY);
         } catch (IndexOutOfBoundsException e) {
             log.error(
                     "node {} wants a reply outside its arena; cutting its connection",
@@ -114,16 +246,26 @@ final class RpcReplies {
 
     private void replySelf(ReceivedCall call, int status, MemorySegment reply, int length) {
         RpcSlot slot = slots.get(call.slot);
-        if (slot != null) {
-            put(slot.replyAddress, call.callId, status, reply, length);
-            arrived(slot, call.callId);
+        if (slot == null) {
+            return;
         }
+        if (length <= call.room) {
+            put(slot.replyAddress, call.callId, status, reply, length);
+        } else {
+            putHeader(slot.replyAddress, call.callId, RpcWire.REPLY_ELSEWHERE, length);
+            slot.longReply = reply.toArray(ValueLayout.JAVA_BYTE);
+        }
+        arrived(slot, call.callId);
     }
 
     private static void put(long address, long callId, int status, MemorySegment message, int length) {
+        putHeader(address, callId, status, length);
+        RawMemory.copyFrom(message, 0, address + RpcWire.REPLY_HEADER_BYTES, length);
+    }
+
+    private static void putHeader(long address, long callId, int status, int length) {
         RawMemory.putLong(address + RpcWire.REPLY_CALL_ID, callId);
         RawMemory.putInt(address + RpcWire.REPLY_STATUS, status);
         RawMemory.putInt(address + RpcWire.REPLY_LENGTH, length);
-        RawMemory.copyFrom(message, 0, address + RpcWire.REPLY_HEADER_BYTES, length);
     }
 }

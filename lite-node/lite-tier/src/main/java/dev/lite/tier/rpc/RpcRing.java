@@ -7,6 +7,7 @@ import dev.lite.os.waiting.Polling;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.Poster;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,10 @@ final class RpcRing {
     final String principal;
     /** Offset of the prefix in the arena. */
     final long offset;
+    /** The slots for replies to its calls. */
+    final RpcSlotShare replies;
+    /** The connection's received and unanswered calls, by the caller's slot. */
+    final AtomicReferenceArray<@Nullable ReceivedCall> received;
 
     private final Executor later;
     private final long prefix;
@@ -39,10 +44,10 @@ final class RpcRing {
     private final short[] consumed = new short[UNITS]; // length in units of the consumed entry or padding at each unit
 
     @GuardedBy("this")
-    private long head;
+    private long head = RpcWire.FIRST_POSITION;
 
     @GuardedBy("this")
-    private long reported;
+    private long reported = RpcWire.FIRST_POSITION;
 
     @GuardedBy("this")
     private boolean reporting;
@@ -60,6 +65,8 @@ final class RpcRing {
             int id,
             RpcFunction function,
             String principal,
+            RpcSlotShare replies,
+            AtomicReferenceArray<@Nullable ReceivedCall> received,
             long arenaAddress,
             long offset,
             long callerHeadOffset,
@@ -70,6 +77,8 @@ final class RpcRing {
         this.id = id;
         this.function = function;
         this.principal = principal;
+        this.replies = replies;
+        this.received = received;
         this.offset = offset;
         this.prefix = arenaAddress + offset;
         this.callerHeadOffset = callerHeadOffset;
@@ -90,6 +99,18 @@ final class RpcRing {
     /** The address of a place. Read it only under this ring's lock and while the ring {@link #isAlive}. */
     long address(int place) {
         return prefix + PREFIX_BYTES + place;
+    }
+
+    /** Cancels a call that nobody has received. Called with the function's lock, while the call is queued. */
+    synchronized boolean cancel(int place, int slot, long callId) {
+        long word = address(place) + RpcWire.PADDING_AND_FLAGS;
+        if (dead
+                || RawMemory.getLong(address(place) + RpcWire.CALL_ID) != callId
+                || RawMemory.getInt(address(place) + RpcWire.SLOT) != slot) {
+            return false;
+        }
+        RawMemory.putInt(word, RawMemory.getInt(word) | RpcWire.FLAG_CANCELLED);
+        return true;
     }
 
     /** Whether the ring's connection is up. Called under the lock. */

@@ -2,64 +2,99 @@ package dev.lite.tier.rpc;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rings into which other nodes write their calls, by node and number. Any thread.
+ * The rings into which other nodes write their calls, by connection and number. Any thread.
  *
  * <p>A ring lives as long as its connection: until then its caller may write into it at any time. Its memory is kept
  * for the same node's next rings and never becomes part of an LMR, because a dying connection may still write to it.
  *
- * <p>Limit: {@value RpcWire#RINGS_MAX} rings of {@value RpcWire#RING_BYTES} bytes per peer.
+ * <p>The links forget a connection before they call {@link #remove}. So a ring that is made while the connection
+ * {@linkplain #connected is still known} is removed later; otherwise it must not be made. A node may have two
+ * connections for a moment: the end of a replaced one is reported late.
+ *
+ * <p>Limit: {@value RpcWire#RINGS_MAX} rings of {@value RpcWire#RING_BYTES} bytes per connection.
  */
 final class RpcRings {
     private final NodeArena arena;
     private final ArenaAllocator allocator;
+    private final RpcSlots slots;
     private final Executor later;
-    /** Rings by node, then by number. A growing array is replaced. */
-    private final AtomicReferenceArray<@Nullable RpcRing @Nullable []> rings;
+    private final Predicate<Peer> connected;
+    /** By node: the connection that made a ring last. */
+    private final AtomicReferenceArray<@Nullable OfConnection> latest;
+
+    @GuardedBy("this")
+    private final Map<Peer, OfConnection> connections = new HashMap<>();
 
     @GuardedBy("this")
     private final Map<Integer, ArrayDeque<Long>> stock = new HashMap<>();
 
     @GuardedBy("this")
-    private final Map<Integer, Integer> counts = new HashMap<>();
-
-    @GuardedBy("this")
     private long bytes;
 
-    /** @param later runs tasks that may block */
-    RpcRings(NodeArena arena, ArenaAllocator allocator, Executor later) {
-        this.later = later;
-        this.arena = arena;
-        this.allocator = allocator;
-        this.rings = new AtomicReferenceArray<>(arena.peersMax());
+    /** The rings of one connection, by number. */
+    private static final class OfConnection {
+        final Peer peer;
+        /** Replaced with every change. */
+        volatile RpcRing[] rings = {};
+        final AtomicReferenceArray<@Nullable ReceivedCall> received = new AtomicReferenceArray<>(RpcSlots.COUNT_MAX);
+
+        OfConnection(Peer peer) {
+            this.peer = peer;
+        }
     }
 
-    /** The connection's ring with this number, or null. Runs on the thread that holds the poll role. */
+    /**
+     * @param later runs tasks that may block
+     * @param connected whether the links still know a connection
+     */
+    RpcRings(NodeArena arena, ArenaAllocator allocator, RpcSlots slots, Executor later, Predicate<Peer> connected) {
+        this.arena = arena;
+        this.allocator = allocator;
+        this.slots = slots;
+        this.later = later;
+        this.connected = connected;
+        this.latest = new AtomicReferenceArray<>(arena.peersMax());
+    }
+
+    /** The connection's ring with this number, or null. */
     @Nullable
     RpcRing get(Peer peer, int id) {
-        @Nullable RpcRing @Nullable [] ofNode = rings.get(peer.id());
-        RpcRing ring = ofNode == null || id >= ofNode.length ? null : ofNode[id];
-        return ring != null && ring.peer == peer ? ring : null;
+        OfConnection its = latest.get(peer.id());
+        if (its == null || its.peer != peer) {
+            return null;
+        }
+        RpcRing[] rings = its.rings;
+        return id >= 0 && id < rings.length ? rings[id] : null;
     }
 
     /**
      * Makes a ring.
      *
-     * @throws LimitExceededException if the node has reached its limit of rings, or the arena has no room
+     * @throws LimitExceededException if the connection has reached its limit of rings, or the arena has no room
+     * @throws NodeUnreachableException if the connection has ended
      */
     synchronized RpcRing make(Peer peer, RpcFunction function, String principal, long callerHead, int generation) {
-        int id = counts.getOrDefault(peer.id(), 0);
+        if (!connected.test(peer)) {
+            throw new NodeUnreachableException("the connection to node %s ended while the function \"%s\" was bound"
+                    .formatted(peer.hello().node(), function.name));
+        }
+        OfConnection known = connections.get(peer);
+        int id = known == null ? 0 : known.rings.length;
         if (id >= RpcWire.RINGS_MAX) {
             throw new LimitExceededException("node %s calls %d functions here as one principal each; the limit is %d"
                     .formatted(peer.hello().node(), id, RpcWire.RINGS_MAX));
@@ -74,34 +109,47 @@ final class RpcRings {
                     .offset();
             bytes += size;
         }
-        RpcRing ring =
-                new RpcRing(peer, id, function, principal, arena.address(), offset, callerHead, generation, later);
-        @Nullable RpcRing @Nullable [] known = rings.get(peer.id());
-        @Nullable
-        RpcRing[] grown = known == null
-                ? new @Nullable RpcRing[16]
-                : Arrays.copyOf(known, id < known.length ? known.length : 2 * known.length);
+        OfConnection its = known == null ? new OfConnection(peer) : known;
+        RpcSlotShare replies = slots.replies(
+                peer.hello().node(),
+                "function \"%s\" for node %s"
+                        .formatted(function.name, peer.hello().node()));
+        RpcRing ring = new RpcRing(
+                peer,
+                id,
+                function,
+                principal,
+                replies,
+                its.received,
+                arena.address(),
+                offset,
+                callerHead,
+                generation,
+                later);
+        RpcRing[] grown = Arrays.copyOf(its.rings, id + 1);
         grown[id] = ring;
-        rings.set(peer.id(), grown);
-        counts.put(peer.id(), id + 1);
+        its.rings = grown;
+        if (known == null) {
+            connections.put(peer, its);
+            latest.set(peer.id(), its);
+        }
         return ring;
     }
 
-    /** Removes and returns the rings of a lost connection. */
-    synchronized @Nullable RpcRing[] remove(Peer peer) {
-        @Nullable RpcRing @Nullable [] known = rings.get(peer.id());
-        if (known == null || known[0] == null || known[0].peer != peer) {
-            return new @Nullable RpcRing[0];
+    /** Removes and returns the rings of a connection that the links have forgotten. */
+    synchronized List<RpcRing> remove(Peer peer) {
+        OfConnection its = connections.remove(peer);
+        if (its == null) {
+            return List.of();
         }
-        rings.set(peer.id(), null);
-        counts.remove(peer.id());
-        for (RpcRing ring : known) {
-            if (ring != null) {
-                ring.die();
-                stock.computeIfAbsent(peer.id(), any -> new ArrayDeque<>()).add(ring.offset);
-            }
+        latest.compareAndSet(peer.id(), its, null);
+        List<RpcRing> removed = List.of(its.rings);
+        for (RpcRing ring : removed) {
+            ring.die();
+            ring.replies.close();
+            stock.computeIfAbsent(peer.id(), any -> new ArrayDeque<>()).add(ring.offset);
         }
-        return known;
+        return removed;
     }
 
     /** Arena bytes that the rings use. */

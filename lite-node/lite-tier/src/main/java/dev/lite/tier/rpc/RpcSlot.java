@@ -21,10 +21,12 @@ final class RpcSlot extends PollWaiter {
     static final int REPLIED = 3;
     /** The connection was lost; the owner returns the slot. */
     static final int LOST = 4;
-    /** The owner timed out: quarantined until the late reply or the end of the connection. */
+    /** The owner timed out: quarantined until the late reply, the call is cancelled, or the connection ends. */
     static final int ABANDONED = 5;
     /** The driver sends a reply, or a request that no thread waits for. Becomes free when the post completes. */
     static final int SENDING = 6;
+    /** Holds a reply that is too long for its caller's slot, until the caller has read it or the connection ends. */
+    static final int OFFERED = 7;
 
     private static final VarHandle STATE;
 
@@ -51,12 +53,24 @@ final class RpcSlot extends PollWaiter {
     /** The queue entry of a call that this node makes to itself. */
     final RpcEntry entry;
 
-    int nextFree; // used only by RpcSlots
+    int nextFree; // used only by its share
+    /** To which it belongs; null: to none. Written under the slots' lock. */
+    @Nullable
+    RpcSlotShare share;
+
     long callId; // set by the owner, only while no reply can be in flight
     String principal = ""; // of a call to this node itself
     int replyCapacity; // of the current call, bytes
     int requestLength; // of the current call, bytes
     String function = ""; // of a call to this node itself
+    long deadlineNs; // of the current call
+    int ring; // of the current call to another node
+    int place; // of the current call in that ring, bytes
+    /** The current call to this node itself, once it was received. Racy: {@link RpcCancels} reads it again. */
+    @Nullable
+    ReceivedCall received;
+
+    byte @Nullable [] longReply; // to a call to this node itself, if it is longer than the slot
     volatile @Nullable Peer peer; // null: this node itself
     private volatile int state = FREE;
 
@@ -70,6 +84,15 @@ final class RpcSlot extends PollWaiter {
         outAddress = address + out;
         outOffset = offset + out;
         entry = new RpcEntry(null, this, 0);
+    }
+
+    /** Returns the slot to its share. Nobody may write to it any more, and the caller must have claimed its state. */
+    void giveBack() {
+        RpcSlotShare its = share;
+        if (its == null) {
+            throw new IllegalStateException("slot %d belongs to no share".formatted(index));
+        }
+        its.giveBack(this);
     }
 
     int state() {

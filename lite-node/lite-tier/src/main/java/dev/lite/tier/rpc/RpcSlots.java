@@ -1,28 +1,40 @@
 package dev.lite.tier.rpc;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Polling;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The node's {@link RpcSlot}s, in three sizes, allocated on first use. Taking a slot and returning it is one atomic
- * step each. Any thread.
+ * The node's {@link RpcSlot}s, in three sizes, allocated on first use, and their distribution among {@link
+ * RpcSlotShare}s. Any thread.
  *
  * <p>Limit: {@value #SMALL_MAX} slots of 1 KiB, {@value #MIDDLE_MAX} of 8 KiB and {@value #LARGE_MAX} of 64 KiB. Each
- * slot takes its size twice (out and in) plus 128 bytes: 4.3 + 8.1 + 32.0 MiB of the arena at most. A call that finds
- * no free slot waits up to its deadline.
+ * slot takes its size twice (out and in) plus 128 bytes: 4.3 + 8.1 + 32.0 MiB of the arena at most.
+ *
+ * <p><b>Shares.</b> Three quarters of the slots are for calls, one quarter is for replies, so a node whose calls all hang
+ * still answers. Within each part, a group (of calls: a principal; of replies: a calling node) owns at most as many slots
+ * as it leaves to other groups, and a share at most as many as it leaves to its group. So a function that never answers
+ * takes a third of the slots for calls, and its principal half of them; the next principal can have half of the rest, and
+ * so on. A call that finds no free slot waits up to its deadline.
  */
 final class RpcSlots {
     static final int OUT_HEADER_BYTES = 64;
@@ -35,26 +47,113 @@ final class RpcSlots {
     /** Slots allocated at once: about 128 KiB. */
     private static final int[] BATCH = {64, 8, 1};
 
-    private static final long INDEX_MASK = 0xffff_ffffL;
+    /** All slots; each has an index below this. */
+    static final int COUNT_MAX = SMALL_MAX + MIDDLE_MAX + LARGE_MAX;
+
+    /** The number of sizes. */
+    static final int SIZES = CAPACITY.length;
+
     private static final long PAUSE_NS = 20_000;
+    /** Free slots are collected from all shares at most this often, so that a full group does not slow the others. */
+    private static final long COLLECT_PAUSE_NS = 1_000_000;
 
     private final NodeArena arena;
     private final ArenaAllocator allocator;
     private final AtomicReferenceArray<@Nullable RpcSlot> slots =
-            new AtomicReferenceArray<>(SMALL_MAX + MIDDLE_MAX + LARGE_MAX);
-    /** Per size: index + 1 of the first free slot. The upper half is a counter, so that no head value recurs (ABA). */
-    private final AtomicLong[] free = {new AtomicLong(), new AtomicLong(), new AtomicLong()};
-
-    /** Per size: held by the one waiting thread that polls for a free slot. */
-    private final ReentrantLock[] turns = {new ReentrantLock(true), new ReentrantLock(true), new ReentrantLock(true)};
-
-    private final int[] made = new int[CAPACITY.length]; // guarded by this
+            new AtomicReferenceArray<>(COUNT_MAX);
     private volatile int count;
     private volatile boolean closed;
+
+    @GuardedBy("this")
+    private final int[] made = new int[SIZES];
+
+    /** By size: slots that belong to no share. */
+    @GuardedBy("this")
+    private final List<ArrayDeque<RpcSlot>> stock = List.of(new ArrayDeque<>(), new ArrayDeque<>(), new ArrayDeque<>());
+
+    /** By size: shares that own slots. */
+    @GuardedBy("this")
+    private final List<Set<RpcSlotShare>> owners =
+            List.of(new LinkedHashSet<>(), new LinkedHashSet<>(), new LinkedHashSet<>());
+
+    @GuardedBy("this")
+    private final Map<String, Group> groups = new HashMap<>();
+
+    @GuardedBy("this")
+    private final long[] collectedNs = new long[SIZES];
+
+    private final Part calls = new Part(3);
+    private final Part replies = new Part(1);
+
+    /** The slots for calls, or those for replies. Guarded by the slots' lock. */
+    static final class Part {
+        final int[] max = new int[SIZES];
+        final int[] owned = new int[SIZES];
+
+        Part(int quarters) {
+            for (int sizeClass = 0; sizeClass < SIZES; sizeClass++) {
+                max[sizeClass] = MAX[sizeClass] / 4 * quarters;
+            }
+        }
+    }
+
+    /** The shares of one principal, or of one calling node. Guarded by the slots' lock. */
+    static final class Group {
+        final Part part;
+        final String name;
+        final int[] owned = new int[SIZES];
+        int shares; // not closed
+
+        Group(Part part, String name) {
+            this.part = part;
+            this.name = name;
+        }
+
+        /** Whether a share may own one more slot. */
+        boolean allows(RpcSlotShare share, int sizeClass) {
+            int leftToGroups = part.max[sizeClass] - part.owned[sizeClass];
+            int leftToShares = leftToGroups - owned[sizeClass];
+            return owned[sizeClass] < leftToGroups && share.owned[sizeClass] < leftToShares;
+        }
+
+        void add(RpcSlotShare share, int sizeClass, int number) {
+            part.owned[sizeClass] += number;
+            owned[sizeClass] += number;
+            share.owned[sizeClass] += number;
+        }
+
+        boolean isUnused() {
+            return shares == 0 && owned[0] + owned[1] + owned[2] == 0;
+        }
+    }
 
     RpcSlots(NodeArena arena, ArenaAllocator allocator) {
         this.arena = arena;
         this.allocator = allocator;
+    }
+
+    /** A share for the calls of a function by a principal. */
+    RpcSlotShare calls(String principal, String user) {
+        return new RpcSlotShare(this, group("calls of \"%s\"".formatted(principal), calls), user);
+    }
+
+    /** A share for the replies to a ring of a calling node. */
+    RpcSlotShare replies(String node, String user) {
+        return new RpcSlotShare(this, group("replies to node %s".formatted(node), replies), user);
+    }
+
+    private synchronized Group group(String name, Part part) {
+        Group group = groups.computeIfAbsent(name, any -> new Group(part, name));
+        group.shares++;
+        return group;
+    }
+
+    synchronized void close(RpcSlotShare share) {
+        if (!share.closed) {
+            share.closed = true;
+            share.group.shares--;
+            disown(share);
+        }
     }
 
     /** Offset of the outgoing half in a slot. */
@@ -66,31 +165,8 @@ final class RpcSlots {
         return outPlace(capacity) + OUT_HEADER_BYTES + capacity;
     }
 
-    @Nullable
-    RpcSlot get(int index) {
-        return index >= 0 && index < slots.length() ? slots.get(index) : null;
-    }
-
-    /**
-     * Takes a slot for messages of up to {@code bytes} bytes.
-     *
-     * @param deadlineNs a time of {@link System#nanoTime}
-     * @throws LiteTimeoutException if no slot is free before the deadline
-     * @throws LimitExceededException if the arena has no room for the first slots
-     */
-    RpcSlot take(int bytes, long deadlineNs) {
-        RpcSlot slot = tryTake(bytes);
-        return slot != null ? slot : own(takeSlowly(sizeClass(bytes), deadlineNs));
-    }
-
-    /** Like {@link #take}, but returns null if no slot is free now. */
-    @Nullable
-    RpcSlot tryTake(int bytes) {
-        RpcSlot slot = pop(sizeClass(bytes));
-        return slot == null ? null : own(slot);
-    }
-
-    private static int sizeClass(int bytes) {
+    /** The size of the smallest slot for messages of up to so many bytes. */
+    static int sizeClass(int bytes) {
         int sizeClass = 0;
         while (CAPACITY[sizeClass] < bytes) {
             sizeClass++;
@@ -98,37 +174,49 @@ final class RpcSlots {
         return sizeClass;
     }
 
-    private RpcSlot own(RpcSlot slot) {
+    /** The longest message of a slot of this size, in bytes. */
+    static int capacity(int sizeClass) {
+        return CAPACITY[sizeClass];
+    }
+
+    static boolean isIndex(int index) {
+        return index >= 0 && index < COUNT_MAX;
+    }
+
+    @Nullable
+    RpcSlot get(int index) {
+        return isIndex(index) ? slots.get(index) : null;
+    }
+
+    /** Marks a slot as owned by this thread. */
+    RpcSlot own(RpcSlot slot) {
         slot.state(RpcSlot.OWNED);
         // After the state is set: either this thread sees closed, or awaitUnused sees the slot.
         if (closed) {
-            giveBack(slot);
+            slot.giveBack();
             throw new SessionLostException("the node is stopping");
         }
         return slot;
     }
 
-    /** One waiting thread per size polls for a free slot. The others queue for that thread's lock in FIFO order. */
-    private RpcSlot takeSlowly(int sizeClass, long deadlineNs) {
-        ReentrantLock turn = turns[sizeClass];
+    /** Waits for a slot. One thread per share and size polls; the others queue for that thread's lock in FIFO order. */
+    RpcSlot await(RpcSlotShare share, int sizeClass, long deadlineNs) {
         boolean mine = false;
         try {
-            mine = turn.tryLock(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
+            mine = share.turns[sizeClass].tryLock(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
             while (true) {
-                if (!closed) {
-                    makeMore(sizeClass);
+                RpcSlot slot = share.pop(sizeClass);
+                if (slot == null) {
+                    slot = adopt(share, sizeClass);
                 }
-                RpcSlot slot = pop(sizeClass);
                 if (slot != null) {
-                    return slot;
-                }
-                if (!mine || deadlineNs - System.nanoTime() <= 0) {
-                    throw new LiteTimeoutException(
-                            "all %d slots for messages of up to %d bytes are taken by calls in flight or unanswered"
-                                    .formatted(MAX[sizeClass], CAPACITY[sizeClass]));
+                    return own(slot);
                 }
                 if (closed) {
                     throw new SessionLostException("the node is stopping while a call waits for a slot");
+                }
+                if (!mine || deadlineNs - System.nanoTime() <= 0) {
+                    throw new LiteTimeoutException(usedUp(share, sizeClass));
                 }
                 if (Thread.interrupted()) {
                     throw new InterruptedException();
@@ -140,14 +228,95 @@ final class RpcSlots {
             throw new SessionLostException("interrupted while a call waits for a slot", e);
         } finally {
             if (mine) {
-                turn.unlock();
+                share.turns[sizeClass].unlock();
             }
         }
     }
 
-    private synchronized void makeMore(int sizeClass) {
-        if ((free[sizeClass].get() & INDEX_MASK) != 0 || made[sizeClass] == MAX[sizeClass]) {
+    private synchronized String usedUp(RpcSlotShare share, int sizeClass) {
+        int unanswered = 0;
+        for (int index = 0; index < count; index++) {
+            RpcSlot slot = slots.get(index);
+            if (slot != null
+                    && slot.share == share
+                    && slot.sizeClass == sizeClass
+                    && slot.state() == RpcSlot.ABANDONED) {
+                unanswered++;
+            }
+        }
+        return ("%s: no slot for a message of up to %d bytes came free: it has %d, of which %d are of calls that timed out and "
+                        + "are not answered yet; all %s have %d; the limit of the node is %d")
+                .formatted(
+                        share.user,
+                        CAPACITY[sizeClass],
+                        share.owned[sizeClass],
+                        unanswered,
+                        share.group.name,
+                        share.group.owned[sizeClass],
+                        share.group.part.max[sizeClass]);
+    }
+
+    /** Gives a share one more slot, if it may have it and there is one; the slot is not in its list of free ones. */
+    @Nullable
+    synchronized RpcSlot adopt(RpcSlotShare share, int sizeClass) {
+        if (share.closed) {
+            throw new NodeUnreachableException("%s: the connection ended".formatted(share.user));
+        }
+        if (closed) {
+            return null;
+        }
+        boolean allowed = share.group.allows(share, sizeClass);
+        if (!allowed || (stock.get(sizeClass).isEmpty() && !makeMore(sizeClass))) {
+            collect(sizeClass);
+            allowed = share.group.allows(share, sizeClass);
+        }
+        RpcSlot slot = allowed ? stock.get(sizeClass).poll() : null;
+        if (slot != null) {
+            slot.share = share;
+            share.group.add(share, sizeClass, 1);
+            owners.get(sizeClass).add(share);
+        }
+        return slot;
+    }
+
+    /** Takes the free slots of every share into the stock. */
+    @GuardedBy("this")
+    private void collect(int sizeClass) {
+        long nowNs = System.nanoTime();
+        if (nowNs - collectedNs[sizeClass] < COLLECT_PAUSE_NS && collectedNs[sizeClass] != 0) {
             return;
+        }
+        collectedNs[sizeClass] = nowNs | 1;
+        for (RpcSlotShare owner : List.copyOf(owners.get(sizeClass))) {
+            disown(owner, sizeClass);
+        }
+    }
+
+    /** Takes the free slots of a closed share into the stock. */
+    synchronized void disown(RpcSlotShare share) {
+        for (int sizeClass = 0; sizeClass < SIZES; sizeClass++) {
+            disown(share, sizeClass);
+        }
+        groups.computeIfPresent(share.group.name, (name, group) -> group.isUnused() ? null : group);
+    }
+
+    @GuardedBy("this")
+    private void disown(RpcSlotShare share, int sizeClass) {
+        RpcSlot slot;
+        while ((slot = share.pop(sizeClass)) != null) {
+            share.group.add(share, sizeClass, -1);
+            stock.get(sizeClass).add(slot);
+        }
+        if (share.owned[sizeClass] == 0) {
+            owners.get(sizeClass).remove(share);
+        }
+    }
+
+    /** Whether the stock has slots now. */
+    @GuardedBy("this")
+    private boolean makeMore(int sizeClass) {
+        if (made[sizeClass] == MAX[sizeClass]) {
+            return false;
         }
         int bytes = slotBytes(CAPACITY[sizeClass]);
         ExtentRun run;
@@ -157,7 +326,7 @@ final class RpcSlots {
                     .getFirst();
         } catch (LimitExceededException e) {
             if (made[sizeClass] > 0) {
-                return; // one of the existing slots becomes free
+                return false; // one of the existing slots becomes free
             }
             throw e;
         }
@@ -166,42 +335,10 @@ final class RpcSlots {
             RpcSlot slot = new RpcSlot(count, sizeClass, CAPACITY[sizeClass], arena.address() + offset, offset);
             slots.set(count, slot);
             count = slot.index + 1;
-            push(slot);
+            stock.get(sizeClass).add(slot);
         }
         made[sizeClass] += BATCH[sizeClass];
-    }
-
-    private @Nullable RpcSlot pop(int sizeClass) {
-        AtomicLong head = free[sizeClass];
-        while (true) {
-            long seen = head.get();
-            int index = (int) (seen & INDEX_MASK) - 1;
-            RpcSlot slot = index < 0 ? null : slots.get(index);
-            if (slot == null) {
-                return null;
-            }
-            if (head.compareAndSet(seen, (seen & ~INDEX_MASK) | slot.nextFree)) {
-                return slot;
-            }
-        }
-    }
-
-    /** Returns a slot. Nobody may write to it any more, and the caller must have claimed its state. */
-    void giveBack(RpcSlot slot) {
-        slot.peer = null;
-        slot.state(RpcSlot.FREE);
-        push(slot);
-    }
-
-    private void push(RpcSlot slot) {
-        AtomicLong head = free[slot.sizeClass];
-        while (true) {
-            long seen = head.get();
-            slot.nextFree = (int) (seen & INDEX_MASK);
-            if (head.compareAndSet(seen, ((seen & ~INDEX_MASK) + INDEX_MASK + 1) | (slot.index + 1))) {
-                return;
-            }
-        }
+        return true;
     }
 
     /** Runs an action for every slot of a peer. */
@@ -214,10 +351,22 @@ final class RpcSlots {
         }
     }
 
+    /** The calls to a peer whose callers have stopped waiting; null: the calls to this node itself. */
+    List<RpcCancels.Abandoned> abandoned(@Nullable Peer peer) {
+        List<RpcCancels.Abandoned> found = new ArrayList<>();
+        for (int index = 0; index < count; index++) {
+            RpcSlot slot = slots.get(index);
+            if (slot != null && slot.state() == RpcSlot.ABANDONED && slot.peer == peer) {
+                found.add(new RpcCancels.Abandoned(slot, peer, slot.ring, slot.place, slot.callId));
+            }
+        }
+        return found;
+    }
+
     /** Arena bytes that the slots use. */
     synchronized long bytes() {
         long bytes = 0;
-        for (int sizeClass = 0; sizeClass < CAPACITY.length; sizeClass++) {
+        for (int sizeClass = 0; sizeClass < SIZES; sizeClass++) {
             bytes += (long) made[sizeClass] * slotBytes(CAPACITY[sizeClass]);
         }
         return bytes;

@@ -10,7 +10,7 @@ import dev.lite.tier.peer.ImmediateKind;
  *   call      ring (12 bits) | place in the ring / {@value #UNIT_BYTES} (16 bits)
  *     +0   length     int   of the request, bytes
  *     +4   padding    short units that were left empty before the entry, at the end of the ring
- *     +6   flags      short {@link #FLAG_REMOTE}, {@link #FLAG_CANCELLED}
+ *     +6   flags      short {@link #FLAG_REMOTE}, {@link #FLAG_CANCELLED}, and the size of the slot
  *     +8   call       long  chosen by the caller
  *     +16  slot       int   the caller's
  *     +20  capacity   int   the longest reply that the caller takes, bytes
@@ -18,10 +18,14 @@ import dev.lite.tier.peer.ImmediateKind;
  *     +32  the request, or, with FLAG_REMOTE, a long: its offset in the caller's arena
  *   reply     slot (28 bits)
  *     +0   call       long
- *     +8   status     int   0, or the number of a {@link dev.lite.api.LiteException.Code}
+ *     +8   status     int   0, {@link #REPLY_ELSEWHERE}, or the number of a {@link dev.lite.api.LiteException.Code}
  *     +12  length     int   of the reply, or of the error's message, bytes
- *     +16  the reply
+ *     +16  the reply; or, with REPLY_ELSEWHERE, its offset in the server's arena (long) and the server's slot (int)
+ *   reply read: the server's slot (28 bits)
  * </pre>
+ *
+ * A reply that is too long for the caller's slot stays in a slot of the server. The caller reads it from there, and then
+ * returns that slot with the last immediate.
  */
 final class RpcWire {
     /** Ring entries begin at multiples of this: a cache line. */
@@ -54,16 +58,33 @@ final class RpcWire {
     static final int FLAG_REMOTE = 1 << 16;
     static final int FLAG_CANCELLED = 1 << 17;
     static final int PADDING_MASK = 0xffff;
+    /** The size of the caller's slot, as {@link RpcSlots#capacity} takes it: two bits. */
+    static final int SIZE_CLASS_SHIFT = 18;
+
+    static final int SIZE_CLASS_MASK = 3;
 
     static final int REPLY_CALL_ID = 0;
     static final int REPLY_STATUS = 8;
     static final int REPLY_LENGTH = 12;
     static final int REPLY_HEADER_BYTES = 16;
+    /** The status of a reply that the caller must read from the server's node. */
+    static final int REPLY_ELSEWHERE = -1;
+
+    static final int ELSEWHERE_OFFSET = 16;
+    static final int ELSEWHERE_SLOT = 24;
+    static final int ELSEWHERE_BYTES = 12;
 
     /** In a head word: the binding's generation lies above this bit, the count of consumed bytes below. */
     static final int GENERATION_SHIFT = 48;
 
     static final long POSITION_MASK = (1L << GENERATION_SHIFT) - 1;
+
+    /**
+     * The position at which a ring begins. Positions count bytes and never end, but a head word has only the lower bits.
+     * So positions are compared by their distance, with {@link #distance}. A ring begins just below the end of those
+     * bits: each one passes it in its first round, not after months.
+     */
+    static final long FIRST_POSITION = POSITION_MASK + 1 - RING_BYTES;
 
     private RpcWire() {}
 
@@ -71,6 +92,12 @@ final class RpcWire {
     static int entryBytes(int length, boolean remote) {
         int bytes = remote ? REMOTE_BYTES : CALL_HEADER_BYTES + length;
         return (bytes + UNIT_BYTES - 1) & -UNIT_BYTES;
+    }
+
+    /** Bytes from a position to a later one, which is at most 2^47 bytes ahead; negative if it is not later. */
+    static long distance(long from, long to) {
+        int unused = Long.SIZE - GENERATION_SHIFT;
+        return (to - from) << unused >> unused;
     }
 
     static int callImmediate(int ring, int place) {

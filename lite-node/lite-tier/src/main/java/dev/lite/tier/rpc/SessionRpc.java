@@ -12,15 +12,17 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The calls and messages of one session. Its end closes its servers and ports. Any thread. */
 public final class SessionRpc implements TierRpc {
     /** Separates the names of ports from those of functions: no function's name begins like this. */
     private static final String PORT_PREFIX = "\0port:";
 
-    private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
-    private static final Duration FOR_EVER = Duration.ofDays(36_500);
+    private static final Logger log = LoggerFactory.getLogger(SessionRpc.class);
 
+    private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
     private final RpcEngine engine;
     private final String principal;
     private final Set<FunctionServer> servers = ConcurrentHashMap.newKeySet();
@@ -57,21 +59,28 @@ public final class SessionRpc implements TierRpc {
         return server;
     }
 
-    /** Handles calls until the server is closed. Runs on a virtual thread. */
+    /** Handles calls until the server is closed, whatever one of them throws. Runs on a virtual thread. */
     private static void handle(FunctionServer server, RpcHandler handler) {
-        try {
-            while (true) {
-                ReceivedCall call = server.next(FOR_EVER);
-                try {
-                    call.reply(handler.handle(call));
-                } catch (RuntimeException | StackOverflowError e) {
-                    if (!call.isAnswered()) {
-                        call.fail("the handler failed: " + (e instanceof LiteException ? e.getMessage() : e));
-                    }
+        server.forEachCall(call -> {
+            try {
+                call.reply(uninterrupted(handler, call));
+            } catch (Throwable e) { // also an Error: answer, so that the caller does not wait until its deadline
+                if (!(e instanceof Exception)) {
+                    log.error("the handler of the function {} failed", server.function(), e);
+                }
+                if (!call.isAnswered()) {
+                    call.fail("the handler failed: " + (e instanceof LiteException ? e.getMessage() : e));
                 }
             }
-        } catch (SessionLostException e) {
-            // the server was closed: the normal end
+        });
+    }
+
+    /** Runs the handler. An interrupt that it leaves behind must not lose its reply. */
+    private static MemorySegment uninterrupted(RpcHandler handler, ReceivedCall call) {
+        try {
+            return handler.handle(call);
+        } finally {
+            boolean unused = Thread.interrupted();
         }
     }
 

@@ -4,8 +4,9 @@
  * <p>A call is one write-with-immediate into a ring on the server's node. The reply is one write-with-immediate into a
  * slot on the caller's node. Each calling node, function and principal has its own ring, which is made at the first
  * call and lives as long as the connection. A request that is too long for the ring stays in the caller's slot, and the
- * server reads it from there, one-sided. No thread waits for a send completion. {@link dev.lite.tier.rpc.RpcEngine} is
- * the node's side, {@link dev.lite.tier.rpc.SessionRpc} one session's side.
+ * server reads it from there, one-sided; so does the caller with a reply that is too long for its slot. No thread waits
+ * for a send completion. {@link dev.lite.tier.rpc.RpcEngine} is the node's side, {@link dev.lite.tier.rpc.SessionRpc}
+ * one session's side.
  */
 @NullMarked
 package dev.lite.tier.rpc;

@@ -9,6 +9,7 @@ import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
@@ -234,7 +235,15 @@ final class RpcCommands {
     private long receive(Command command, Slots slots) {
         Opened found = opened.get(command.id());
         if (found instanceof OpenServer open) {
-            return received(command, open.server().receive(deadline(command)), slots);
+            Deadline deadline = Deadline.in(deadline(command));
+            RpcCall call = open.server().receive(deadline.remaining());
+            while (call.request().byteSize() > slots.windowBytes()) {
+                // Only its caller can shorten it. The application receives the next call.
+                call.fail("the request has %d bytes; the session of the application that serves it takes at most %d"
+                        .formatted(call.request().byteSize(), slots.windowBytes()));
+                call = open.server().receive(deadline.remaining());
+            }
+            return received(command, call, slots);
         }
         if (found instanceof OpenPort open) {
             RpcMessages.Message message = open.messages().receive(deadline(command));

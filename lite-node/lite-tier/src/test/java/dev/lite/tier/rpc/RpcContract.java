@@ -35,6 +35,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -230,6 +231,36 @@ abstract class RpcContract {
     }
 
     @Test
+    void aHandlerThatThrowsAnErrorFailsItsCallAndServesTheNext() {
+        for (Lite at : List.of(caller, remote)) {
+            RpcServer server = at.rpc().register("broken", 1, call -> {
+                throw new AssertionError("out of ideas");
+            });
+            for (int i = 0; i < 3; i++) { // more calls than serving threads
+                assertThatThrownBy(() -> caller.rpc().call(at.nodeName(), "broken", new byte[0], GENEROUS))
+                        .isInstanceOf(RpcFailedException.class)
+                        .hasMessageContaining("out of ideas");
+            }
+            server.close();
+        }
+    }
+
+    @Test
+    void aHandlerThatInterruptsItsThreadServesTheNextCall() {
+        for (Lite at : List.of(caller, remote)) {
+            RpcServer server = at.rpc().register("interrupts", 1, call -> {
+                Thread.currentThread().interrupt();
+                return call.request();
+            });
+            for (int i = 0; i < 3; i++) {
+                assertThat(caller.rpc().call(at.nodeName(), "interrupts", bytes("x"), GENEROUS))
+                        .isEqualTo(bytes("x"));
+            }
+            server.close();
+        }
+    }
+
+    @Test
     void callingAFunctionThatNobodyServesFails() {
         for (String node : List.of("n0", "n1")) {
             assertThatThrownBy(() -> caller.rpc().call(node, "nothing", new byte[0], GENEROUS))
@@ -283,10 +314,10 @@ abstract class RpcContract {
             RpcServer server = at.rpc().serve("late");
             List<RpcCall> held = new ArrayList<>();
             for (int i = 0; i < 5; i++) {
-                byte[] request = {(byte) i};
-                assertThatThrownBy(() -> caller.rpc().call(at.nodeName(), "late", request, SHORT))
-                        .isInstanceOf(LiteTimeoutException.class);
+                CompletableFuture<byte[]> timesOut =
+                        caller.rpc().callAsync(at.nodeName(), "late", new byte[] {(byte) i}, Waits.seconds(1));
                 held.add(server.receive(GENEROUS));
+                assertThatThrownBy(timesOut::join).cause().isInstanceOf(LiteTimeoutException.class);
             }
             CompletableFuture<byte[]> last = caller.rpc().callAsync(at.nodeName(), "late", new byte[] {99}, GENEROUS);
             RpcCall current = server.receive(GENEROUS);
@@ -330,6 +361,136 @@ abstract class RpcContract {
                 .asString()
                 .isEqualTo("on we go");
         server.close();
+    }
+
+    /** Receives calls and answers none. */
+    private List<RpcCall> swallow(RpcServer server) {
+        List<RpcCall> swallowed = new CopyOnWriteArrayList<>();
+        run(() -> {
+            try {
+                while (true) {
+                    swallowed.add(server.receive(GENEROUS));
+                }
+            } catch (SessionLostException e) {
+                // closed
+            }
+        });
+        return swallowed;
+    }
+
+    @Test
+    void aFunctionThatNeverAnswersLeavesSlotsToAllOtherCalls() {
+        echo(caller.rpc().serve("echo"));
+        echo(remote.rpc().serve("echo"));
+        for (Lite at : List.of(remote, caller)) {
+            RpcServer server = at.rpc().serve("hung");
+            List<RpcCall> swallowed = swallow(server);
+            RpcClient client = caller.rpc().bind(at.nodeName(), "hung");
+            for (int bytes : new int[] {8, 5_000, 60_000}) {
+                List<CompletableFuture<byte[]>> hung = new ArrayList<>();
+                for (int i = 0; i < 2_100; i++) {
+                    hung.add(client.callAsync(new byte[bytes], Duration.ofMillis(500)));
+                }
+                for (CompletableFuture<byte[]> call : hung) {
+                    assertThatThrownBy(call::join).cause().isInstanceOf(LiteTimeoutException.class);
+                }
+            }
+            try (Lite other = cluster.node(0).attach("other")) {
+                for (Lite lite : List.of(caller, other)) {
+                    for (String node : List.of("n0", "n1")) {
+                        for (int bytes : new int[] {8, 5_000, 60_000}) {
+                            byte[] request = new byte[bytes];
+                            assertThat(lite.rpc().call(node, "echo", request, GENEROUS))
+                                    .as("%d bytes to %s while %s swallows calls", bytes, node, at.nodeName())
+                                    .isEqualTo(request);
+                        }
+                    }
+                }
+            }
+            assertThat(remote.rpc().call("n0", "echo", bytes("x"), GENEROUS)).isEqualTo(bytes("x"));
+            swallowed.forEach(call -> call.reply(new byte[40_000]));
+            server.close();
+        }
+    }
+
+    @Test
+    void theSlotsOfReceivedCallsComeBackAfterTheirDeadlinesWithoutAnAnswer() {
+        for (Lite at : List.of(remote, caller)) {
+            RpcServer server = at.rpc().serve("hung");
+            List<RpcCall> swallowed = new CopyOnWriteArrayList<>();
+            run(() -> {
+                while (swallowed.size() < 700) { // more than the function's share
+                    swallowed.add(server.receive(Waits.seconds(60)));
+                }
+            });
+            RpcClient client = caller.rpc().bind(at.nodeName(), "hung");
+            while (swallowed.size() < 700) {
+                List<CompletableFuture<byte[]>> calls = new ArrayList<>();
+                for (int i = 0; i < 100; i++) {
+                    calls.add(client.callAsync(new byte[8], Duration.ofMillis(200)));
+                }
+                for (CompletableFuture<byte[]> call : calls) {
+                    assertThatThrownBy(call::join).cause().isInstanceOf(LiteTimeoutException.class);
+                }
+            }
+            echo(server);
+            assertThat(client.call(bytes("x"), GENEROUS)).isEqualTo(bytes("x"));
+            swallowed.forEach(call -> call.reply(new byte[2_000])); // dropped, and hurt nobody
+            assertThatThrownBy(() -> swallowed.getFirst().reply(new byte[1])).isInstanceOf(IllegalStateException.class);
+            assertThat(client.call(bytes("y"), GENEROUS)).isEqualTo(bytes("y"));
+            server.close();
+        }
+    }
+
+    @Test
+    void aServerThatWasBehindReceivesNoCallWhoseCallerHasStoppedWaiting() {
+        for (Lite at : List.of(remote, caller)) {
+            RpcServer server = at.rpc().serve("behind");
+            RpcClient client = caller.rpc().bind(at.nodeName(), "behind");
+            for (int i = 0; i < 5; i++) { // more than fit into the ring
+                List<CompletableFuture<byte[]>> calls = new ArrayList<>();
+                for (int n = 0; n < 100; n++) {
+                    calls.add(client.callAsync(new byte[n % 2 == 0 ? 8 : 4_000], Duration.ofMillis(200)));
+                }
+                for (CompletableFuture<byte[]> call : calls) {
+                    assertThatThrownBy(call::join).cause().isInstanceOf(LiteTimeoutException.class);
+                }
+            }
+            Waits.until("no dead call is queued", () -> {
+                try {
+                    server.receive(SHORT).fail("late");
+                    return false;
+                } catch (LiteTimeoutException e) {
+                    return true;
+                }
+            });
+            CompletableFuture<byte[]> last = client.callAsync(bytes("x"), GENEROUS);
+            server.receive(GENEROUS).reply(bytes("y"));
+            assertThat(last.join()).asString().isEqualTo("y");
+            server.close();
+        }
+    }
+
+    @Test
+    void repliesThatAreLongerThanBeforeArriveWhole() {
+        remote.rpc().register("length", 4, RpcContract::ofAskedLength);
+        RpcClient client = caller.rpc().bind("n1", "length");
+        Seeds.forEach(1, random -> {
+            List<CompletableFuture<byte[]>> replies = new ArrayList<>();
+            int[] lengths = random.ints(Effort.times(400), 0, LtRpc.MESSAGE_BYTES_MAX + 1)
+                    .map(length -> random.nextBoolean() ? length : length % 2_000)
+                    .toArray();
+            for (int length : lengths) {
+                byte[] request = new byte[Integer.BYTES];
+                MemorySegment.ofArray(request).set(ValueLayout.JAVA_INT_UNALIGNED, 0, length);
+                replies.add(client.callAsync(request, Waits.seconds(60)));
+            }
+            for (int i = 0; i < lengths.length; i++) {
+                byte[] expected = new byte[lengths[i]];
+                Arrays.fill(expected, (byte) Integer.BYTES);
+                assertThat(replies.get(i).join()).isEqualTo(expected);
+            }
+        });
     }
 
     @Test

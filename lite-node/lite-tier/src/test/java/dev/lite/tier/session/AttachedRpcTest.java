@@ -35,7 +35,10 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
@@ -52,6 +55,7 @@ class AttachedRpcTest {
     Path directory;
 
     private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+    private final Map<String, LiteNode> nodes = new HashMap<>();
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
     private Lite caller;
     private Lite server;
@@ -79,10 +83,15 @@ class AttachedRpcTest {
                 view,
                 List.of(new ShmFabricProvider()));
         opened.push(node);
-        SessionServer sessions = new SessionServer(SessionServerConfig.of(socket(name)), node);
+        serve(node, SessionServerConfig.of(socket(name)));
+        nodes.put(name, node);
+        return attach(name);
+    }
+
+    private void serve(LiteNode node, SessionServerConfig config) {
+        SessionServer sessions = new SessionServer(config, node);
         opened.push(sessions);
         sessions.start();
-        return attach(name);
     }
 
     private Path socket(String name) {
@@ -170,6 +179,33 @@ class AttachedRpcTest {
         }
         call.reply(call.request());
         assertThat(last.join()).asString().isEqualTo("last");
+    }
+
+    @Test
+    void aRequestLongerThanTheServersWindowsIsRefusedAndTheNextOneIsServed() {
+        int window = 4096;
+        Path small = directory.resolve("small.sock");
+        serve(
+                Objects.requireNonNull(nodes.get("n1")),
+                SessionServerConfig.of(small).withArea(new SessionArea(4, window)));
+        Lite narrow = Lite.attach(AttachOptions.to(small, "app"));
+        opened.push(narrow);
+        narrow.rpc().register("handled", 1, RpcCall::request);
+        RpcServer served = narrow.rpc().serve("received");
+        CompletableFuture<RpcCall> received = CompletableFuture.supplyAsync(() -> served.receive(GENEROUS));
+        for (String function : List.of("handled", "received")) {
+            for (int i = 0; i < 3; i++) {
+                assertThatThrownBy(() -> caller.rpc().call("n1", function, new byte[window + 1], GENEROUS))
+                        .isInstanceOf(RpcFailedException.class)
+                        .hasMessageContaining("the request has 4097 bytes")
+                        .hasMessageContaining("at most 4096");
+            }
+        }
+        assertThat(caller.rpc().call("n1", "handled", new byte[window], GENEROUS))
+                .hasSize(window);
+        CompletableFuture<byte[]> reply = caller.rpc().callAsync("n1", "received", bytes("x"), GENEROUS);
+        received.join().reply(bytes("y"));
+        assertThat(reply.join()).asString().isEqualTo("y");
     }
 
     @Test

@@ -186,6 +186,11 @@ public final class FakeNode implements AutoCloseable {
         current().complete(command.slot(), 0, result);
     }
 
+    /** Fails a command that was held back. */
+    public void fail(Command command, LiteException.Code code) {
+        current().fail(command.slot(), code);
+    }
+
     /** Completes a receive that was held back with a call. */
     public void completeWithCall(Command command, long call, String request) {
         Session current = current();
@@ -346,12 +351,16 @@ public final class FakeNode implements AutoCloseable {
                 }
                 heldCommands.add(command);
             } else if (fail != null) {
-                byte[] text = "failed by the test".getBytes(StandardCharsets.UTF_8);
-                RawMemory.copyFrom(MemorySegment.ofArray(text), 0, window(slot), text.length);
-                complete(slot, fail.number(), text.length);
+                fail(slot, fail);
             } else {
                 complete(slot, 0, execute(command));
             }
+        }
+
+        void fail(int slot, LiteException.Code code) {
+            byte[] text = "failed by the test".getBytes(StandardCharsets.UTF_8);
+            RawMemory.copyFrom(MemorySegment.ofArray(text), 0, window(slot), text.length);
+            complete(slot, code.number(), text.length);
         }
 
         private void noteReply(Command command) {

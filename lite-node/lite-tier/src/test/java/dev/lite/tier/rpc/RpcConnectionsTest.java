@@ -1,0 +1,172 @@
+package dev.lite.tier.rpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.RpcFailedException;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.testing.Waits;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.ArenaConfig;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.peer.Peer;
+import dev.lite.tier.peer.TestPeers;
+import dev.lite.tier.testing.InDevShm;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Rings and bindings while connections end and are replaced, each step in a fixed order. */
+class RpcConnectionsTest {
+    private static final int NODE = 3;
+
+    @TempDir(factory = InDevShm.class)
+    private Path root;
+
+    private final Set<Peer> connected = ConcurrentHashMap.newKeySet();
+    private final AtomicInteger asked = new AtomicInteger();
+    private NodeArena arena;
+    private RpcRings rings;
+    private RpcBindings bindings;
+    /** What the server's node does when it is asked for a ring. */
+    private final Deque<Runnable> server = new ArrayDeque<>();
+
+    @BeforeEach
+    void open() {
+        arena = NodeArena.open(new ArenaConfig(root, "c", "n0", ArenaConfig.BYTES_MIN, 256, 4, false));
+        ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
+        RpcSlots slots = new RpcSlots(arena, allocator);
+        rings = new RpcRings(arena, allocator, slots, Runnable::run, connected::contains);
+        bindings = new RpcBindings(arena, allocator, slots, this::ask, connected::contains);
+    }
+
+    @AfterEach
+    void close() {
+        arena.close();
+    }
+
+    private RpcBindings.Ring ask(
+            Peer peer, String function, String principal, long headOffset, int generation, Deadline deadline) {
+        int number = asked.incrementAndGet();
+        Runnable step = server.poll();
+        if (step != null) {
+            step.run();
+        }
+        return new RpcBindings.Ring(number, 0);
+    }
+
+    private static void awaitLatch(CountDownLatch latch) {
+        Waits.until("the other thread is there", () -> latch.getCount() == 0);
+    }
+
+    private Peer connect() {
+        Peer peer = TestPeers.connect(NODE, new MemoryEndpoint(arena.address(), arena.size()));
+        connected.add(peer);
+        return peer;
+    }
+
+    /** The links forget the connection first, and then tell rings and bindings. */
+    private int disconnect(Peer peer) {
+        connected.remove(peer);
+        bindings.remove(peer);
+        return rings.remove(peer).size();
+    }
+
+    @SuppressWarnings("NullAway") // nobody calls the function
+    private RpcRing make(Peer peer) {
+        return rings.make(peer, new RpcFunction("f", null), "app", 0, 1);
+    }
+
+    private RpcBinding bind(Peer peer, String function) {
+        return bindings.get(
+                peer, function, "app", System.nanoTime() + Waits.seconds(15).toNanos());
+    }
+
+    @Test
+    void aRingOfAConnectionThatHasEndedIsRefusedAndLeavesNothing() {
+        Peer lost = connect();
+        assertThat(disconnect(lost)).isZero();
+        assertThatThrownBy(() -> make(lost)).isInstanceOf(NodeUnreachableException.class);
+
+        Peer next = connect();
+        RpcRing ring = make(next);
+        assertThat(rings.get(next, ring.id)).isSameAs(ring);
+        assertThat(disconnect(next)).as("rings removed with their connection").isEqualTo(1);
+    }
+
+    @Test
+    void ringsOfAReplacedConnectionGoWithItAndNotWithItsSuccessor() {
+        Peer former = connect();
+        make(former);
+        connected.remove(former); // replaced, and its end is told later
+        Peer next = connect();
+        RpcRing ring = make(next);
+
+        assertThat(disconnect(former)).isEqualTo(1);
+        assertThat(rings.get(next, ring.id)).isSameAs(ring);
+        assertThat(disconnect(next)).isEqualTo(1);
+    }
+
+    @Test
+    void aThousandConnectionsUseTheMemoryOfOne() {
+        for (int i = 0; i < 1_000; i++) {
+            Peer peer = connect();
+            make(peer);
+            bind(peer, "f");
+            connected.remove(peer);
+            Peer next = connect(); // before the end of the former one is told
+            make(next);
+            bind(next, "f");
+            disconnect(peer);
+            disconnect(next);
+        }
+        assertThat(rings.bytes()).isEqualTo(2L * (RpcRing.PREFIX_BYTES + RpcWire.RING_BYTES));
+        assertThat(bindings.bytes()).isEqualTo(64L * RpcWire.UNIT_BYTES);
+    }
+
+    @Test
+    void aCallerThatWaitedForAnothersFailedBindingMakesOneForAll() {
+        Peer peer = connect();
+        CountDownLatch firstAsks = new CountDownLatch(1);
+        CountDownLatch secondWaits = new CountDownLatch(1);
+        server.add(() -> {
+            firstAsks.countDown();
+            awaitLatch(secondWaits);
+            throw new RpcFailedException("not served yet");
+        });
+        CompletableFuture<RpcBinding> first =
+                CompletableFuture.supplyAsync(() -> bind(peer, "f"), Thread::startVirtualThread);
+        awaitLatch(firstAsks);
+        Thread[] waiting = new Thread[1];
+        CompletableFuture<RpcBinding> second = CompletableFuture.supplyAsync(() -> bind(peer, "f"), task -> {
+            waiting[0] = Thread.ofPlatform().start(task);
+        });
+        Waits.until("the second caller waits", () -> waiting[0].getState() == Thread.State.TIMED_WAITING);
+        secondWaits.countDown();
+        assertThatThrownBy(first::join).cause().isInstanceOf(RpcFailedException.class);
+
+        assertThat(bind(peer, "f")).as("the third caller's binding").isSameAs(second.join());
+        assertThat(asked).as("rings asked for").hasValue(2);
+    }
+
+    @Test
+    void aBindingWhoseConnectionEndsMeanwhileIsRefusedAndLeavesNothing() {
+        for (int i = 0; i < 200; i++) {
+            Peer peer = connect();
+            server.add(() -> disconnect(peer));
+            assertThatThrownBy(() -> bind(peer, "f")).isInstanceOf(NodeUnreachableException.class);
+        }
+        assertThat(bindings.bytes()).isEqualTo(64L * RpcWire.UNIT_BYTES);
+        assertThat(bindings.count()).isZero();
+    }
+}

@@ -1,0 +1,117 @@
+package dev.lite.tier.rpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LtRpc;
+import dev.lite.api.NodeUnreachableException;
+import dev.lite.tier.memory.ArenaAllocator;
+import dev.lite.tier.memory.ArenaConfig;
+import dev.lite.tier.memory.NodeArena;
+import dev.lite.tier.testing.InDevShm;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** How slots are distributed. */
+class RpcSlotsTest {
+    private static final int[] BYTES = {1, 2_000, LtRpc.MESSAGE_BYTES_MAX};
+    private static final int[] FOR_CALLS = {
+        RpcSlots.SMALL_MAX / 4 * 3, RpcSlots.MIDDLE_MAX / 4 * 3, RpcSlots.LARGE_MAX / 4 * 3
+    };
+
+    @TempDir(factory = InDevShm.class)
+    private Path root;
+
+    private NodeArena arena;
+    private RpcSlots slots;
+
+    @BeforeEach
+    void open() {
+        arena = NodeArena.open(new ArenaConfig(root, "c", "n0", 64 << 20, 4096, 4, false));
+        slots = new RpcSlots(arena, new ArenaAllocator(arena, "n0"));
+    }
+
+    @AfterEach
+    void close() {
+        arena.close();
+    }
+
+    private static List<RpcSlot> takeAll(RpcSlotShare share, int bytes) {
+        List<RpcSlot> taken = new ArrayList<>();
+        for (RpcSlot slot = share.tryTake(bytes); slot != null; slot = share.tryTake(bytes)) {
+            taken.add(slot);
+        }
+        assertThat(taken).doesNotHaveDuplicates();
+        return taken;
+    }
+
+    @Test
+    void eachFunctionAndPrincipalLeavesSlotsToTheNext() {
+        for (int sizeClass = 0; sizeClass < RpcSlots.SIZES; sizeClass++) {
+            int bytes = BYTES[sizeClass];
+            int total = FOR_CALLS[sizeClass];
+            int first = takeAll(slots.calls("a", "f"), bytes).size();
+            assertThat(first).isBetween(total / 3 - 1, total / 3 + 1);
+            int second = takeAll(slots.calls("a", "g"), bytes).size();
+            assertThat(second).as("another function").isBetween(total / 9 - 1, total / 9 + 1);
+            for (int i = 0; i < 20; i++) {
+                first += takeAll(slots.calls("a", "f" + i), bytes).size();
+            }
+            assertThat(first + second).as("all of a principal").isLessThanOrEqualTo(total / 2);
+            assertThat(takeAll(slots.calls("b", "f"), bytes).size())
+                    .as("another principal")
+                    .isGreaterThanOrEqualTo(total / 6 - 1);
+            assertThat(takeAll(slots.calls("c", "f"), bytes)).as("a third one").isNotEmpty();
+            assertThat(takeAll(slots.replies("n1", "f"), bytes)).as("replies").hasSizeGreaterThan(total / 10);
+        }
+    }
+
+    @Test
+    void slotsThatAShareReturnedAreThereForAll() {
+        RpcSlotShare busy = slots.calls("a", "f");
+        int most = takeAll(slots.calls("a", "probe"), 1).size();
+        List<RpcSlot> taken = takeAll(busy, 1);
+        taken.forEach(RpcSlot::giveBack);
+        RpcSlotShare other = slots.calls("a", "g");
+        List<RpcSlot> others = new ArrayList<>();
+        long deadlineNs = System.nanoTime() + 10_000_000_000L;
+        for (int i = 0; i < taken.size() && i < most; i++) {
+            others.add(other.take(1, deadlineNs));
+        }
+        assertThat(others).doesNotHaveDuplicates();
+        others.forEach(RpcSlot::giveBack);
+    }
+
+    @Test
+    void aUsedUpShareSaysWhoHasTheSlots() {
+        RpcSlotShare share = slots.calls("shop", "function \"hung\" at node n1");
+        List<RpcSlot> taken = takeAll(share, 1);
+        taken.subList(0, 100).forEach(slot -> slot.state(RpcSlot.ABANDONED));
+        assertThatThrownBy(() -> share.take(1, System.nanoTime()))
+                .isInstanceOf(LiteTimeoutException.class)
+                .hasMessageContaining("function \"hung\" at node n1")
+                .hasMessageContaining("has %d, of which 100 are of calls that timed out".formatted(taken.size()))
+                .hasMessageContaining("calls of \"shop\" have %d".formatted(taken.size()))
+                .hasMessageContaining("the limit of the node is 1536");
+    }
+
+    @Test
+    void aClosedSharesSlotsGoToOthersAlsoThoseThatReturnLate() {
+        for (int i = 0; i < 20; i++) {
+            RpcSlotShare share = slots.calls("a", "f");
+            List<RpcSlot> taken = takeAll(share, LtRpc.MESSAGE_BYTES_MAX);
+            assertThat(taken).as("round %d", i).hasSize(FOR_CALLS[2] / 3);
+            taken.subList(0, 10).forEach(RpcSlot::giveBack);
+            share.close();
+            share.close();
+            assertThatThrownBy(() -> share.tryTake(1)).isInstanceOf(NodeUnreachableException.class);
+            taken.subList(10, taken.size()).forEach(RpcSlot::giveBack);
+        }
+    }
+}
