@@ -128,10 +128,14 @@ public final class LmrRecords {
         private volatile Block block;
         private volatile @Nullable Block spare; // replaced under the lock
 
-        /** @param used the ids drawn; more than there are once the block is used up */
-        private record Block(long number, AtomicLong used) {
-            Block(long number) {
-                this(number, new AtomicLong());
+        /** Compared by identity. */
+        private static final class Block {
+            private final long number;
+            private final AtomicLong used; // more than there are once the block is used up
+
+            Block(long number, long used) {
+                this.number = number;
+                this.used = new AtomicLong(used);
             }
         }
 
@@ -140,32 +144,32 @@ public final class LmrRecords {
             this.directory = directory;
             boolean named = self.incarnation() < BLOCKS;
             this.block = named
-                    ? new Block(OWN | self.incarnation())
-                    : new Block(0, new AtomicLong(IDS_PER_BLOCK)); // used up, so that the first draw takes one
+                    ? new Block(OWN | self.incarnation(), 0)
+                    : new Block(0, IDS_PER_BLOCK); // used up, so that the first draw takes one
         }
 
         long next(Deadline deadline) {
             while (true) {
                 Block current = block;
-                long count = current.used().getAndIncrement();
+                long count = current.used.getAndIncrement();
                 if (count < IDS_PER_BLOCK) {
                     if (count >= IDS_PER_BLOCK - IDS_RESERVED && count % IDS_PER_ATTEMPT == 0) {
                         takeInAdvance(deadline);
                     }
-                    return (long) self.id() << ID_NODE_SHIFT | current.number() << ID_BLOCK_SHIFT | count;
+                    return (long) self.id() << ID_NODE_SHIFT | current.number << ID_BLOCK_SHIFT | count;
                 }
                 replace(current, deadline);
             }
         }
 
         void skip(long count) {
-            block.used().addAndGet(count);
+            block.used.addAndGet(count);
         }
 
         private void takeInAdvance(Deadline deadline) {
             if (spare == null && taking.tryLock()) {
                 try {
-                    spare = new Block(take(deadline));
+                    spare = new Block(take(deadline), 0);
                 } catch (ClusterUnavailableException e) {
                     log.debug("cannot take the next block of LMR ids yet: {}", e.getMessage());
                 } finally {
@@ -179,7 +183,7 @@ public final class LmrRecords {
             try {
                 if (block == usedUp) {
                     Block next = spare;
-                    block = next != null ? next : new Block(take(deadline));
+                    block = next != null ? next : new Block(take(deadline), 0);
                     spare = null;
                 }
             } finally {
