@@ -1,5 +1,7 @@
 package dev.lite.tier.lmr;
 
+import dev.lite.api.ClusterUnavailableException;
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.Permission;
@@ -8,6 +10,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.cluster.VersionedRecord;
 import dev.lite.os.waiting.Deadline;
+import java.nio.ByteBuffer;
 import java.util.BitSet;
 import java.util.Map;
 import java.util.Optional;
@@ -15,7 +18,10 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The records of LMRs. The cluster directory keeps the record of a named LMR. The node that created an anonymous LMR
@@ -27,14 +33,22 @@ import org.jspecify.annotations.Nullable;
  * number. The records end with the process; nobody can find these LMRs afterwards.
  */
 public final class LmrRecords {
-    // An id: node, the node's incarnation (which also grows when its arena is new), a count.
+    private static final Logger log = LoggerFactory.getLogger(LmrRecords.class);
     private static final int ID_NODE_SHIFT = 53;
-    private static final int ID_INCARNATION_SHIFT = 31;
-    private static final long ID_INCARNATION_MASK = (1L << (ID_NODE_SHIFT - ID_INCARNATION_SHIFT)) - 1;
+    private static final int ID_BLOCK_SHIFT = 30;
+
+    /** The number of ids in a block; see {@link Ids}. */
+    static final long IDS_PER_BLOCK = 1L << ID_BLOCK_SHIFT;
+
+    /** With so many ids left, a process takes its next block in advance: half an hour at 10,000 LMRs a second. */
+    static final long IDS_RESERVED = 1L << 24;
+
+    /** How many ids are drawn between two attempts to take the next block in advance. */
+    private static final long IDS_PER_ATTEMPT = 1L << 16;
 
     private final NodeRecord self;
     private final ClusterDirectory directory;
-    private final AtomicLong count = new AtomicLong();
+    private final Ids ids;
     private final Map<Long, Anonymous> anonymous = new ConcurrentHashMap<>();
 
     /** LMRs that this node is creating or has not published yet. At most one for each caller of malloc. */
@@ -58,13 +72,22 @@ public final class LmrRecords {
     LmrRecords(NodeRecord self, ClusterDirectory directory) {
         this.self = self;
         this.directory = directory;
+        this.ids = new Ids(self, directory);
     }
 
-    /** Draws the id of a new LMR. */
-    long newId() {
-        return (long) self.id() << ID_NODE_SHIFT
-                | (self.incarnation() & ID_INCARNATION_MASK) << ID_INCARNATION_SHIFT
-                | count.incrementAndGet();
+    /**
+     * Draws the id of a new LMR. It is never drawn again, by this or any other process.
+     *
+     * @throws dev.lite.api.ClusterUnavailableException if this process has used up its block of ids, about a day of
+     *     10,000 LMRs a second, and the directory has not answered for half an hour
+     */
+    long newId(Deadline deadline) {
+        return ids.next(deadline);
+    }
+
+    /** For tests: uses up ids. */
+    void skipIds(long count) {
+        ids.skip(count);
     }
 
     /** The node that created an LMR. */
@@ -85,6 +108,119 @@ public final class LmrRecords {
     /** Whether this process created an LMR and still knows it: an anonymous or an unpublished one. */
     public boolean knows(long id) {
         return unpublished.contains(id) || hasAnonymous(id);
+    }
+
+    /**
+     * The ids that this process draws. An id is the node (10 bits), a block (23 bits) and a count within it (30 bits).
+     * A process begins with the block of its incarnation, which is its own. When that is used up, it takes a block from
+     * the node's record in the directory, which gives each block once. The two highest bits of a block are 10 for an
+     * incarnation and 11 for a taken block; ids of earlier versions begin with 0. At 10,000 LMRs a second the blocks of
+     * one node last for 7,000 years.
+     */
+    private static final class Ids {
+        private static final long BLOCKS = 1L << 21; // of each kind
+        private static final long OWN = 2 * BLOCKS;
+        private static final long TAKEN = 3 * BLOCKS;
+
+        private final NodeRecord self;
+        private final ClusterDirectory directory;
+        private final ReentrantLock taking = new ReentrantLock();
+        private volatile Block block;
+        private volatile @Nullable Block spare; // replaced under the lock
+
+        /** Compared by identity. */
+        private static final class Block {
+            private final long number;
+            private final AtomicLong used; // more than there are once the block is used up
+
+            Block(long number, long used) {
+                this.number = number;
+                this.used = new AtomicLong(used);
+            }
+        }
+
+        Ids(NodeRecord self, ClusterDirectory directory) {
+            this.self = self;
+            this.directory = directory;
+            boolean named = self.incarnation() < BLOCKS;
+            this.block = named
+                    ? new Block(OWN | self.incarnation(), 0)
+                    : new Block(0, IDS_PER_BLOCK); // used up, so that the first draw takes one
+        }
+
+        long next(Deadline deadline) {
+            while (true) {
+                Block current = block;
+                long count = current.used.getAndIncrement();
+                if (count < IDS_PER_BLOCK) {
+                    if (count >= IDS_PER_BLOCK - IDS_RESERVED && count % IDS_PER_ATTEMPT == 0) {
+                        takeInAdvance(deadline);
+                    }
+                    return (long) self.id() << ID_NODE_SHIFT | current.number << ID_BLOCK_SHIFT | count;
+                }
+                replace(current, deadline);
+            }
+        }
+
+        void skip(long count) {
+            block.used.addAndGet(count);
+        }
+
+        private void takeInAdvance(Deadline deadline) {
+            if (spare == null && taking.tryLock()) {
+                try {
+                    spare = new Block(take(deadline), 0);
+                } catch (ClusterUnavailableException e) {
+                    log.debug("cannot take the next block of LMR ids yet: {}", e.getMessage());
+                } finally {
+                    taking.unlock();
+                }
+            }
+        }
+
+        private void replace(Block usedUp, Deadline deadline) {
+            taking.lock();
+            try {
+                if (block == usedUp) {
+                    Block next = spare;
+                    block = next != null ? next : new Block(take(deadline), 0);
+                    spare = null;
+                }
+            } finally {
+                taking.unlock();
+            }
+        }
+
+        /** Takes a block from the node's record: the number of the next block, and the process that took the last. */
+        private long take(Deadline deadline) {
+            String name = ClusterDirectory.INTERNAL_PREFIX + "ids/" + self.id();
+            while (true) {
+                Optional<VersionedRecord> found = directory.read(name, deadline.remaining());
+                long number = found.map(
+                                record -> ByteBuffer.wrap(record.bytes()).getLong())
+                        .orElse(0L);
+                if (number >= BLOCKS) {
+                    throw new LimitExceededException("node %s has taken %d blocks of LMR ids; there are %d"
+                            .formatted(self.name(), number, BLOCKS));
+                }
+                // The process makes two first records different: creating the same one again would succeed.
+                byte[] next = ByteBuffer.allocate(2 * Long.BYTES)
+                        .putLong(number + 1)
+                        .putLong(self.process())
+                        .array();
+                boolean taken = found.isPresent()
+                        ? directory
+                                .compareAndSet(name, found.get().version(), next, deadline.remaining())
+                                .isPresent()
+                        : directory.create(name, next, deadline.remaining());
+                if (taken) {
+                    return TAKEN | number;
+                }
+                if (deadline.passed()) {
+                    throw new ClusterUnavailableException(deadline.expired("taking a block of LMR ids"));
+                }
+            }
+        }
     }
 
     /** Marks an LMR as unpublished: it may have no record yet. {@link #endUnpublished} must follow. */

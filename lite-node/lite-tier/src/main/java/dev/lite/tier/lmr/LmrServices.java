@@ -22,7 +22,7 @@ public final class LmrServices {
     private final RemoteMemory remoteMemory;
     private final LmrRecords records;
     private final LmrPlaces places;
-    private final MappingTable mappings = new MappingTable();
+    private final MappingTable mappings;
     private final DrainMarks drainMarks = new DrainMarks();
     private final Mappers mappers;
     private final LmrCalls calls;
@@ -64,6 +64,7 @@ public final class LmrServices {
             LongConsumer memoryGiven,
             Executor executor) {
         this.remoteMemory = remoteMemory;
+        mappings = new MappingTable(fencing::isLost);
         records = new LmrRecords(self, directory);
         places = new LmrPlaces(self.id(), arena, links, directory);
         mappers = new Mappers(self.id(), links, records, fencing, executor);

@@ -8,7 +8,6 @@ import dev.lite.api.LmrUnavailableException;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteMemory;
-import dev.lite.tier.memory.HandleOwner;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.peer.Fencing;
 import dev.lite.tier.peer.Peer;
@@ -97,7 +96,8 @@ public final class MappingChanges implements PeerListener {
                 throw new LmrUnavailableException("interrupted in a change of LMR " + lmrId, e);
             }
             try {
-                follow(ofLmr, currentRecord(ofLmr.getFirst(), deadline), deadline);
+                long since = mappings.losses();
+                follow(ofLmr, currentRecord(ofLmr.getFirst(), deadline), since, deadline);
             } finally {
                 lock.unlock();
             }
@@ -120,7 +120,7 @@ public final class MappingChanges implements PeerListener {
      * its next registration.
      */
     public void pauseAll(Deadline deadline) {
-        List<Mapping> all = mappings.changeAll(mapping -> mapping.owner() instanceof HandleOwner);
+        List<Mapping> all = mappings.changeAll();
         all.forEach(Mapping::pause);
         if (!all.isEmpty() && !Mapping.awaitEnd(all, deadline)) {
             throw new LiteTimeoutException(
@@ -157,8 +157,12 @@ public final class MappingChanges implements PeerListener {
         }
     }
 
-    /** Applies the record to the mappings of one LMR; returns when no operation uses a former record. */
-    private void follow(List<Mapping> ofLmr, Optional<LmrRecord> found, Deadline deadline) {
+    /**
+     * Applies the record to the mappings of one LMR; returns when no operation uses a former record.
+     *
+     * @param since from {@link MappingTable#losses}, before the record was read
+     */
+    private void follow(List<Mapping> ofLmr, Optional<LmrRecord> found, long since, Deadline deadline) {
         LmrRecord lmr = found.filter(record -> record.state() != LmrRecord.State.FREEING)
                 .orElse(null);
         if (lmr == null) {
@@ -186,8 +190,9 @@ public final class MappingChanges implements PeerListener {
         for (Mapping mapping : ofLmr) {
             if (mapping.isPaused()) {
                 boolean elsewhere = !mapping.lmr().shares().equals(lmr.shares());
-                mapping.resume(lmr, now, mapping.owner().allowed(lmr));
-                if (elsewhere) {
+                boolean resumed =
+                        mappings.resume(mapping, lmr, now, mapping.owner().allowed(lmr), since);
+                if (resumed && elsewhere) {
                     mapping.owner().moved(lmr.id());
                 }
             }

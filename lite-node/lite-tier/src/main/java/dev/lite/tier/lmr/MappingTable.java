@@ -1,12 +1,15 @@
 package dev.lite.tier.lmr;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.cluster.LmrRecord;
+import dev.lite.tier.memory.HandleOwner;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.memory.MappingOwner;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 
 /**
@@ -27,13 +30,23 @@ public final class MappingTable {
     @GuardedBy("this")
     private long changes;
 
+    @GuardedBy("this")
+    private long losses; // of this node's registration
+
+    private final BooleanSupplier lost;
+
+    /** @param lost whether this node's registration is lost; set before {@link #changeAll} is called for the loss */
+    MappingTable(BooleanSupplier lost) {
+        this.lost = lost;
+    }
+
     /** The current point in time; call this before reading the LMR's record. */
     synchronized long now() {
         return changes;
     }
 
     /**
-     * Adds a mapping.
+     * Adds a mapping. A handle that is added while this node's registration is lost is paused, like all others.
      *
      * @param since from {@link #now}
      * @return false if its LMR may have changed since; the mapping is not added then
@@ -49,7 +62,34 @@ public final class MappingTable {
             }
         }
         byLmr.computeIfAbsent(id, key -> new ArrayList<>(1)).add(mapping);
+        if (isHandle(mapping) && lost.getAsBoolean()) {
+            mapping.pause();
+        }
         return true;
+    }
+
+    /** The number of losses of this node's registration so far; call this before reading a record to {@link #resume} by. */
+    synchronized long losses() {
+        return losses;
+    }
+
+    /**
+     * Ends the pause of a mapping. A handle stays paused if this node's registration is lost, or was lost since the
+     * record was read: it resumes by the record that is read under the next registration.
+     *
+     * @param since from {@link #losses}
+     * @return whether it was resumed
+     */
+    synchronized boolean resume(Mapping mapping, LmrRecord record, long[] places, int allowed, long since) {
+        if (isHandle(mapping) && (losses != since || lost.getAsBoolean())) {
+            return false;
+        }
+        mapping.resume(record, places, allowed);
+        return true;
+    }
+
+    private static boolean isHandle(Mapping mapping) {
+        return mapping.owner() instanceof HandleOwner;
     }
 
     /** Removes a mapping; ignores a mapping that is not in the table. */
@@ -67,10 +107,11 @@ public final class MappingTable {
         return ofLmr == null ? List.of() : List.copyOf(ofLmr);
     }
 
-    /** Like {@link #change(long)}, for all LMRs: returns the mappings that match a condition. */
-    synchronized List<Mapping> changeAll(Predicate<Mapping> condition) {
+    /** Like {@link #change(long)}, for all LMRs at the loss of this node's registration: returns the handles. */
+    synchronized List<Mapping> changeAll() {
         changes += CHANGES_KEPT + 1L; // makes every earlier caller of now() too slow
-        return find(condition);
+        losses++;
+        return find(MappingTable::isHandle);
     }
 
     /** Every mapping of an owner. */

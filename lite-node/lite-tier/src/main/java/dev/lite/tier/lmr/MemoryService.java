@@ -89,7 +89,7 @@ public final class MemoryService {
                 && directory.read(spec.name(), deadline.remaining()).isPresent()) {
             throw nameTaken(spec.name()); // fail before taking memory
         }
-        long id = records.newId();
+        long id = records.newId(deadline);
         records.beginUnpublished(id);
         boolean prepared = false;
         try {

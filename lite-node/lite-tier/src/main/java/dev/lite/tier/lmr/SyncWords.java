@@ -139,7 +139,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     }
 
     private LmrRecord allocate(Deadline until) {
-        long id = lmrs.records().newId();
+        long id = lmrs.records().newId(until);
         return record(id, lmrs.memory().allocateWord(id, SyncWord.BYTES, until));
     }
 

@@ -53,8 +53,8 @@ class OrderExecutorTest {
         final OrderExecutor executor;
 
         Node(String name) {
-            registration = new AtomicReference<>(directory.register(
-                    new NodeAdvert(name, NodeAdvert.NO_ID, "host", 1 << 20, Map.of()), SOON));
+            registration = new AtomicReference<>(
+                    directory.register(new NodeAdvert(name, NodeAdvert.NO_ID, "host", 1 << 20, Map.of()), SOON));
             directory.addListener(new DirectoryListener() {
                 @Override
                 public void registeredAgain(NodeRecord again) {
@@ -66,7 +66,8 @@ class OrderExecutorTest {
         }
 
         void acknowledge() {
-            boolean unused = directory.acknowledge(registration.get(), directory.epochNow(SOON).number(), SOON);
+            boolean unused = directory.acknowledge(
+                    registration.get(), directory.epochNow(SOON).number(), SOON);
         }
 
         void rejoin() {
@@ -126,8 +127,9 @@ class OrderExecutorTest {
     }
 
     private void awaitEnd(List<Order> of) {
-        Waits.until("the orders end", () -> of.stream()
-                .allMatch(order -> find(order).state().isFinal()));
+        Waits.until(
+                "the orders end",
+                () -> of.stream().allMatch(order -> find(order).state().isFinal()));
         assertThat(of).allSatisfy(order -> assertThat(find(order).state()).isEqualTo(State.DONE));
     }
 
@@ -149,7 +151,9 @@ class OrderExecutorTest {
         for (int index = 0; index < 7; index++) {
             moves.add(orders.move("lmr-" + index, "n0", SOON));
         }
-        Waits.until("all are claimed", () -> moves.stream().allMatch(move -> find(move).state() == State.RUNNING));
+        Waits.until(
+                "all are claimed",
+                () -> moves.stream().allMatch(move -> find(move).state() == State.RUNNING));
         orders.undrain("n0", SOON); // notifies every node of a change, after which it checks all orders
         Waits.until("all are begun", () -> begun.get() >= moves.size());
         nodes.getFirst().rejoin();

@@ -80,8 +80,7 @@ class RefusedNodeTest {
                 new TestCluster(root, new Counting(new TcpFabricProvider(), made)).start(PEERS + 1)) {
             cluster.directory(PEERS).setAvailable(false);
             cluster.directory(PEERS).expireSession();
-            Waits.until(
-                    "the node is fenced", () -> cluster.directory(0).epoch().isFenced(PEERS, 1));
+            Waits.until("the node is fenced", () -> cluster.directory(0).epoch().isFenced(PEERS, 1));
             int before = made.get();
             long beforeNs = System.nanoTime();
 

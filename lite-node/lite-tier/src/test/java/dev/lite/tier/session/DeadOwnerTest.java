@@ -47,10 +47,8 @@ class DeadOwnerTest {
                 SessionServer server =
                         new SessionServer(SessionServerConfig.of(sockets.resolve("n0.sock")), cluster.node(0))) {
             server.start();
-            try (Lite app =
-                    Lite.attach(AttachOptions.to(server.socket(), "app").withDeadline(Waits.seconds(1.5)))) {
-                LmrHandle handle =
-                        app.memory().malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")));
+            try (Lite app = Lite.attach(AttachOptions.to(server.socket(), "app").withDeadline(Waits.seconds(1.5)))) {
+                LmrHandle handle = app.memory().malloc(LmrSpec.of(BYTES).withPlacement(Placement.on("n1")));
                 handle.write(0, new byte[BYTES]);
                 death.happen(cluster);
                 List<ThrowingCallable> operations = List.of(
@@ -74,7 +72,8 @@ class DeadOwnerTest {
     /** As a process that was killed: its registration lasts until its session expires. */
     @Test
     void theyNameANodeThatEndedAndIsStillRegistered() {
-        assertErrorsNameTheOwner(new TcpFabricProvider(), cluster -> cluster.node("n1").close(), () -> {});
+        assertErrorsNameTheOwner(
+                new TcpFabricProvider(), cluster -> cluster.node("n1").close(), () -> {});
     }
 
     /** As a host that lost power: its connections stay, and nothing comes. */

@@ -1,0 +1,104 @@
+package dev.lite.tier.lmr;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.fabric.tcp.TcpFabricProvider;
+import dev.lite.testing.Waits;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.testing.HeldNews;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
+import java.nio.file.Path;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Handles of a node while its registration is lost: none is usable, whatever happens to it. */
+class LostRegistrationTest {
+    @TempDir(factory = InDevShm.class)
+    Path root;
+
+    private TestCluster cluster;
+    private LiteNode node;
+    private HeldNews news;
+    private Lite app;
+
+    @BeforeEach
+    void start() {
+        cluster = new TestCluster(root, new TcpFabricProvider(), Waits.seconds(10)).start(1);
+        AtomicReference<@Nullable HeldNews> held = new AtomicReference<>();
+        node = cluster.start(cluster.withDeadline("n1", Waits.seconds(1)), directory -> {
+            HeldNews through = new HeldNews(directory);
+            held.set(through);
+            return through;
+        });
+        news = Objects.requireNonNull(held.get());
+        cluster.awaitConnections();
+        app = node.attach("app");
+    }
+
+    @AfterEach
+    void stop() {
+        cluster.close();
+    }
+
+    private static LmrSpec local() {
+        return LmrSpec.of(4096).withPlacement(Placement.local());
+    }
+
+    /** The node's session expires. It is registered again and does not know it. */
+    private void lose() {
+        long before = node.self().incarnation();
+        news.holdRegistrations();
+        cluster.directory(1).expireSession();
+        Waits.until(
+                "the handles are given up",
+                () -> cluster.directory(0).nodesNow(Waits.seconds(5)).stream()
+                        .anyMatch(record -> record.id() == 1 && record.incarnation() > before));
+    }
+
+    private void rejoin() {
+        news.release();
+        cluster.awaitConnections();
+    }
+
+    @Test
+    void aGrantWaitsAndDoesNotResumeThem() {
+        LmrHandle own = app.memory().malloc(local());
+        lose();
+
+        assertThatThrownBy(() -> own.grant("other", Set.of(Permission.READ))).isInstanceOf(LiteTimeoutException.class);
+
+        assertThatThrownBy(() -> own.write(0, new byte[8])).isInstanceOf(LiteTimeoutException.class);
+        rejoin();
+        own.write(0, new byte[8]);
+        own.grant("other", Set.of(Permission.READ));
+        Lite other = node.attach("other");
+        assertThat(other.memory().map(own.id(), Permission.READ)).isNotNull();
+    }
+
+    @Test
+    void aHandleMadeMeanwhileIsNotUsableEither() {
+        LmrHandle own = app.memory().malloc(local().withName("own"));
+        own.fetchAdd(0, 1);
+        lose();
+
+        LmrHandle mapped = app.memory().map("own", Permission.ATOMIC);
+
+        assertThatThrownBy(() -> mapped.fetchAdd(0, 1)).isInstanceOf(LiteTimeoutException.class);
+        rejoin();
+        assertThat(mapped.fetchAdd(0, 1)).isOne();
+    }
+}

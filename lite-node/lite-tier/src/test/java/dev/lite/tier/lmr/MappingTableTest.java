@@ -1,0 +1,95 @@
+package dev.lite.tier.lmr;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.tier.memory.HandleOwner;
+import dev.lite.tier.memory.Layout;
+import dev.lite.tier.memory.Mapping;
+import dev.lite.tier.memory.MappingOwner;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Proxy;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Changes that meet the loss of the node's registration in each order. */
+class MappingTableTest {
+    private static final int ALL = MemoryService.ALL_PERMISSIONS;
+
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment memory = arena.allocate(64, 64);
+    private final LmrRecord lmr = new LmrRecord(
+            7,
+            LmrRecord.State.LIVE,
+            64,
+            62,
+            0,
+            Map.of(),
+            List.of(new Share(0, UUID.randomUUID(), List.of(new Run(0, 64, 0)))));
+    private final long[] places = Layout.places(lmr, node -> memory.address());
+    private final AtomicBoolean lost = new AtomicBoolean();
+    private final MappingTable table = new MappingTable(lost::get);
+
+    @AfterEach
+    void close() {
+        arena.close();
+    }
+
+    private Mapping mapping(Class<? extends MappingOwner> kind) {
+        MappingOwner owner = (MappingOwner)
+                Proxy.newProxyInstance(kind.getClassLoader(), new Class<?>[] {kind}, (self, method, arguments) -> {
+                    throw new AssertionError("not called: " + method);
+                });
+        Mapping mapping = Mapping.open(lmr, null, ALL, places, owner);
+        assertThat(table.add(mapping, table.now())).isTrue();
+        return mapping;
+    }
+
+    private void lose() {
+        lost.set(true);
+        table.changeAll().forEach(Mapping::pause);
+    }
+
+    @Test
+    void aChangeThatEndsWhileTheRegistrationIsLostResumesNoHandle() {
+        Mapping handle = mapping(HandleOwner.class);
+        long since = table.losses();
+        handle.pause(); // the change
+        lose();
+
+        assertThat(table.resume(handle, lmr, places, ALL, since)).isFalse();
+        assertThat(handle.isPaused()).isTrue();
+    }
+
+    @Test
+    void aChangeByARecordThatWasReadBeforeTheLossResumesNoHandleAfterTheRejoinEither() {
+        Mapping handle = mapping(HandleOwner.class);
+        long since = table.losses();
+        handle.pause();
+        lose();
+        lost.set(false);
+
+        assertThat(table.resume(handle, lmr, places, ALL, since)).isFalse();
+        assertThat(handle.isPaused()).isTrue();
+        assertThat(table.resume(handle, lmr, places, ALL, table.losses())).isTrue();
+        assertThat(handle.isPaused()).isFalse();
+    }
+
+    @Test
+    void theWordOfALockStaysUsable() {
+        Mapping word = mapping(MappingOwner.class);
+        long since = table.losses();
+        word.pause();
+        lose();
+
+        assertThat(table.resume(word, lmr, places, ALL, since)).isTrue();
+        assertThat(word.isPaused()).isFalse();
+    }
+}
