@@ -179,8 +179,7 @@ class CuratorDirectoryTest extends ClusterDirectoryContract {
         Waits.until("the second leads", second::isLeader);
         assertThat(first.isLeader()).isFalse();
         assertThat(recorded).containsExactly(true);
-        Waits.until(
-                "the second lists only itself", () -> second.participants().equals(List.of("other")));
+        Waits.until("the second lists only itself", () -> second.participants().equals(List.of("other")));
         assertThat(participants).endsWith(List.of("other"));
         second.close();
     }

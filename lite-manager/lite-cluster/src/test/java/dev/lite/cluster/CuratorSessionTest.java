@@ -86,7 +86,8 @@ class CuratorSessionTest {
             CuratorDirectory other = open();
 
             long endNs = System.nanoTime() + 3 * timeout.toNanos() / 2;
-            while (System.nanoTime() < endNs) { // the old session ends meanwhile, which must not remove the registration
+            while (System.nanoTime()
+                    < endNs) { // the old session ends meanwhile, which must not remove the registration
                 assertThat(namesOf(other.nodesNow(DEADLINE))).containsExactly("a");
                 Waits.pass(Duration.ofMillis(5));
             }
@@ -141,8 +142,8 @@ class CuratorSessionTest {
     @Test
     void anUnresponsiveServerIsReportedAtTheDeadline() throws IOException {
         try (ServerSocket silent = new ServerSocket(0);
-                CuratorDirectory one = CuratorDirectory.open(CuratorConfig.of(
-                        "127.0.0.1:" + silent.getLocalPort(), cluster))) { // accepts but never answers
+                CuratorDirectory one = CuratorDirectory.open(
+                        CuratorConfig.of("127.0.0.1:" + silent.getLocalPort(), cluster))) { // accepts but never answers
             long startNs = System.nanoTime();
 
             assertThatThrownBy(() -> one.read("a", Duration.ofMillis(300)))

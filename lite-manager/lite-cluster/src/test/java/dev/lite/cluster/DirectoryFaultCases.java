@@ -143,7 +143,9 @@ interface DirectoryFaultCases extends DirectoryCases {
         Waits.until("the listener is notified of both changes", () -> recorded.availability.getLast());
         assertThat(recorded.availability).endsWith(false, true);
         assertThat(other.read("kept", DEADLINE).orElseThrow().bytes()).isEqualTo(bytes("x"));
-        Waits.until("the node is registered", () -> namesOf(other.nodesNow(DEADLINE)).equals(List.of("a")));
+        Waits.until(
+                "the node is registered",
+                () -> namesOf(other.nodesNow(DEADLINE)).equals(List.of("a")));
     }
 
     @Test

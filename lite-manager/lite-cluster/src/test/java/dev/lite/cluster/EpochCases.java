@@ -127,7 +127,9 @@ interface EpochCases extends DirectoryCases {
 
         keepEpochs();
 
-        Waits.until("a node that was never a member is removed, too", () -> one.epoch().isRemoved(b.id(), b.incarnation()));
+        Waits.until(
+                "a node that was never a member is removed, too",
+                () -> one.epoch().isRemoved(b.id(), b.incarnation()));
         assertThat(one.epoch().number()).isEqualTo(before.number() + 1);
     }
 

@@ -34,12 +34,16 @@ interface MembershipCases extends DirectoryCases {
                 .isEqualTo(new NodeRecord(
                         "a", 0, registered.incarnation(), "host-of-a/boot", 1 << 20, Map.of("shm", "/x/a")));
         assertThat(other.nodesNow(DEADLINE)).containsExactly(registered);
-        Waits.until("the listener is notified of the join", () -> recorded.lastNodes().equals(List.of("a")));
+        Waits.until(
+                "the listener is notified of the join",
+                () -> recorded.lastNodes().equals(List.of("a")));
         assertThat(other.nodes()).containsExactly(registered);
 
         one.close();
 
-        Waits.until("the listener is notified of the leave", () -> recorded.lastNodes().isEmpty());
+        Waits.until(
+                "the listener is notified of the leave",
+                () -> recorded.lastNodes().isEmpty());
         assertThat(other.nodesNow(DEADLINE)).isEmpty();
         assertThat(other.nodes()).isEmpty();
     }
@@ -53,7 +57,8 @@ interface MembershipCases extends DirectoryCases {
 
         one.addListener(late);
 
-        Waits.until("the listener is notified of the node", () -> late.lastNodes().equals(List.of("a")));
+        Waits.until(
+                "the listener is notified of the node", () -> late.lastNodes().equals(List.of("a")));
     }
 
     @Test
@@ -70,7 +75,9 @@ interface MembershipCases extends DirectoryCases {
 
         one.register(advert("a"), DEADLINE);
 
-        Waits.until("the listener is notified of the node", () -> recorded.lastNodes().equals(List.of("a")));
+        Waits.until(
+                "the listener is notified of the node",
+                () -> recorded.lastNodes().equals(List.of("a")));
     }
 
     @Test

@@ -124,8 +124,7 @@ class LiteManagerProcessTest {
     }
 
     @Test
-    void anUnusablePortOrDirectoryEndsTheStartWithOneMessageAndStatusOne()
-            throws IOException, InterruptedException {
+    void anUnusablePortOrDirectoryEndsTheStartWithOneMessageAndStatusOne() throws IOException, InterruptedException {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             int port = taken.getLocalPort();
             assertRefused(
@@ -150,8 +149,7 @@ class LiteManagerProcessTest {
     }
 
     @Test
-    void anUnsafeOrInvalidSettingEndsTheStartWithOneMessageAndStatusOne()
-            throws IOException, InterruptedException {
+    void anUnsafeOrInvalidSettingEndsTheStartWithOneMessageAndStatusOne() throws IOException, InterruptedException {
         assertRefused(
                 "open",
                 "server.address is 0.0.0.0, which is not a loopback address, and no token is configured",

@@ -28,7 +28,8 @@ class TwoManagersTest {
     Path directory;
 
     @Test
-    void theOtherManagerTakesOverWhenTheLeaderIsKilledAndClientsContinueThere() throws IOException, InterruptedException {
+    void theOtherManagerTakesOverWhenTheLeaderIsKilledAndClientsContinueThere()
+            throws IOException, InterruptedException {
         try (EmbeddedZooKeeper zooKeeper = EmbeddedZooKeeper.start(new EmbeddedZooKeeperConfig(
                         "127.0.0.1", 0, directory.resolve("zookeeper"), RunningManager.DEADLINE));
                 ManagerProcess one = manager("one", zooKeeper)) {

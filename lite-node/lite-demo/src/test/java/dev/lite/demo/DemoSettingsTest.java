@@ -50,7 +50,9 @@ class DemoSettingsTest {
     void anUnreadableFileIsRefused() throws IOException {
         Path file = Files.writeString(directory.resolve("secret"), "x");
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("---------"));
-        assumeThat(Files.isReadable(file)).as("readable, because root may read every file").isFalse();
+        assumeThat(Files.isReadable(file))
+                .as("readable, because root may read every file")
+                .isFalse();
         refuses(file, "is not readable by the user");
     }
 

@@ -104,7 +104,8 @@ class ApplicationOutlivesNodeTest {
             cluster.startNode(1);
             long startNs = System.nanoTime();
             awaitMore(threads, blocks, added, locked);
-            System.out.printf("all threads continued %d ms after the node was back%n", (System.nanoTime() - startNs) / 1_000_000);
+            System.out.printf(
+                    "all threads continued %d ms after the node was back%n", (System.nanoTime() - startNs) / 1_000_000);
         }
         stop.set(true);
         threads.forEach(CompletableFuture::join);

@@ -2,7 +2,6 @@ package dev.lite.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.time.Duration;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
@@ -11,6 +10,7 @@ import dev.lite.api.LtLock;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.testing.Waits;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

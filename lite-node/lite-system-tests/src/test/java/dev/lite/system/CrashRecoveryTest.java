@@ -59,7 +59,9 @@ class CrashRecoveryTest {
                 assertThat(read(again)).as("mapped at the killed node").isEqualTo(bytes);
                 byte[] more = randomBytes(2);
                 again.write(0, more);
-                assertThat(read(handle)).as("written at the killed node, read at the other").isEqualTo(more);
+                assertThat(read(handle))
+                        .as("written at the killed node, read at the other")
+                        .isEqualTo(more);
             }
             handle.free();
         }

@@ -172,10 +172,14 @@ class FaultsTest {
                 .start();
         try {
             long token = Long.parseLong(awaitLine(holder, LockHolder.HOLDS));
-            assertThat(workload.books().newestToken()).as("while the lock is held").isLessThan(token);
+            assertThat(workload.books().newestToken())
+                    .as("while the lock is held")
+                    .isLessThan(token);
             holder.destroyForcibly();
             Duration locks = workload.awaitLocks(SOON, 1, 2, 3);
-            assertThat(workload.books().newestToken()).as("the next holder's token").isGreaterThan(token);
+            assertThat(workload.books().newestToken())
+                    .as("the next holder's token")
+                    .isGreaterThan(token);
             over(locks);
         } finally {
             holder.destroyForcibly();

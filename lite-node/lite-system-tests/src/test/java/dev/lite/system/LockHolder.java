@@ -1,10 +1,10 @@
 package dev.lite.system;
 
-import dev.lite.testing.Waits;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LmrSpec;
 import dev.lite.cluster.process.ProcessEnd;
+import dev.lite.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;
 
@@ -21,7 +21,9 @@ final class LockHolder {
         try (Lite lite = Lite.attach(
                         Lite.AttachOptions.to(Path.of(arguments[1]), "holder").withDeadline(Duration.ofSeconds(30)));
                 HeldLock held = lite.sync().lock(arguments[2]).acquire(Duration.ofSeconds(30))) {
-            lite.memory().malloc(LmrSpec.of(1 << 20)).memset(0, 1 << 20, (byte) 1); // anonymous, so it is freed when this process ends
+            lite.memory()
+                    .malloc(LmrSpec.of(1 << 20))
+                    .memset(0, 1 << 20, (byte) 1); // anonymous, so it is freed when this process ends
             System.out.println(HOLDS + held.fencingToken());
             while (held.isHeld()) {
                 Waits.pass(Duration.ofNanos(100_000_000));

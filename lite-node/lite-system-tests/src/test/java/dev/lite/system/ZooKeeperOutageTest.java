@@ -166,7 +166,9 @@ class ZooKeeperOutageTest {
             Waits.pass(SESSION_TIMEOUT.multipliedBy(2).plus(Waits.seconds(1)));
             assertUnavailable(() -> map(lite, "away/nothing", Waits.seconds(1)), Waits.seconds(1));
             var unused = workload.awaitRound(SOON);
-            assertThat(workload.books().failures()).as("while the servers are paused").isEmpty();
+            assertThat(workload.books().failures())
+                    .as("while the servers are paused")
+                    .isEmpty();
 
             zooKeepers.signal("CONT");
 

@@ -85,7 +85,9 @@ class EpollTest {
             assertThat(set.await(0)).isZero();
             accepted.close();
             assertThat(set.await(Waits.seconds(10).toNanos())).isEqualTo(1);
-            assertThat(set.isReadable(0)).as("the end of the input counts as readable").isTrue();
+            assertThat(set.isReadable(0))
+                    .as("the end of the input counts as readable")
+                    .isTrue();
         }
     }
 

@@ -108,8 +108,7 @@ class RawMemoryTest {
     }
 
     @Test
-    void noAddOfTwoProcessesIsLost(@TempDir(factory = InDevShm.class) Path directory)
-            throws InterruptedException {
+    void noAddOfTwoProcessesIsLost(@TempDir(factory = InDevShm.class) Path directory) throws InterruptedException {
         var file = directory.resolve("word");
         try (var shared = SharedMemory.createFile(file, 4096);
                 var child = ChildJvm.start(Adds.class, file.toString())) {

@@ -100,7 +100,9 @@ class EventStreamTest {
         assertThat(refused.statusCode()).isEqualTo(503);
         assertThat(refused.body()).contains("there are 3 subscribers of events; the limit is 3");
         readers.removeFirst().close();
-        Waits.until("the number of subscribers has dropped", () -> manager.bean(EventStreams.class).subscribers() == 2);
+        Waits.until(
+                "the number of subscribers has dropped",
+                () -> manager.bean(EventStreams.class).subscribers() == 2);
         readers.add(read(null));
         assertThat(readers.getLast().next().type()).isEqualTo("state");
         readers.forEach(EventReader::close);

@@ -105,7 +105,8 @@ final class Delivery {
      */
     boolean leave() {
         announcements.startRelying();
-        // If the device was already armed, it announces everything; if it was armed only now, check the queue once more.
+        // If the device was already armed, it announces everything; if it was armed only now, check the queue once
+        // more.
         return batchNext == batchEnd && (!announcements.ask() || refill() == 0);
     }
 

@@ -55,8 +55,9 @@ record PeerMemory(long address, long bytes, Windows windows, int[] keys, long cr
         }
         var windows = new Windows(shift);
         if (count != windows.count(bytes) || count > Windows.COUNT_MAX) {
-            throw new HandshakeException("it describes %d windows for %d bytes of memory, which need %d; the limit is %d"
-                    .formatted(count, bytes, windows.count(bytes), Windows.COUNT_MAX));
+            throw new HandshakeException(
+                    "it describes %d windows for %d bytes of memory, which need %d; the limit is %d"
+                            .formatted(count, bytes, windows.count(bytes), Windows.COUNT_MAX));
         }
         int[] keys = new int[count];
         for (int i = 0; i < count; i++) {

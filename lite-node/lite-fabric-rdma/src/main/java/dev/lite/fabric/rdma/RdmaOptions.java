@@ -128,7 +128,8 @@ public record RdmaOptions(
     int completionEntries() {
         int perLane = queueDepth + RdmaLane.HANDSHAKE_RECEIVES;
         int perConnection = lanes * perLane + Mailbox.RECEIVES;
-        return limits.connectionsMax() * perConnection + RdmaConnector.UNAUTHENTICATED_MAX * 2 * RdmaLane.HANDSHAKE_RECEIVES;
+        return limits.connectionsMax() * perConnection
+                + RdmaConnector.UNAUTHENTICATED_MAX * 2 * RdmaLane.HANDSHAKE_RECEIVES;
     }
 
     @Override

@@ -29,7 +29,8 @@ final class NativeBuild {
     static void requireLibrary() {
         var resource = NativeLibrary.resource(System.getProperty("os.arch"));
         assumeTrue(
-                NativeBuild.class.getResource(resource) != null, "needs libdisni: it was not built, see the build's output");
+                NativeBuild.class.getResource(resource) != null,
+                "needs libdisni: it was not built, see the build's output");
     }
 
     static Path library() {

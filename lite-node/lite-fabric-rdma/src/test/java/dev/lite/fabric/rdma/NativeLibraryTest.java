@@ -178,7 +178,8 @@ class NativeLibraryTest {
     void theCCodePassesItsOwnTestsUnderTheSanitizers() throws IOException {
         NativeBuild.requireCompiler();
         NativeBuild.requireSanitizers(directory);
-        var program = NativeBuild.compile(directory, "natives_test", List.of("src/test/c/natives_test.c"), NativeBuild.SANITIZERS);
+        var program = NativeBuild.compile(
+                directory, "natives_test", List.of("src/test/c/natives_test.c"), NativeBuild.SANITIZERS);
         var output = NativeBuild.run(List.of(program.toString()), Map.of());
         System.out.println(output);
         assertThat(output.lines().filter(line -> line.startsWith("ok "))).hasSizeGreaterThanOrEqualTo(10);

@@ -31,7 +31,8 @@ final class PeerProcess implements AutoCloseable {
      */
     static PeerProcess watch(int pid) {
         if (pid == ProcessHandle.current().pid()) {
-            return new PeerProcess(pid, null, true); // a node of this process unmaps when it closes, or ends with the process
+            return new PeerProcess(
+                    pid, null, true); // a node of this process unmaps when it closes, or ends with the process
         }
         if (pid == 0) {
             LOG.warn(

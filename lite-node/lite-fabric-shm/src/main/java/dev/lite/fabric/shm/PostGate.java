@@ -29,7 +29,8 @@ final class PostGate {
     /** A slot for {@link #exit}, or {@link #REFUSED}. A thread that is inside must not close. */
     long enter() {
         long slot = InFlight.enterWithin(number);
-        // Checked after the announcement: either this thread sees that the gate is closed, or close sees the announcement.
+        // Checked after the announcement: either this thread sees that the gate is closed, or close sees the
+        // announcement.
         if (state == OPEN) {
             return slot;
         }

@@ -95,8 +95,7 @@ final class ShmFabric implements Fabric, Connections.Driver<ShmEndpoint, ShmLink
     private static void requireMapped(FabricMemory memory) {
         if (memory.descriptor() == FabricMemory.NO_DESCRIPTOR) {
             throw new FabricException(
-                    "the shared-memory fabric needs file-backed memory; this memory has no descriptor",
-                    null);
+                    "the shared-memory fabric needs file-backed memory; this memory has no descriptor", null);
         }
         long fileBytes;
         try {

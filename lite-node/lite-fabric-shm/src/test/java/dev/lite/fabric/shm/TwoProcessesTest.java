@@ -57,7 +57,8 @@ class TwoProcessesTest {
                     a.fabric.poll(1);
                 }
                 assertThat(a.immediates.getLast()).isEqualTo(i);
-                // The data that the peer wrote into this memory with its immediate, and the same word read from the peer.
+                // The data that the peer wrote into this memory with its immediate, and the same word read from the
+                // peer.
                 assertThat(RawMemory.getLong(a.address() + 8)).isEqualTo(sum);
                 assertThat(toPeer.read(0, a.address() + 16, 8, 0)).isEqualTo(Post.DONE);
                 assertThat(RawMemory.getLong(a.address() + 16)).isEqualTo(sum);

@@ -144,8 +144,8 @@ final class Inbound {
     private Step endAcknowledged() {
         int kind = outbound.oldestKind();
         if (kind != Frame.WRITE && kind != Frame.WRITE_IMM) {
-            throw new WireException(
-                    "it acknowledged operation %d of kind %d, which requires an answer".formatted(outbound.ended(), kind));
+            throw new WireException("it acknowledged operation %d of kind %d, which requires an answer"
+                    .formatted(outbound.ended(), kind));
         }
         context = outbound.end();
         return Step.COMPLETED;

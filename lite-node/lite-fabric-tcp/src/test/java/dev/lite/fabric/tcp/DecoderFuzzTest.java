@@ -61,10 +61,7 @@ class DecoderFuzzTest {
             process.destroyForcibly();
         }
         assertThat(process.exitValue()).as(() -> tail(output)).isZero();
-        assertThat(tail(output))
-                .as("Jazzer got coverage data")
-                .contains("cov:")
-                .contains("Done ");
+        assertThat(tail(output)).as("Jazzer got coverage data").contains("cov:").contains("Done ");
     }
 
     /** An input: a seed for cutting it into pieces, then frames. */

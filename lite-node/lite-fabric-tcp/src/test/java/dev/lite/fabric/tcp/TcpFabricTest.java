@@ -162,7 +162,9 @@ class TcpFabricTest {
                     assertThat(ends(oneMore)).as("dropped at once").isTrue();
                 }
                 for (var socket : silent) {
-                    assertThat(ends(socket)).as("dropped at the handshake timeout").isTrue();
+                    assertThat(ends(socket))
+                            .as("dropped at the handshake timeout")
+                            .isTrue();
                 }
                 b.connectTo(a);
             } finally {
@@ -234,7 +236,10 @@ class TcpFabricTest {
                 toB.read(0, a.address() + 4 * MIB, MIB, 2L * i + 1);
                 int turn = i;
                 TestNode.until(
-                        "not too many are outstanding", () -> a.completed.size() + b.completed.size() > 4 * turn - 80, a, b);
+                        "not too many are outstanding",
+                        () -> a.completed.size() + b.completed.size() > 4 * turn - 80,
+                        a,
+                        b);
             }
             TestNode.until("all", () -> a.completed.size() == 2 * count && b.completed.size() == 2 * count, a, b);
             assertThat(a.memory.asSlice(2 * MIB, MIB).toArray(JAVA_BYTE)).isEqualTo(ofB);
@@ -254,7 +259,9 @@ class TcpFabricTest {
             }
             assertThat(toA.read(0, b.address() + 5 * MIB, 64, 1000)).isEqualTo(Post.ACCEPTED);
             TestNode.until("read", () -> b.completed.contains(1000L), b, a);
-            assertThat(b.completed.size()).as("writes that completed before the read").isLessThan(32);
+            assertThat(b.completed.size())
+                    .as("writes that completed before the read")
+                    .isLessThan(32);
             TestNode.until("all", () -> b.completed.size() == 33, b, a);
         }
     }
@@ -341,7 +348,8 @@ class TcpFabricTest {
 
             assertThat(follower.join(Duration.ofNanos(TestNode.nanos(2)))).isTrue();
             long start = System.nanoTime();
-            // awaitArmed may return once more, because the thread that armed may still have held the poll role at the event.
+            // awaitArmed may return once more, because the thread that armed may still have held the poll role at the
+            // event.
             a.fabric.awaitArmed(TestNode.nanos(4));
             boolean unused = a.fabric.arm();
             a.fabric.awaitArmed(TestNode.nanos(4));
@@ -393,7 +401,8 @@ class TcpFabricTest {
                 nonsense[0] = 99;
                 socket.getOutputStream().write(nonsense);
                 TestNode.until("cut off", () -> a.disconnected.size() == 1, a);
-                assertThat(a.disconnected.get(a.accepted.getFirst())).contains("invalid frame: it starts with 0x00000063");
+                assertThat(a.disconnected.get(a.accepted.getFirst()))
+                        .contains("invalid frame: it starts with 0x00000063");
                 assertThat(ends(socket)).isTrue();
             }
         }

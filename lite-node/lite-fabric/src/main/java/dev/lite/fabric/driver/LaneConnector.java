@@ -60,7 +60,8 @@ public abstract class LaneConnector<E extends DriverEndpoint<L>, L extends Drive
      * @param lanesMax how many lanes this node wants for a connection
      * @param unauthenticatedMax maximum number of accepted lanes whose peers have not proved yet that they know the secret
      */
-    protected LaneConnector(Connections<E, L> connections, LaneHandshake handshake, int lanesMax, int unauthenticatedMax) {
+    protected LaneConnector(
+            Connections<E, L> connections, LaneHandshake handshake, int lanesMax, int unauthenticatedMax) {
         this.connections = connections;
         this.handshake = handshake;
         this.lanesMax = lanesMax;

@@ -270,7 +270,8 @@ interface ClosingCases extends ConformanceCases {
             Pair pair = i == 0 ? first : fabrics().connect(first.from(), first.to());
             AtomicInteger posts = new AtomicInteger();
             Workers workers = Workers.start(
-                    4, thread -> writeChangingContents(pair, local.asSlice((long) thread * bytes, bytes), thread, posts));
+                    4,
+                    thread -> writeChangingContents(pair, local.asSlice((long) thread * bytes, bytes), thread, posts));
             Deadline.generous().waitFor(() -> posts.get() > 20, "20 writes");
 
             pair.out().close();

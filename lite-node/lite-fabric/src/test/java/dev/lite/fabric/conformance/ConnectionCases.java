@@ -188,7 +188,10 @@ interface ConnectionCases extends ConformanceCases {
                                 && first.to().isDisconnected(first.in()),
                         "the first connection to be disconnected");
         fabrics().run(second.from(), second.out(), (to, context) -> to.writeImm(0, local.address(), 8, 3, context));
-        fabrics().until(() -> !second.to().log(second.in()).immediates.isEmpty(), "the immediate on the second connection");
+        fabrics()
+                .until(
+                        () -> !second.to().log(second.in()).immediates.isEmpty(),
+                        "the immediate on the second connection");
 
         assertThat(second.from().isDisconnected(second.out())).isFalse();
         assertThat(second.to().isDisconnected(second.in())).isFalse();

@@ -89,7 +89,8 @@ final class TestNode {
         recorder.enter();
         int handedOver = fabric.poll(limit);
         long calls = recorder.leave();
-        // A poll that only served a peer's request answers 1, in drivers that need the owner's processor for that; other
+        // A poll that only served a peer's request answers 1, in drivers that need the owner's processor for that;
+        // other
         // drivers answer exactly the number of calls.
         var capabilities = fabric.capabilities();
         boolean onlyForAPeer =

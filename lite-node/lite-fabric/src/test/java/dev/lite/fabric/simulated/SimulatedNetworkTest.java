@@ -89,7 +89,8 @@ class SimulatedNetworkTest {
             assertThat(ended).as("ended posts, %s", network).containsExactlyInAnyOrderElementsOf(accepted);
             int disconnected =
                     nodes.stream().mapToInt(node -> node.disconnected).sum();
-            int connects = nodes.stream().mapToInt(node -> node.connected.size()).sum();
+            int connects =
+                    nodes.stream().mapToInt(node -> node.connected.size()).sum();
             assertThat(disconnected).as("disconnected endpoints, %s", network).isBetween(connects, 2 * endpoints);
         }
         return network;

@@ -481,7 +481,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 replies, ring, peer.hello().node(), ring.principal, request, slot, room, replyTo, callId, capacity);
         ring.received.setRelease(slot, call);
         if (remote != 0 && !fetch(peer, remote, request, function)) {
-            call.fail("the request could not be read at node %s".formatted(peer.hello().node()));
+            call.fail("the request could not be read at node %s"
+                    .formatted(peer.hello().node()));
             return null;
         }
         // A cancelled call's slot may have had another content when its request was read.

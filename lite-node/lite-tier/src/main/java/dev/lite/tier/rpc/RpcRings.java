@@ -51,6 +51,7 @@ final class RpcRings {
         final Peer peer;
         /** Replaced with every change. */
         volatile RpcRing[] rings = {};
+
         final AtomicReferenceArray<@Nullable ReceivedCall> received = new AtomicReferenceArray<>(RpcSlots.COUNT_MAX);
 
         OfConnection(Peer peer) {

@@ -59,8 +59,7 @@ final class RpcSlots {
 
     private final NodeArena arena;
     private final ArenaAllocator allocator;
-    private final AtomicReferenceArray<@Nullable RpcSlot> slots =
-            new AtomicReferenceArray<>(COUNT_MAX);
+    private final AtomicReferenceArray<@Nullable RpcSlot> slots = new AtomicReferenceArray<>(COUNT_MAX);
     private volatile int count;
     private volatile boolean closed;
 

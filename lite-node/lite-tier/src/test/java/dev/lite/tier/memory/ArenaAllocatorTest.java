@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.time.Duration;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.RawMemory;
@@ -12,6 +11,7 @@ import dev.lite.testing.Waits;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.Seeds;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NavigableMap;
@@ -229,7 +229,8 @@ class ArenaAllocatorTest {
     @Test
     void aNearlyFullTableAllocatesFromUncleanMemoryOrRefusesCleanly() {
         reopenWith(64);
-        // A freed run that starts between two page borders: allocating a page from it leaves a rest on both sides, so three
+        // A freed run that starts between two page borders: allocating a page from it leaves a rest on both sides, so
+        // three
         // entries are needed.
         List<ExtentRun> small = new ArrayList<>();
         for (int count = 0; count < 60; count++) {

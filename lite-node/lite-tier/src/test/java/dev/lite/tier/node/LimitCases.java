@@ -110,7 +110,8 @@ interface LimitCases extends NodeCases {
                         .memory()
                         .malloc(LmrSpec.of(Long.MAX_VALUE).withPlacement(Placement.on("n0"))))
                 .isInstanceOf(LimitExceededException.class);
-        Waits.until("no memory is being reclaimed", () -> cluster.node(0).usage().reclaiming() == 0);
+        Waits.until(
+                "no memory is being reclaimed", () -> cluster.node(0).usage().reclaiming() == 0);
         assertThat(cluster.node(0).usage().allocatedBytes()).isEqualTo(usage.allocatedBytes());
     }
 

@@ -330,7 +330,8 @@ class DrainTest {
 
             orders.undrain("n1", LONG);
 
-            Waits.until("new LMRs are placed on it again", () -> !cluster.node(1).isDraining());
+            Waits.until(
+                    "new LMRs are placed on it again", () -> !cluster.node(1).isDraining());
             LmrHandle back = cluster.attach(1).memory().malloc(named("back", Placement.local()));
             assertThat(back.extents()).extracting(Extent::node).containsOnly("n1");
         }

@@ -163,7 +163,8 @@ class TwoThreadsTest {
                     .register(
                             "standby-counters",
                             1,
-                            call -> MemorySegment.ofArray(StandbyCounters.of(node).encode()));
+                            call -> MemorySegment.ofArray(
+                                    StandbyCounters.of(node).encode()));
             System.out.println(node.self().host());
             RpcCall call = echo.receive(Duration.ofMinutes(2));
             while (true) {

@@ -34,7 +34,8 @@ class KilledNodeTest {
             LmrHandle lmr = lite.memory().malloc(LmrSpec.of(1 << 20));
             AtomicReference<Throwable> ofMalloc = new AtomicReference<>();
             AtomicReference<Throwable> ofReads = new AtomicReference<>();
-            // One operation waits for an answer that never comes, the other is interrupted in the middle of its transfers.
+            // One operation waits for an answer that never comes, the other is interrupted in the middle of its
+            // transfers.
             Thread waiting = Thread.ofPlatform()
                     .start(() -> ofMalloc.set(catchThrowable(
                             () -> lite.memory().malloc(LmrSpec.of(8).withName("slow")))));

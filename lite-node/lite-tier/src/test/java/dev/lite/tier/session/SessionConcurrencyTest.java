@@ -125,7 +125,8 @@ class SessionConcurrencyTest {
                 long node = nodeThread();
                 operate(lmr, small, large, 5_000);
                 long fewest = Long.MAX_VALUE;
-                // Until the JIT compiler is done, objects are allocated that optimized code avoids. Only the steady state
+                // Until the JIT compiler is done, objects are allocated that optimized code avoids. Only the steady
+                // state
                 // counts: it is reached when a run allocates nothing.
                 long endNs =
                         System.nanoTime() + Waits.scaled(Duration.ofSeconds(20)).toNanos();

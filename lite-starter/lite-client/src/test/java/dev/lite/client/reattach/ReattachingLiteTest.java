@@ -3,7 +3,6 @@ package dev.lite.client.reattach;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.lite.testing.Waits;
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LmrFreedException;
@@ -17,6 +16,7 @@ import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.fake.FakeLite;
 import dev.lite.client.fake.FakeSync;
+import dev.lite.testing.Waits;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -24,7 +24,6 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
 class ReattachingLiteTest {
-
 
     private static final Duration LONG = Waits.seconds(30);
     private static final Duration SHORT = Duration.ofMillis(150);

@@ -219,8 +219,7 @@ public final class Verbs {
 
     private static long socketAddress(Arena arena, InetSocketAddress address) {
         if (!(address.getAddress() instanceof Inet4Address host)) {
-            throw new VerbsException(
-                    "RDMA connections need an IPv4 address; '%s' is not one".formatted(address), null);
+            throw new VerbsException("RDMA connections need an IPv4 address; '%s' is not one".formatted(address), null);
         }
         var bytes = arena.allocate(SOCKET_ADDRESS_BYTES, Long.BYTES);
         var buffer = bytes.asByteBuffer().order(ByteOrder.nativeOrder());
