@@ -35,7 +35,7 @@ class ApplicationOutlivesNodeTest {
     private static final int BLOCK = 64 << 10;
     private static final Duration DEADLINE = Waits.seconds(60);
     /** Pause between two operations of a thread, because the starting node needs the processor, too. */
-    private static final long PACE_NS = 500_000;
+    private static final Duration PACE = Duration.ofNanos(500_000);
 
     private static final long SEED = System.nanoTime();
 
@@ -132,7 +132,7 @@ class ApplicationOutlivesNodeTest {
             try {
                 while (!stop.get()) {
                     step.run();
-                    Waits.pass(Duration.ofNanos(PACE_NS));
+                    Waits.pass(PACE);
                 }
                 end.complete(null);
             } catch (RuntimeException | AssertionError e) {

@@ -32,7 +32,7 @@ final class CheckedLoad implements AutoCloseable {
     private static final int BLOCKS = 4;
     private static final int WORDS = 8;
     /** Pause between two operations of a thread, because starting processes need the processor, too. */
-    private static final long PACE_NS = 1_000_000;
+    private static final Duration PACE = Duration.ofMillis(1);
 
     private final Lite lite;
     private final long seed;
@@ -96,7 +96,7 @@ final class CheckedLoad implements AutoCloseable {
                 } catch (RuntimeException | AssertionError e) {
                     failures.add("%s, round %d: %s".formatted(what, round, e));
                 }
-                Waits.pass(Duration.ofNanos(PACE_NS));
+                Waits.pass(PACE);
             }
         }));
     }

@@ -41,7 +41,7 @@ class KilledServerTest {
     private static final Duration SOON = Waits.seconds(10);
 
     /** Pause between two calls, because the starting node needs the processor, too. */
-    private static final long PACE_NS = 500_000;
+    private static final Duration PACE = Duration.ofNanos(500_000);
 
     @ParameterizedTest
     @ValueSource(strings = {"tcp", "shm"})
@@ -138,7 +138,7 @@ class KilledServerTest {
                 while (!stop.get()) {
                     assertThat(client.call(REQUEST, SOON)).isEqualTo(REQUEST);
                     calls.incrementAndGet();
-                    Waits.pass(Duration.ofNanos(PACE_NS));
+                    Waits.pass(PACE);
                 }
             });
         }

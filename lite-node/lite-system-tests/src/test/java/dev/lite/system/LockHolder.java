@@ -26,7 +26,7 @@ final class LockHolder {
                     .memset(0, 1 << 20, (byte) 1); // anonymous, so it is freed when this process ends
             System.out.println(HOLDS + held.fencingToken());
             while (held.isHeld()) {
-                Waits.pass(Duration.ofNanos(100_000_000));
+                Waits.pass(Duration.ofMillis(100));
             }
         }
     }

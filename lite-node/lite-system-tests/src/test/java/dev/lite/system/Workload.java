@@ -58,9 +58,9 @@ final class Workload implements AutoCloseable {
     /** The node of the first worker, so it is the lock's home. It also holds the word that the lock protects. */
     private static final String LOCK_NODE = "node-1";
 
-    private static final long PAUSE_AFTER_FAILURE_NS = 10_000_000;
+    private static final Duration PAUSE_AFTER_FAILURE = Duration.ofMillis(10);
     /** Pause between two rounds, because starting processes need the processor, too. */
-    private static final long PACE_NS = 2_000_000;
+    private static final Duration PACE = Duration.ofMillis(2);
     /** Tolerance for the answer to reach its thread on a busy machine. */
     private static final Duration SLACK = Waits.seconds(3);
 
@@ -159,7 +159,7 @@ final class Workload implements AutoCloseable {
                         "not every worker made progress within %s: rounds and locks were %s and are %s; failures %s; wrong %s"
                                 .formatted(limit, before, now, books.failures(), books.wrong()));
             }
-            Waits.pass(Duration.ofNanos(5_000_000));
+            Waits.pass(Duration.ofMillis(5));
         }
     }
 
@@ -180,7 +180,7 @@ final class Workload implements AutoCloseable {
                     throw new AssertionError("the worker at node-%d got no lock within %s; failures %s; wrong %s"
                             .formatted(node, limit, books.failures(), books.wrong()));
                 }
-                Waits.pass(Duration.ofNanos(2_000_000));
+                Waits.pass(Duration.ofMillis(2));
             }
         }
         return Duration.ofNanos(System.nanoTime() - startNs);
@@ -239,7 +239,7 @@ final class Workload implements AutoCloseable {
                 if (System.nanoTime() - endNs > 0) {
                     throw e;
                 }
-                Waits.pass(Duration.ofNanos(PAUSE_AFTER_FAILURE_NS));
+                Waits.pass(PAUSE_AFTER_FAILURE);
             }
         }
     }
@@ -298,14 +298,14 @@ final class Workload implements AutoCloseable {
                 if (whole) {
                     rounds.incrementAndGet();
                 }
-                Waits.pass(Duration.ofNanos(PACE_NS));
+                Waits.pass(PACE);
             }
         }
 
         private void runLocks() {
             while (!stop.get()) {
                 boolean unused = attempt("lock", this::locked);
-                Waits.pass(Duration.ofNanos(PACE_NS));
+                Waits.pass(PACE);
             }
         }
 
@@ -313,7 +313,7 @@ final class Workload implements AutoCloseable {
         private boolean attempt(String what, Runnable operations) {
             boolean succeeded = books.attempt(what, node, operations);
             if (!succeeded) {
-                Waits.pass(Duration.ofNanos(PAUSE_AFTER_FAILURE_NS));
+                Waits.pass(PAUSE_AFTER_FAILURE);
             }
             return succeeded;
         }
