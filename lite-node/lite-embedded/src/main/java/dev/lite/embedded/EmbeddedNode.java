@@ -6,29 +6,24 @@ import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.CuratorDirectory;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.peer.FabricSelection;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * A node in this JVM. It serves only the code that starts it, and has no socket for other applications. It uses the
- * fabrics on the class path that work on this host. Any thread.
+ * fabrics on the class path that work on this host. Its memory ends with the process, however that ends. Any thread.
  */
 public final class EmbeddedNode implements AutoCloseable {
     /** How long a closing node may move memory to other nodes. */
@@ -37,10 +32,10 @@ public final class EmbeddedNode implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(EmbeddedNode.class);
     private final ClusterDirectory directory;
     private final LiteNode node;
-    private final Path runDirectory;
+    private final RunDirectory runDirectory;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private EmbeddedNode(ClusterDirectory directory, LiteNode node, Path runDirectory) {
+    private EmbeddedNode(ClusterDirectory directory, LiteNode node, RunDirectory runDirectory) {
         this.directory = directory;
         this.node = node;
         this.runDirectory = runDirectory;
@@ -55,14 +50,14 @@ public final class EmbeddedNode implements AutoCloseable {
      * @throws IllegalArgumentException if there is no fabric with the configured name
      */
     public static EmbeddedNode start(EmbeddedNodeConfig config) {
-        Path runDirectory = makeRunDirectory();
+        RunDirectory runDirectory = RunDirectory.create();
         ClusterDirectory directory = null;
         boolean started = false;
         try {
             directory = openDirectory(config);
             LiteNodeConfig.Builder nodeConfig = LiteNodeConfig.builder(
-                            config.cluster(), config.name(), config.arenaBytes(), runDirectory)
-                    .arena(config.arenaDirectory(), false)
+                            config.cluster(), config.name(), config.arenaBytes(), runDirectory.path())
+                    .arena(config.arenaDirectory(), ArenaConfig.Kept.NEVER)
                     .deadline(config.deadline());
             List<FabricProvider> fabrics = fabrics(config);
             for (FabricProvider fabric : fabrics) {
@@ -76,7 +71,7 @@ public final class EmbeddedNode implements AutoCloseable {
                 if (directory != null) {
                     directory.close();
                 }
-                delete(runDirectory);
+                runDirectory.close();
             }
         }
     }
@@ -122,14 +117,6 @@ public final class EmbeddedNode implements AutoCloseable {
         return secret == null || fabric.equals("shm") ? Map.of() : Map.of("secret", secret);
     }
 
-    private static Path makeRunDirectory() {
-        try {
-            return Files.createTempDirectory("lite-embedded");
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot create a run directory for an embedded node", e);
-        }
-    }
-
     /** Opens a session. The caller is trusted to name its principal. */
     public Lite attach(String principal) {
         return node.attach(principal);
@@ -151,19 +138,6 @@ public final class EmbeddedNode implements AutoCloseable {
         }
         node.close();
         directory.close();
-        delete(runDirectory);
-    }
-
-    private static void delete(Path root) {
-        if (!Files.exists(root)) {
-            return;
-        }
-        try (Stream<Path> paths = Files.walk(root)) {
-            for (Path path : paths.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(path);
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot delete " + root, e);
-        }
+        runDirectory.close();
     }
 }

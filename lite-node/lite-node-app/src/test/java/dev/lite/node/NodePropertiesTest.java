@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.os.PeerCredentials;
 import dev.lite.session.protocol.SessionArea;
+import dev.lite.tier.memory.ArenaConfig;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.PrincipalPolicy;
 import dev.lite.tier.session.SessionServerConfig;
@@ -37,7 +38,7 @@ class NodePropertiesTest {
         assertThat(config.name()).isNotBlank();
         assertThat(config.arenaRoot()).isEqualTo(Path.of("/dev/shm/lite"));
         assertThat(config.arenaBytes()).isEqualTo(1L << 30);
-        assertThat(config.arenaRetained()).isTrue();
+        assertThat(config.arenaKept()).isEqualTo(ArenaConfig.Kept.ALWAYS);
         assertThat(config.limits()).isEqualTo(LiteNodeConfig.Limits.DEFAULT);
         assertThat(config.deadline()).isEqualTo(Duration.ofSeconds(10));
         assertThat(properties.drainTimeout()).isEqualTo(Duration.ofSeconds(30));
@@ -86,7 +87,7 @@ class NodePropertiesTest {
                         "n",
                         Path.of("/arenas"),
                         64 << 20,
-                        false,
+                        ArenaConfig.Kept.AFTER_CRASH,
                         Path.of("/r"),
                         new LiteNodeConfig.Limits(1 << 20, 7, 1000, 8, 2 << 20),
                         Duration.ofSeconds(3),

@@ -5,6 +5,7 @@ import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /** The locks and barriers of one {@link TierSession}. Closing the session releases them. Any thread. */
 public interface TierSync extends LtSync {
@@ -22,6 +23,15 @@ public interface TierSync extends LtSync {
      * @return false if there is a waiter; the lock is still held then, and {@link HeldLock#close} releases it
      */
     boolean releaseAlone(HeldLock held);
+
+    /** How often this session lost locks because its node was fenced; only grows. */
+    int locksLost();
+
+    /**
+     * Sets the action that runs after each such loss, before an operation that was paused continues. It must not block.
+     * At most one; null removes it.
+     */
+    void whenLocksLost(@Nullable Runnable action);
 
     /**
      * Ends every wait with {@link dev.lite.api.SessionLostException} and refuses new waits. Held locks stay held until

@@ -11,7 +11,11 @@ public interface HeldLock extends AutoCloseable {
      */
     long fencingToken();
 
-    /** Whether the lock is still held: neither released, nor lost with its session. */
+    /**
+     * Whether the lock is still held: neither released, nor lost. A lock is lost with its session, or when the cluster removed
+     * the session's node and passed the lock on. In the second case, operations on handles of an attached session throw {@link
+     * LmrUnavailableException} until the application has closed the lost lock. Answers false also if the node does not say.
+     */
     boolean isHeld();
 
     /**

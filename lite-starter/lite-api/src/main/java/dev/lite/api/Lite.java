@@ -137,7 +137,7 @@ public interface Lite extends AutoCloseable {
          *       not: malloc, fetchAdd, testSet, memcpy, calls, asynchronous operations.
          *   <li>The node released the session's locks and freed its LMRs with {@link Lifetime#SESSION}. Until the application
          *       has closed its lost {@link HeldLock}s, operations on handles throw {@link SessionLostException}: what the locks
-         *       protected must not continue without them. A lock that is not closed within the deadline no longer counts.
+         *       protected must not continue without them.
          *   <li>A handle whose LMR no longer exists throws {@link LmrFreedException}.
          * </ul>
          */

@@ -116,9 +116,10 @@ final class ClientSync implements LtSync {
         public HeldLock acquire(Duration deadline) {
             long timeoutNs = LiteClient.toNanos(deadline);
             long deadlineNs = System.nanoTime() + timeoutNs;
+            long losses = session.data().locksLost();
             long token = tryNow(deadlineNs, timeoutNs);
             if (token != 0) {
-                return new ClientHeldLock(this, token);
+                return new ClientHeldLock(this, token, losses);
             }
             long leftNs = Math.max(1, deadlineNs - System.nanoTime());
             Acquired acquired = session.requests()
@@ -128,13 +129,14 @@ final class ClientSync implements LtSync {
                             leftNs,
                             id -> new AcquireLock(id, Session.forNode(leftNs), number),
                             (id, late) -> new ReleaseLock(id, number, late));
-            return new ClientHeldLock(this, acquired.token());
+            return new ClientHeldLock(this, acquired.token(), losses);
         }
 
         @Override
         public Optional<HeldLock> tryAcquire() {
+            long losses = session.data().locksLost();
             long token = tryNow(System.nanoTime() + session.deadlineNs(), session.deadlineNs());
-            return token == 0 ? Optional.empty() : Optional.of(new ClientHeldLock(this, token));
+            return token == 0 ? Optional.empty() : Optional.of(new ClientHeldLock(this, token, losses));
         }
 
         /** Returns the fencing token, or 0 when the lock is not free. */
@@ -152,6 +154,16 @@ final class ClientSync implements LtSync {
         /** Cancels an attempt that the node may still execute. Does not wait for the answer. */
         private void cancel(long attempt) {
             session.requests().post(id -> new CancelTry(id, number, attempt));
+        }
+
+        /** Asks the node whether this token still holds the lock; false also when the node does not answer. */
+        boolean isHeldAtNode(long token) {
+            try {
+                return command(Op.LOCK_HELD, number, token, System.nanoTime() + session.deadlineNs()) != 0;
+            } catch (LiteException e) {
+                LOG.debug("lock {}: nobody can tell whether it is still held: {}", name, e.getMessage());
+                return false;
+            }
         }
 
         void release(long token) {
@@ -213,14 +225,23 @@ final class ClientSync implements LtSync {
         }
     }
 
+    /**
+     * A held lock. The node counts its losses of locks in the session's shared memory, before any operation that it had
+     * paused continues. While the count is the one from before the lock was acquired, the lock is held. After another count
+     * only the node can tell, because a loss need not concern this lock.
+     */
     private final class ClientHeldLock implements HeldLock {
         private final ClientLock lock;
         private final long token;
         private final AtomicBoolean released = new AtomicBoolean();
 
-        ClientHeldLock(ClientLock lock, long token) {
+        /** A count of losses at which the lock was held. */
+        private volatile long losses;
+
+        ClientHeldLock(ClientLock lock, long token, long losses) {
             this.lock = lock;
             this.token = token;
+            this.losses = losses;
         }
 
         @Override
@@ -235,7 +256,18 @@ final class ClientSync implements LtSync {
 
         @Override
         public boolean isHeld() {
-            return !released.get() && session.isOpen();
+            if (released.get() || !session.isOpen()) {
+                return false;
+            }
+            long now = session.data().locksLost();
+            if (now == losses) {
+                return true;
+            }
+            if (now < 0 || !lock.isHeldAtNode(token)) {
+                return false;
+            }
+            losses = now; // read before the node answered
+            return true;
         }
 
         @Override

@@ -1,5 +1,6 @@
 package dev.lite.client;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
@@ -42,6 +43,9 @@ final class DataPath {
     private final SlotPool slots;
 
     private volatile boolean lost;
+
+    @GuardedBy("this")
+    private boolean unmapped;
 
     /** Takes over the memory, which {@link #close} unmaps. */
     DataPath(SharedMemory memory, SessionArea area, int spins) {
@@ -209,7 +213,15 @@ final class DataPath {
         if (!slots.awaitAllReturned(deadlineNs)) {
             return false;
         }
-        memory.close();
+        synchronized (this) {
+            unmapped = true;
+            memory.close();
+        }
         return true;
+    }
+
+    /** How often the node took locks of this session away; -1 after the end of the session, which took all. Any thread, no slot. */
+    synchronized long locksLost() {
+        return unmapped ? -1 : RawMemory.getLongAcquire(base + SessionArea.LOCKS_LOST);
     }
 }

@@ -21,6 +21,10 @@ final class MemoryCalls {
     private static final int O_CREAT = 0x40;
     private static final int O_EXCL = 0x80;
     private static final int O_CLOEXEC = 0x80000;
+    /** Includes O_DIRECTORY, which has another bit on aarch64. */
+    private static final int O_TMPFILE =
+            0x400000 | (System.getProperty("os.arch").equals("aarch64") ? 0x4000 : 0x10000);
+
     private static final int OWNER_ONLY = 0600;
     private static final int SEEK_END = 2;
     private static final int PROT_READ_WRITE = 0x3;
@@ -68,6 +72,11 @@ final class MemoryCalls {
 
     static int openNew(String path) {
         return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
+    }
+
+    /** Opens a new file of mode 0600 on the directory's file system that never has a name. */
+    static int openUnnamed(String directory) {
+        return open(directory, O_RDWR | O_TMPFILE | O_EXCL | O_CLOEXEC);
     }
 
     static int openExisting(String path) {

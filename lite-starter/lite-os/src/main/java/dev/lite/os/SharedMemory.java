@@ -87,6 +87,29 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
+     * Creates memory on a file system without a name there, and maps it. Nobody can open it; it is passed as a descriptor.
+     * It ends with the last process that has it, however that process ends. All its blocks are allocated now, like those
+     * of {@link #createFile}.
+     *
+     * @param directory an existing directory on the file system, such as {@code /dev/shm}
+     * @param bytes at least 1
+     * @throws OsException ENOSPC when the file system is too small, EOPNOTSUPP when it cannot have unnamed files
+     */
+    public static SharedMemory createUnnamed(Path directory, long bytes) {
+        Linux.require();
+        requirePositive(bytes);
+        String name = "unnamed memory in " + directory;
+        int number = MemoryCalls.openUnnamed(directory.toString());
+        try {
+            MemoryCalls.allocate(number, bytes, name);
+        } catch (OsException e) {
+            Syscalls.close(number);
+            throw e;
+        }
+        return new SharedMemory(number, bytes, name);
+    }
+
+    /**
      * Maps all of an existing file for reading and writing.
      *
      * @throws OsException ENOENT when the file does not exist, EACCES when it belongs to another user

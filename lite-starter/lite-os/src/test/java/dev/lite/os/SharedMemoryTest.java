@@ -67,6 +67,21 @@ class SharedMemoryTest {
     }
 
     @Test
+    void unnamedMemoryHasAllItsBlocksAndNoNameInItsDirectory() throws IOException {
+        try (var memory = SharedMemory.createUnnamed(directory, 3 * MIB);
+                var other = SharedMemory.openFile(throughProc(memory))) {
+            assertThat(directory).isEmptyDirectory();
+            assertThat(memory.size()).isEqualTo(3 * MIB);
+            assertThat(allocatedBytes(throughProc(memory))).isGreaterThanOrEqualTo(3 * MIB);
+            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(throughProc(memory))))
+                    .isEqualTo("rw-------");
+            memory.segment().set(JAVA_LONG, 3 * MIB - 8, 42);
+            assertThat(other.segment().get(JAVA_LONG, 3 * MIB - 8)).isEqualTo(42);
+        }
+        assertErrno(Errno.ENOENT, () -> SharedMemory.createUnnamed(directory.resolve("none"), MIB));
+    }
+
+    @Test
     void aFileOfMoreThanTwoGibibytesIsAddressableToItsLastByte() throws IOException {
         long bytes = (2L << 30) + 64 * MIB;
         var file = directory.resolve("big");

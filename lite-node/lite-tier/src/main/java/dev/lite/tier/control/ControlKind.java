@@ -45,6 +45,8 @@ public enum ControlKind {
     BARRIER_OVER(21, Slots.WORK),
     /** Home to node: how many parties of a round wait there. */
     BARRIER_PARTIES(22, Slots.WORK),
+    /** Node to home: a try found a lock taken. */
+    LOCK_TAKEN(23, Slots.WORK),
     /** Creates a ring for the calls of an RPC function. */
     BIND_FUNCTION(32, Slots.WORK),
     /** Queries the use of a node's arena. */

@@ -12,10 +12,19 @@ import java.util.regex.Pattern;
  * @param bytes the arena's size, at least {@link #BYTES_MIN}, rounded up to pages
  * @param extentsMax the maximum number of extents that are allocated or await cleaning
  * @param peersMax the maximum number of nodes with a control area here; node ids must be below it
- * @param retained whether the file stays after a clean shutdown
+ * @param kept when the memory outlives the process
  */
-public record ArenaConfig(
-        Path root, String cluster, String node, long bytes, int extentsMax, int peersMax, boolean retained) {
+public record ArenaConfig(Path root, String cluster, String node, long bytes, int extentsMax, int peersMax, Kept kept) {
+    /** When an arena outlives the process of its node. */
+    public enum Kept {
+        /** Always: the next process of the node adopts it. */
+        ALWAYS,
+        /** After a crash; a clean shutdown deletes it. */
+        AFTER_CRASH,
+        /** Never, however the process ends: the arena has no name in the file system. Peers get its descriptor. */
+        NEVER
+    }
+
     /** The minimum size of an arena. */
     public static final long BYTES_MIN = 4L << 20;
 

@@ -25,7 +25,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The memory of a node: one preallocated shared file that outlives the process. The node carves every LMR from it. Each
+ * The memory of a node: one preallocated shared file that outlives the process if its configuration says so. The node carves every LMR from it. Each
  * fabric registers it once, and registers nothing else (the paper's global MR, §4.1).
  *
  * <p>The file, in bytes from its start; all numbers in native byte order:
@@ -36,6 +36,9 @@ import org.slf4j.LoggerFactory;
  *      …  control area: peersMax × {@link #CONTROL_BYTES} for the control messages of each peer
  *      …  data: the memory of the LMRs, from a multiple of 4096 to the end
  * </pre>
+ *
+ * <p>An arena that is {@linkplain ArenaConfig.Kept#NEVER never kept} has no name, no directory and no lock: nothing has to
+ * be removed, however the process ends.
  *
  * <p>Only the process that holds the lock file beside the arena changes header and tables; peers touch the data and the
  * control area. One thread opens and closes; the rest is immutable.
@@ -67,14 +70,14 @@ public final class NodeArena implements AutoCloseable {
     private static final long AT_OPEN_COUNT = FIXED_BYTES + 16;
 
     private final ArenaConfig config;
-    private final FileChannel lockFile;
+    private final @Nullable FileChannel lockFile;
     private final SharedMemory memory;
     private final boolean adopted;
     private final UUID id;
     private final ExtentTable table;
     private boolean closed;
 
-    private NodeArena(ArenaConfig config, FileChannel lockFile, SharedMemory memory, boolean adopted) {
+    private NodeArena(ArenaConfig config, @Nullable FileChannel lockFile, SharedMemory memory, boolean adopted) {
         this.config = config;
         this.lockFile = lockFile;
         this.memory = memory;
@@ -91,12 +94,16 @@ public final class NodeArena implements AutoCloseable {
     }
 
     /**
-     * Adopts the arena of an earlier run of this node, byte for byte, or creates a new one.
+     * Adopts the arena of an earlier run of this node, byte for byte, or creates a new one. One that is never kept is always
+     * new.
      *
      * @throws ArenaException if another process runs this node, there is too little memory, or the existing file does
      *     not match the configuration or fails its checks; the file stays unchanged then
      */
     public static NodeArena open(ArenaConfig config) {
+        if (config.kept() == ArenaConfig.Kept.NEVER) {
+            return createUnnamed(config);
+        }
         Path directory = config.directory();
         FileChannel lock = lock(directory, config);
         Path file = directory.resolve(FILE);
@@ -139,14 +146,7 @@ public final class NodeArena implements AutoCloseable {
     }
 
     private static NodeArena create(ArenaConfig config, FileChannel lock, Path file) {
-        long bytes = roundUp(config.bytes(), PAGE);
-        long overhead = dataOffset(config);
-        if (overhead + PAGE > bytes) {
-            throw new ArenaException(
-                    "the arena size is %d bytes, but its tables for %d extents and %d nodes take %d; make lite.node.arena.size larger"
-                            .formatted(bytes, config.extentsMax(), config.peersMax(), overhead),
-                    null);
-        }
+        long bytes = fileBytes(config);
         // Create it under another name and rename it when complete: nobody adopts an incomplete file.
         Path unfinished = file.resolveSibling(FILE + ".new");
         SharedMemory memory = null;
@@ -165,6 +165,41 @@ public final class NodeArena implements AutoCloseable {
                     e);
         }
         return new NodeArena(config, lock, memory, false).opened();
+    }
+
+    private static NodeArena createUnnamed(ArenaConfig config) {
+        long bytes = fileBytes(config);
+        Path fileSystem = config.root().toAbsolutePath();
+        for (Path above = fileSystem; above != null && !Files.isDirectory(fileSystem); above = above.getParent()) {
+            fileSystem = above; // the root itself would be left behind
+        }
+        SharedMemory memory = null;
+        try {
+            memory = SharedMemory.createUnnamed(fileSystem, bytes);
+            writeHeader(memory.address(), config, bytes);
+            return new NodeArena(config, null, memory, false).opened();
+        } catch (OsException | ArenaException e) {
+            if (memory != null) {
+                memory.close();
+            }
+            throw new ArenaException(
+                    "cannot create an arena of %d bytes in %s: %s. Free space on its file system: %d bytes"
+                            .formatted(bytes, fileSystem, reason(e), usable(fileSystem.resolve(FILE))),
+                    e);
+        }
+    }
+
+    /** The size of the arena; checks that it has room for its tables. */
+    private static long fileBytes(ArenaConfig config) {
+        long bytes = roundUp(config.bytes(), PAGE);
+        long overhead = dataOffset(config);
+        if (overhead + PAGE > bytes) {
+            throw new ArenaException(
+                    "the arena size is %d bytes, but its tables for %d extents and %d nodes take %d; make lite.node.arena.size larger"
+                            .formatted(bytes, config.extentsMax(), config.peersMax(), overhead),
+                    null);
+        }
+        return bytes;
     }
 
     private static NodeArena adopt(ArenaConfig config, FileChannel lock, Path file) {
@@ -318,7 +353,7 @@ public final class NodeArena implements AutoCloseable {
         return roundUp(controlOffset(config) + CONTROL_BYTES * config.peersMax(), PAGE);
     }
 
-    /** Unmaps the memory, and deletes the file unless it is retained. Nobody may touch the arena afterwards. */
+    /** Unmaps the memory, and deletes its file if it is only kept after a crash. Nobody may touch the arena afterwards. */
     @Override
     public void close() {
         if (closed) {
@@ -326,7 +361,7 @@ public final class NodeArena implements AutoCloseable {
         }
         closed = true;
         memory.close();
-        if (!config.retained()) {
+        if (config.kept() == ArenaConfig.Kept.AFTER_CRASH) {
             try {
                 Files.deleteIfExists(config.directory().resolve(FILE));
             } catch (IOException e) {

@@ -446,7 +446,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         allocator.close();
         channel.close();
         arena.close();
-        log.info("node stopped name={} arena-kept={}", self.name(), config.arenaRetained());
+        log.info("node stopped name={} arena-kept={}", self.name(), config.arenaKept());
     }
 
     private void joinCleaner() {

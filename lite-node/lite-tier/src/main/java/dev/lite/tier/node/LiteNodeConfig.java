@@ -14,7 +14,7 @@ import java.util.stream.Collectors;
  * @param name the node's stable name; same characters and length
  * @param arenaRoot the directory of all arenas, on a memory file system
  * @param arenaBytes the size of this node's arena, in bytes
- * @param arenaRetained whether the arena stays after a clean shutdown
+ * @param arenaKept when the arena outlives the process
  * @param runDirectory the directory for sockets; created if missing
  * @param limits the limits of applications
  * @param deadline the default deadline of an operation
@@ -26,7 +26,7 @@ public record LiteNodeConfig(
         String name,
         Path arenaRoot,
         long arenaBytes,
-        boolean arenaRetained,
+        ArenaConfig.Kept arenaKept,
         Path runDirectory,
         Limits limits,
         Duration deadline,
@@ -91,7 +91,7 @@ public record LiteNodeConfig(
     /** A builder with the values of this configuration. */
     public Builder toBuilder() {
         Builder builder = new Builder(cluster, name, arenaBytes, runDirectory)
-                .arena(arenaRoot, arenaRetained)
+                .arena(arenaRoot, arenaKept)
                 .limits(limits)
                 .deadline(deadline)
                 .pollSpins(pollSpins);
@@ -107,7 +107,7 @@ public record LiteNodeConfig(
         private final Path runDirectory;
         private final Map<String, Map<String, String>> fabricOptions = new HashMap<>();
         private Path arenaRoot = Path.of("/dev/shm/lite");
-        private boolean arenaRetained = true;
+        private ArenaConfig.Kept arenaKept = ArenaConfig.Kept.ALWAYS;
         private Limits limits = Limits.DEFAULT;
         private Duration deadline = Duration.ofSeconds(10);
         private int pollSpins = pollSpinsDefault();
@@ -119,10 +119,15 @@ public record LiteNodeConfig(
             this.runDirectory = runDirectory;
         }
 
-        /** The root of the arenas, and whether this node's arena stays after a clean shutdown. */
+        /** The root of the arenas, and whether this node's arena stays after a clean shutdown. It stays after a crash. */
         public Builder arena(Path root, boolean retained) {
+            return arena(root, retained ? ArenaConfig.Kept.ALWAYS : ArenaConfig.Kept.AFTER_CRASH);
+        }
+
+        /** The root of the arenas, and when this node's arena outlives the process. */
+        public Builder arena(Path root, ArenaConfig.Kept kept) {
             arenaRoot = root;
-            arenaRetained = retained;
+            arenaKept = kept;
             return this;
         }
 
@@ -157,7 +162,7 @@ public record LiteNodeConfig(
                     name,
                     arenaRoot,
                     arenaBytes,
-                    arenaRetained,
+                    arenaKept,
                     runDirectory,
                     limits,
                     deadline,
@@ -175,6 +180,6 @@ public record LiteNodeConfig(
 
     ArenaConfig arena() {
         int extents = limits.extentsMax() == 0 ? ArenaConfig.extentsMaxDefault(arenaBytes) : limits.extentsMax();
-        return new ArenaConfig(arenaRoot, cluster, name, arenaBytes, extents, limits.nodesMax(), arenaRetained);
+        return new ArenaConfig(arenaRoot, cluster, name, arenaBytes, extents, limits.nodesMax(), arenaKept);
     }
 }

@@ -188,7 +188,7 @@ final class ControlRequestHandler {
                 }
                 case Free m -> {
                     // The handle stays mapped when the tier refuses, so the application can continue to use it.
-                    handles.get(m.lh()).free(deadline(m.deadlineNs()));
+                    usable(m.lh()).free(deadline(m.deadlineNs()));
                     handles.remove(m.lh());
                     yield new Done(m.requestId());
                 }
@@ -221,7 +221,7 @@ final class ControlRequestHandler {
                 case Prepare m -> mapped(m.requestId(), () -> tier.prepare(m.spec(), deadline(m.deadlineNs())));
                 case Publish m -> publish(m);
                 case Memset m -> {
-                    handles.get(m.lh())
+                    usable(m.lh())
                             .memset(
                                     m.offset(),
                                     m.length(),
@@ -231,9 +231,9 @@ final class ControlRequestHandler {
                 }
                 case Copy m -> {
                     tier.copy(
-                            handles.get(m.source()),
+                            usable(m.source()),
                             m.sourceOffset(),
-                            handles.get(m.target()),
+                            usable(m.target()),
                             m.targetOffset(),
                             m.length(),
                             m.overlapAllowed(),
@@ -241,11 +241,11 @@ final class ControlRequestHandler {
                     yield new Done(m.requestId());
                 }
                 case Grant m -> {
-                    handles.get(m.lh()).grant(m.principal(), m.permissions(), deadline(m.deadlineNs()));
+                    usable(m.lh()).grant(m.principal(), m.permissions(), deadline(m.deadlineNs()));
                     yield new Done(m.requestId());
                 }
                 case MoveTo m -> {
-                    handles.get(m.lh()).moveTo(m.node(), deadline(m.deadlineNs()));
+                    usable(m.lh()).moveTo(m.node(), deadline(m.deadlineNs()));
                     yield new Done(m.requestId());
                 }
                 case Nodes m -> SessionCodec.nodesPage(m.requestId(), tier.nodes(), m.from());
@@ -259,6 +259,12 @@ final class ControlRequestHandler {
                     LiteException.Code.RPC_FAILED.number(),
                     "%s failed in the node: %s".formatted(request.getClass().getSimpleName(), broken));
         }
+    }
+
+    /** The handle for an operation on it; refused while the application has not closed a lost lock. */
+    private TierHandle usable(long lh) {
+        locks.requireNoneLost();
+        return handles.get(lh);
     }
 
     /** A failure frees the LMR and the handle's number. */

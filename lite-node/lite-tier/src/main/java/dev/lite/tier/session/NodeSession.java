@@ -194,6 +194,8 @@ final class NodeSession implements Runnable {
                 config.spins(),
                 this::end);
         worker = newWorker;
+        opened.sync()
+                .whenLocksLost(() -> newWorker.announceLocksLost(opened.sync().locksLost()));
         requests =
                 new ControlRequestHandler(name(), opened, handles, rpc, locks, config, channel, this::end, this::drop);
         channel.send(

@@ -3,12 +3,15 @@ package dev.lite.tier.session;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.HeldLock;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtLock;
 import dev.lite.tier.TierSync;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -16,7 +19,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The locks that a session has opened, by number, and those that it holds. The application identifies a held lock by its number and
- * fencing token; a session holds each lock at most once. Any thread.
+ * fencing token. Any thread.
+ *
+ * <p>A lock that was lost because the node was fenced stays here until the application closes it. Until then {@link
+ * #requireNoneLost} refuses the operations of the session: any of them may have begun under the lost lock, and only the
+ * close tells that its former holder has stopped. No lock is acquired until then, so lost ones do not add up.
  *
  * <p>Bound: the tier's limit of locks per session.
  */
@@ -34,6 +41,9 @@ final class SessionLocks {
     @GuardedBy("this")
     private int used;
 
+    /** At this number of losses, no lock here was both lost and not closed; written under this. */
+    private volatile int lossesChecked;
+
     /** Replaced by a larger copy when it is full; written under this. */
     private volatile @Nullable Entry[] entries = new @Nullable Entry[INITIAL_CAPACITY];
 
@@ -44,6 +54,7 @@ final class SessionLocks {
     private static final class Entry {
         final LtLock lock;
 
+        /** The lock as it was acquired last, until the application closes it. */
         @GuardedBy("this")
         @Nullable
         HeldLock held;
@@ -51,11 +62,55 @@ final class SessionLocks {
         @GuardedBy("this")
         long attempt;
 
+        /** Earlier ones that the application has not closed: they are lost, or their release is not over yet. */
+        @GuardedBy("this")
+        final List<HeldLock> former = new ArrayList<>(0);
+
         @GuardedBy("this")
         final Set<Long> cancelled = new LinkedHashSet<>();
 
         Entry(LtLock lock) {
             this.lock = lock;
+        }
+
+        @GuardedBy("this")
+        void enter(HeldLock acquired, long byAttempt) {
+            if (held != null) {
+                former.add(held);
+            }
+            held = acquired;
+            attempt = byAttempt;
+        }
+
+        @GuardedBy("this")
+        void forget(HeldLock closed) {
+            if (held == closed) {
+                held = null;
+                attempt = 0;
+            } else {
+                former.remove(closed);
+            }
+        }
+
+        synchronized @Nullable HeldLock withToken(long token) {
+            if (held != null && held.fencingToken() == token) {
+                return held;
+            }
+            return former.stream()
+                    .filter(earlier -> earlier.fencingToken() == token)
+                    .findFirst()
+                    .orElse(null);
+        }
+
+        /** A lock that the application has not closed, and that is not held. */
+        synchronized @Nullable HeldLock lost() {
+            if (held != null && !held.isHeld()) {
+                return held;
+            }
+            return former.stream()
+                    .filter(earlier -> !earlier.isHeld())
+                    .findFirst()
+                    .orElse(null);
         }
     }
 
@@ -87,15 +142,63 @@ final class SessionLocks {
         return entry;
     }
 
+    /**
+     * Refuses an operation while the application has not closed a lock that was lost. Costs two volatile reads if none
+     * was.
+     *
+     * @throws LmrUnavailableException if there is such a lock
+     */
+    void requireNoneLost() {
+        if (sync.locksLost() != lossesChecked) {
+            checkLost();
+        }
+    }
+
+    private synchronized void checkLost() {
+        int losses = sync.locksLost(); // before the checks: a later loss is checked again
+        for (int number = 0; number < used; number++) {
+            HeldLock lost = entry(number).lost();
+            if (lost != null) {
+                throw new LmrUnavailableException(
+                        "this session lost lock \"%s\", token %d, because the cluster removed its node; close the lock before any other operation"
+                                .formatted(lost.name(), lost.fencingToken()));
+            }
+        }
+        lossesChecked = losses;
+    }
+
+    /** Whether a lock is held with this token: neither closed nor lost. */
+    boolean isHeld(long number, long token) {
+        HeldLock held = entry(number).withToken(token);
+        return held != null && held.isHeld();
+    }
+
     /** Waits for a lock; returns the fencing token. */
     long acquire(long number, Duration deadline) {
+        requireNoneLost();
         Entry entry = entry(number);
         HeldLock held = entry.lock.acquire(deadline);
         synchronized (entry) {
-            entry.held = held;
-            entry.attempt = 0;
+            entry.enter(held, 0);
+        }
+        if (lostAlready(entry, held)) {
+            throw new LmrUnavailableException(
+                    "lock \"%s\" was lost at once, because the cluster removed this node".formatted(held.name()));
         }
         return held.fencingToken();
+    }
+
+    /**
+     * Releases a lock that was lost before it was entered here. A check before that did not see it; every later loss is
+     * counted after this, so the next check sees it.
+     */
+    private static boolean lostAlready(Entry entry, HeldLock held) {
+        if (held.isHeld()) {
+            return false;
+        }
+        held.close();
+        forget(entry, held);
+        return true;
     }
 
     /**
@@ -105,27 +208,31 @@ final class SessionLocks {
      * @return the fencing token, or 0 when the lock is not free or the attempt was cancelled
      */
     long tryAcquire(long number, long attempt) {
+        requireNoneLost();
         Entry entry = entry(number);
         Optional<HeldLock> acquired = entry.lock.tryAcquire();
         if (acquired.isEmpty()) {
             return 0;
         }
         HeldLock held = acquired.get();
+        boolean entered = false;
         synchronized (entry) {
             if (!entry.cancelled.remove(attempt)) {
-                entry.held = held;
-                entry.attempt = attempt;
-                return held.fencingToken();
+                entry.enter(held, attempt);
+                entered = true;
             }
         }
-        held.close();
-        return 0;
+        if (!entered) {
+            held.close();
+            return 0;
+        }
+        return lostAlready(entry, held) ? 0 : held.fencingToken();
     }
 
     /** Releases a held lock if no one waits for it. Returns false if someone does; {@link #release} must follow then. */
     boolean releaseAlone(long number, long token) {
         Entry entry = entry(number);
-        HeldLock held = held(entry, token);
+        HeldLock held = entry.withToken(token);
         if (held == null) {
             return true;
         }
@@ -139,7 +246,7 @@ final class SessionLocks {
     /** Releases a held lock; does nothing if it is no longer held. */
     void release(long number, long token) {
         Entry entry = entry(number);
-        HeldLock held = held(entry, token);
+        HeldLock held = entry.withToken(token);
         if (held != null) {
             held.close();
             forget(entry, held);
@@ -165,19 +272,9 @@ final class SessionLocks {
         }
     }
 
-    private static @Nullable HeldLock held(Entry entry, long token) {
-        synchronized (entry) {
-            HeldLock held = entry.held;
-            return held != null && held.fencingToken() == token ? held : null;
-        }
-    }
-
     private static void forget(Entry entry, HeldLock held) {
         synchronized (entry) {
-            if (entry.held == held) {
-                entry.held = null;
-                entry.attempt = 0;
-            }
+            entry.forget(held);
         }
     }
 }

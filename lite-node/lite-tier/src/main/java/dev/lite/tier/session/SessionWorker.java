@@ -277,6 +277,13 @@ final class SessionWorker implements RpcCommands.Slots {
         return ended;
     }
 
+    /** Tells the application how often its session lost locks. Any thread; does nothing after the end. */
+    synchronized void announceLocksLost(int losses) {
+        if (!unmapped) {
+            RawMemory.putLongRelease(base + SessionArea.LOCKS_LOST, losses);
+        }
+    }
+
     /** Unmaps the memory of a worker that was never started. */
     synchronized void discard() {
         unmapped = true;
@@ -372,7 +379,7 @@ final class SessionWorker implements RpcCommands.Slots {
             rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, timeoutNs), this);
             return;
         }
-        if (op == Op.TRY_LOCK || op == Op.UNLOCK) {
+        if (Op.isLock(op)) {
             serveLock(slot, op, lh, operand0);
             return;
         }
@@ -384,6 +391,7 @@ final class SessionWorker implements RpcCommands.Slots {
         long window = base + area.windowOffset(slot);
         long result = 0;
         try {
+            locks.requireNoneLost();
             switch (op) {
                 case Op.READ -> handle.read(offset, window, length, timeoutNs);
                 case Op.WRITE -> handle.write(offset, window, length, timeoutNs);
@@ -408,8 +416,11 @@ final class SessionWorker implements RpcCommands.Slots {
     private void serveLock(int slot, int op, long number, long operand) {
         long result;
         try {
-            result =
-                    op == Op.TRY_LOCK ? locks.tryAcquire(number, operand) : locks.releaseAlone(number, operand) ? 1 : 0;
+            result = switch (op) {
+                case Op.TRY_LOCK -> locks.tryAcquire(number, operand);
+                case Op.UNLOCK -> locks.releaseAlone(number, operand) ? 1 : 0;
+                default -> locks.isHeld(number, operand) ? 1 : 0;
+            };
         } catch (LiteException refused) {
             fail(slot, refused.code(), String.valueOf(refused.getMessage()));
             return;

@@ -19,7 +19,7 @@ import org.slf4j.LoggerFactory;
  * again.
  *
  * <p>A release advances the turn, then sends one message to the node of the next ticket, which wakes one waiter. If a
- * turn does not end while others wait, {@link #audit} asks which node claims the ticket. If no remaining node claims
+ * turn does not end while others wait or try, {@link #audit} asks which node claims the ticket. If no remaining node claims
  * it, the home passes it over.
  *
  * <p>Limit: the tickets that the word counts, at most 2²⁰.
@@ -59,6 +59,9 @@ final class HomeLock {
 
     @GuardedBy("this")
     private boolean auditing;
+
+    @GuardedBy("this")
+    private boolean tried; // a try found the lock taken since the last audit began
 
     HomeLock(SyncWord word, SyncCalls calls, ClusterView cluster, Executor executor, SyncCounters counters) {
         this.word = word;
@@ -152,15 +155,23 @@ final class HomeLock {
         }
     }
 
-    /** Whether any ticket waits, so that audits are needed. */
+    /**
+     * A try found the lock taken. It has no ticket that would wait, but it needs the audit as much: nobody may hold the
+     * lock any more.
+     */
+    synchronized void tried() {
+        tried = true;
+    }
+
+    /** Whether any ticket waits, or a try found the lock taken, so that audits are needed. */
     synchronized boolean isWaitedFor() {
-        return !waiters.isEmpty();
+        return tried || !waiters.isEmpty();
     }
 
     /** Handles one clock tick: starts an audit when it is due. */
     void tick() {
         synchronized (this) {
-            if (waiters.isEmpty() || auditing) {
+            if (!isWaitedFor() || auditing) {
                 return;
             }
             long turn = LockWord.turn(now());
@@ -175,6 +186,7 @@ final class HomeLock {
             ticksApart = Math.min(AUDIT_TICKS_MAX, 2 * ticksApart);
             ticksLeft = ticksApart;
             auditing = true;
+            tried = false;
         }
         try {
             executor.execute(this::audit);

@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeSet;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -70,6 +71,7 @@ final class NodeLock {
     private final Mapping mapping;
     private final SyncCalls calls;
     private final SyncCounters counters;
+    private final TakenReports takenReports;
 
     /**
      * {@link LockWord#heldAlone} of the last ticket that took the lock on the fast path; 0: none. A release changes the
@@ -102,12 +104,13 @@ final class NodeLock {
     /** Number of slow-path tickets; changed under the monitor, read without it. */
     private volatile int tickets;
 
-    NodeLock(String name, SyncWord word, SyncCalls calls, SyncCounters counters) {
+    NodeLock(String name, SyncWord word, SyncCalls calls, Executor executor, SyncCounters counters) {
         this.name = name;
         this.word = word;
         mapping = word.mapping();
         this.calls = calls;
         this.counters = counters;
+        takenReports = new TakenReports(word, calls, executor);
     }
 
     String name() {
@@ -300,6 +303,21 @@ final class NodeLock {
         }
     }
 
+    /** Forgets abandoned tickets whose turn is over; true if this node has no ticket in the queue then. */
+    private boolean dropPassed(Deadline deadline) {
+        synchronized (this) {
+            if (!claims.isEmpty()) {
+                return false;
+            }
+        }
+        long turn = LockWord.turn(word.fetchAdd(0, deadline));
+        synchronized (this) {
+            givenUp.headSet(turn).clear();
+            countTickets();
+            return tickets == 0;
+        }
+    }
+
     private HeldLock await(Hold.Queued hold, Deadline deadline) {
         counters.waited();
         HeldLock held = null;
@@ -385,13 +403,14 @@ final class NodeLock {
 
     private Optional<HeldLock> tryAcquire(User user) {
         user.session.requireOpen();
-        if (tickets != 0) {
-            return Optional.empty(); // a thread of this node waits, or waited and now holds the lock
+        Deadline deadline = word.deadline(user.session.timeout());
+        if (tickets != 0 && !dropPassed(deadline)) {
+            takenReports.report();
+            return Optional.empty(); // a ticket of this node waits, or waited and now holds the lock
         }
         drawing.incrementAndGet();
         int since = generation;
         try {
-            Deadline deadline = word.deadline(user.session.timeout());
             long guess = guessedWord;
             for (int tries = 0; tries < TRIES; tries++) {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
@@ -400,6 +419,7 @@ final class NodeLock {
                     return Optional.of(holdNow(guess + LockWord.DRAW, user, since));
                 }
                 if (LockWord.count(before) != 0) {
+                    takenReports.report();
                     break;
                 }
                 guess = before;

@@ -30,6 +30,7 @@ public final class SessionSync implements TierSync {
     private final Map<String, SessionLock> locks = new ConcurrentHashMap<>();
     private final Map<String, NodeBarrier> barriers = new ConcurrentHashMap<>();
     private final AtomicInteger locksLost = new AtomicInteger();
+    private volatile @Nullable Runnable whenLost;
     private volatile boolean open = true;
     private volatile @Nullable Deadline end;
 
@@ -53,14 +54,23 @@ public final class SessionSync implements TierSync {
         return new SessionLostException("the session of %s has ended; its locks have passed on".formatted(owner));
     }
 
-    /** How often this session lost locks because its node was fenced. */
+    @Override
     public int locksLost() {
         return locksLost.get();
+    }
+
+    @Override
+    public void whenLocksLost(@Nullable Runnable action) {
+        whenLost = action;
     }
 
     /** Records that this session lost a lock, or may have lost one. */
     void lockLost() {
         locksLost.incrementAndGet();
+        Runnable action = whenLost;
+        if (action != null) {
+            action.run();
+        }
     }
 
     /** Timeout of an operation without its own deadline. The releases at the session's end share one. */

@@ -121,6 +121,11 @@ final class SyncCalls {
         channel.call(lock.home(), ControlKind.LOCK_RELEASE, request(lock).putLong(ticket), deadline);
     }
 
+    /** Node → home: a try found this lock taken, so the home checks that somebody still holds it. */
+    void taken(WordRef lock, Deadline deadline) {
+        channel.call(lock.home(), ControlKind.LOCK_TAKEN, request(lock), deadline);
+    }
+
     /** Home → node: it is this ticket's turn. */
     Claim turn(int node, WordRef lock, long ticket, Deadline deadline) {
         ControlMessage request = request(lock).putLong(ticket);
@@ -161,6 +166,7 @@ final class SyncCalls {
         });
         channel.serve(
                 ControlKind.LOCK_RELEASE, (node, request, reply) -> service.release(word(request), request.getLong()));
+        channel.serve(ControlKind.LOCK_TAKEN, (node, request, reply) -> service.taken(word(request)));
         channel.serve(ControlKind.LOCK_TURN, (node, request, reply) -> {
             Claim claim = service.turn(word(request), request.getLong());
             put(reply, claim);

@@ -52,7 +52,8 @@ public final class SyncService implements AutoCloseable {
 
     private final Thread thread;
     /**
-     * A permit for each wait that began at this home since the last tick, and one if any wait was left at that tick.
+     * A permit for each wait that began and each try that failed at this home since the last tick, and one if any wait
+     * was left at that tick.
      */
     private final Semaphore waits = new Semaphore(0);
 
@@ -107,7 +108,7 @@ public final class SyncService implements AutoCloseable {
         }
         requireRoom(locks.size());
         SyncWord word = words.open(WordStore.Kind.LOCK, name, deadline);
-        NodeLock made = new NodeLock(name, word, calls, counters);
+        NodeLock made = new NodeLock(name, word, calls, executor, counters);
         NodeLock first = locks.putIfAbsent(name, made);
         if (first != null) {
             words.giveBack(word);
@@ -167,6 +168,12 @@ public final class SyncService implements AutoCloseable {
 
     void release(WordRef ref, long ticket) {
         home(ref).release(ticket);
+    }
+
+    /** A try found the lock taken. */
+    void taken(WordRef ref) {
+        home(ref).tried();
+        waits.release();
     }
 
     SyncCalls.Claim turn(WordRef ref, long ticket) {

@@ -69,7 +69,8 @@ class ControlChannelTest {
             this.process = process;
             String name = "n" + id;
             Path run = Files.createDirectories(root.resolve("run-" + name));
-            arena = NodeArena.open(new ArenaConfig(root, "c", name, ArenaConfig.BYTES_MIN, 64, 4, false));
+            arena = NodeArena.open(
+                    new ArenaConfig(root, "c", name, ArenaConfig.BYTES_MIN, 64, 4, ArenaConfig.Kept.AFTER_CRASH));
             Hello hello = new Hello("c", id, name, process, arena.id(), arena.controlOffset(), arena.peersMax());
             links = new PeerLinks(
                     hello,

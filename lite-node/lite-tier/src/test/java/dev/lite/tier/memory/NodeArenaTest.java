@@ -135,7 +135,7 @@ class NodeArenaTest {
 
     @Test
     void theArenaOfAnotherNodeOrClusterIsRefused() throws IOException {
-        NodeArena.open(new ArenaConfig(root, "other", "n9", BYTES, EXTENTS, 4, true))
+        NodeArena.open(new ArenaConfig(root, "other", "n9", BYTES, EXTENTS, 4, ArenaConfig.Kept.ALWAYS))
                 .close();
         Path here = TestArena.file(root);
         Files.createDirectories(here.getParent());
@@ -212,8 +212,8 @@ class NodeArenaTest {
     @Test
     void anArenaThatIsNotRetainedLeavesNothingBehind() throws IOException {
         Path below = root.resolve("lite");
-        ArenaConfig first = new ArenaConfig(below, "c", "n1", BYTES, EXTENTS, 4, false);
-        ArenaConfig second = new ArenaConfig(below, "c", "n2", BYTES, EXTENTS, 4, false);
+        ArenaConfig first = new ArenaConfig(below, "c", "n1", BYTES, EXTENTS, 4, ArenaConfig.Kept.AFTER_CRASH);
+        ArenaConfig second = new ArenaConfig(below, "c", "n2", BYTES, EXTENTS, 4, ArenaConfig.Kept.AFTER_CRASH);
         try (NodeArena one = NodeArena.open(first)) {
             NodeArena.open(second).close();
             assertThat(below.resolve("c").resolve("n2")).doesNotExist();
@@ -224,9 +224,30 @@ class NodeArenaTest {
     }
 
     @Test
+    void anArenaThatIsNeverKeptHasNoNameEvenWhileItIsOpen() {
+        Path below = root.resolve("lite");
+        ArenaConfig config = new ArenaConfig(below, "c", "n1", BYTES, EXTENTS, 4, ArenaConfig.Kept.NEVER);
+        try (NodeArena one = NodeArena.open(config);
+                NodeArena other = NodeArena.open(config)) {
+            assertThat(root).isEmptyDirectory();
+            assertThat(one.isAdopted()).isFalse();
+            assertThat(one.size()).isEqualTo(BYTES);
+            assertThat(other.id()).isNotEqualTo(one.id());
+            assertThat(Path.of("/proc/self/fd/" + one.descriptor())).hasSize(BYTES);
+        }
+        assertThat(root).isEmptyDirectory();
+        ArenaConfig tooLarge = new ArenaConfig(below, "c", "n1", 1L << 50, EXTENTS, 4, ArenaConfig.Kept.NEVER);
+        assertThatExceptionOfType(ArenaException.class)
+                .isThrownBy(() -> NodeArena.open(tooLarge).close())
+                .withMessageContaining("of %d bytes in %s: ".formatted(1L << 50, root))
+                .withMessageContaining("ENOSPC");
+    }
+
+    @Test
     void anArenaLargerThanTwoGibibytesIsUsableToItsLastByte() {
         long bytes = (2L << 30) + (64 << 20);
-        try (NodeArena arena = NodeArena.open(new ArenaConfig(root, "test", "n0", bytes, 4096, 4, false))) {
+        try (NodeArena arena =
+                NodeArena.open(new ArenaConfig(root, "test", "n0", bytes, 4096, 4, ArenaConfig.Kept.AFTER_CRASH))) {
             ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
             ExtentRun whole = allocator.allocate(1, allocator.dataBytes(), 1, 1).getFirst();
             assertThat(whole.offset() + whole.length()).isEqualTo(bytes);
@@ -247,7 +268,8 @@ class NodeArenaTest {
         long tooMuch = free + (8L << 30);
         Path below = root.resolve("lite");
         assertThatExceptionOfType(ArenaException.class)
-                .isThrownBy(() -> NodeArena.open(new ArenaConfig(below, "test", "n0", tooMuch, 4096, 4, true))
+                .isThrownBy(() -> NodeArena.open(
+                                new ArenaConfig(below, "test", "n0", tooMuch, 4096, 4, ArenaConfig.Kept.ALWAYS))
                         .close())
                 .withMessageContaining(below.resolve("test/n0/arena").toString())
                 .withMessageContaining("of %d bytes".formatted(Math.ceilDiv(tooMuch, 4096L) * 4096))
@@ -259,7 +281,8 @@ class NodeArenaTest {
     @Test
     void tablesThatLeaveNoRoomForDataAreRefusedBeforeAnyFileIsCreated() {
         Path below = root.resolve("lite");
-        assertThatThrownBy(() -> NodeArena.open(new ArenaConfig(below, "test", "n0", BYTES, 200_000, 4, true))
+        assertThatThrownBy(() -> NodeArena.open(
+                                new ArenaConfig(below, "test", "n0", BYTES, 200_000, 4, ArenaConfig.Kept.ALWAYS))
                         .close())
                 .isInstanceOf(ArenaException.class)
                 .hasMessageContaining(
@@ -282,15 +305,15 @@ class NodeArenaTest {
     void valuesOutOfRangeAreRefusedByNameBeforeAnyFileIsCreated() {
         assertThatThrownBy(() -> TestArena.config(root, 1, EXTENTS)).hasMessageContaining("at least 4194304");
         assertThatThrownBy(() -> TestArena.config(root, BYTES, 1)).hasMessageContaining("at least 64");
-        assertThatThrownBy(() -> new ArenaConfig(root, "c", "n", BYTES, EXTENTS, 0, true))
+        assertThatThrownBy(() -> new ArenaConfig(root, "c", "n", BYTES, EXTENTS, 0, ArenaConfig.Kept.ALWAYS))
                 .hasMessageContaining("1 to 1024");
-        assertThatThrownBy(() -> new ArenaConfig(root, "c", "../n", BYTES, EXTENTS, 4, true))
+        assertThatThrownBy(() -> new ArenaConfig(root, "c", "../n", BYTES, EXTENTS, 4, ArenaConfig.Kept.ALWAYS))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("\"../n\"");
-        assertThatThrownBy(() -> new ArenaConfig(root, "..", "n", BYTES, EXTENTS, 4, true))
+        assertThatThrownBy(() -> new ArenaConfig(root, "..", "n", BYTES, EXTENTS, 4, ArenaConfig.Kept.ALWAYS))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("\"..\"");
-        assertThatThrownBy(() -> new ArenaConfig(root, "c", "n".repeat(64), BYTES, EXTENTS, 4, true))
+        assertThatThrownBy(() -> new ArenaConfig(root, "c", "n".repeat(64), BYTES, EXTENTS, 4, ArenaConfig.Kept.ALWAYS))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("63");
     }

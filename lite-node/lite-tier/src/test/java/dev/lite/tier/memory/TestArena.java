@@ -11,7 +11,7 @@ final class TestArena {
     private TestArena() {}
 
     static ArenaConfig config(Path root, long bytes, int extentsMax) {
-        return new ArenaConfig(root, CLUSTER, NODE, bytes, extentsMax, 4, true);
+        return new ArenaConfig(root, CLUSTER, NODE, bytes, extentsMax, 4, ArenaConfig.Kept.ALWAYS);
     }
 
     static Path file(Path root) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
@@ -22,12 +23,16 @@ import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.session.SessionServer;
+import dev.lite.tier.session.SessionServerConfig;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -128,6 +133,85 @@ class FencingTest {
         }
         Waits.until("n2 is connected again", () -> isConnected(cluster, 0, "n2"));
         cluster.attach(2).sync().lock("a").acquire(Waits.seconds(10)).close();
+    }
+
+    @Test
+    void anAttachedHolderOfAFencedNodeLearnsOfItAndItsOperationsAreRefusedUntilItClosesTheLock() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+        Lite waiter = cluster.attach(0);
+        LmrHandle guarded = waiter.memory().malloc(LmrSpec.of(8).withName("x").withDefaultPermissions(ALL));
+        LtLock contended = waiter.sync().lock("a"); // its home is n0
+        SessionServer server = new SessionServer(SessionServerConfig.of(root.resolve("n2.sock")), cluster.node(2));
+        server.start();
+        try (server;
+                Lite attached = Lite.attach(AttachOptions.to(server.socket(), "app"))) {
+            LmrHandle handle = attached.memory().map("x", Set.of(ALL));
+            LtLock lock = attached.sync().lock("a");
+            HeldLock lost = lock.acquire(Waits.seconds(5));
+            HeldLock lostByTry = attached.sync().lock("b").tryAcquire().orElseThrow();
+            long before = cluster.node(2).self().incarnation();
+            remove(cluster);
+            HeldLock held = contended.acquire(Waits.seconds(20));
+            cluster.directory(2).setAvailable(true);
+            Waits.until("n2 is a member again", () -> cluster.node(2).self().incarnation() > before);
+            Waits.until("its holder learns of it", () -> !lost.isHeld() && !lostByTry.isHeld());
+
+            for (ThrowingCallable operation : List.<ThrowingCallable>of(
+                    () -> handle.write(0, new byte[8]),
+                    () -> handle.fetchAdd(0, 1),
+                    () -> handle.memset(0, 8, (byte) 1),
+                    () -> lock.tryAcquire(),
+                    handle::free)) {
+                assertThatThrownBy(operation)
+                        .isInstanceOf(LmrUnavailableException.class)
+                        .hasMessageContaining("close the lock");
+            }
+            assertThat(guarded.fetchAdd(0, 0)).as("nothing landed").isZero();
+            lost.close();
+            assertThatThrownBy(() -> handle.fetchAdd(0, 1)).isInstanceOf(LmrUnavailableException.class);
+            lostByTry.close();
+
+            handle.fetchAdd(0, 1);
+            assertThat(held.isHeld()).isTrue();
+            held.close();
+            try (HeldLock again = lock.acquire(Waits.seconds(10))) {
+                assertThat(again.isHeld()).isTrue();
+                assertThat(again.fencingToken()).isGreaterThan(held.fencingToken());
+            }
+        }
+    }
+
+    @Test
+    void aLockThatIsOnlyTriedIsFreeAgainAfterItsHolderWasFenced() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+        LtLock tried = cluster.attach(0).sync().lock("a"); // its home is n0
+        LtLock triedElsewhere = cluster.attach(1).sync().lock("a");
+        HeldLock lost = cluster.attach(2).sync().lock("a").tryAcquire().orElseThrow();
+        assertThat(tried.tryAcquire()).isEmpty();
+        remove(cluster);
+        awaitFenced(cluster);
+
+        Waits.until("a try at the home acquires it", () -> acquires(tried));
+        Waits.until("a try at another node acquires it", () -> acquires(triedElsewhere));
+        assertThat(tried.acquire(Waits.seconds(5)).fencingToken()).isGreaterThan(lost.fencingToken());
+    }
+
+    @Test
+    void aLockThatIsOnlyTriedAtAnotherNodeIsFreeAgainAfterItsHolderWasFenced() {
+        TestCluster cluster = cluster(new TcpFabricProvider());
+        cluster.attach(0).sync().lock("a"); // its home is n0
+        LtLock tried = cluster.attach(1).sync().lock("a");
+        HeldLock unused = cluster.attach(2).sync().lock("a").tryAcquire().orElseThrow();
+        remove(cluster);
+        awaitFenced(cluster);
+
+        Waits.until("a try acquires it", () -> acquires(tried));
+    }
+
+    private static boolean acquires(LtLock lock) {
+        Optional<HeldLock> tried = lock.tryAcquire();
+        tried.ifPresent(HeldLock::close);
+        return tried.isPresent();
     }
 
     @Test

@@ -466,6 +466,14 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
         }
 
         @Override
+        public int locksLost() {
+            return 0;
+        }
+
+        @Override
+        public void whenLocksLost(@Nullable Runnable action) {}
+
+        @Override
         public void endWaits() {}
     }
 

@@ -17,6 +17,7 @@ import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -49,6 +50,24 @@ class SimulatedSyncTest extends SyncContract {
                 .isBetween(Waits.seconds(0.29).toNanos(), Waits.seconds(3).toNanos());
         network.resume("n1");
         lock.acquire(LONG).close(); // if a ticket was drawn after all, it is skipped
+    }
+
+    @Test
+    void aTicketWhoseDrawTimedOutDoesNotKeepTheLockFromTries() {
+        TestCluster cluster = cluster(2);
+        LtLock tried = cluster.attach(0).sync().lock("x");
+        LtLock drawn = cluster.attach(1).sync().lock("x");
+        network.pause("n1");
+        assertThatExceptionOfType(LiteTimeoutException.class).isThrownBy(() -> drawn.acquire(Waits.seconds(0.3)));
+        network.resume("n1");
+
+        for (LtLock lock : List.of(tried, drawn)) {
+            Waits.until("a try acquires it", () -> {
+                Optional<HeldLock> held = lock.tryAcquire();
+                held.ifPresent(HeldLock::close);
+                return held.isPresent();
+            });
+        }
     }
 
     /**

@@ -44,22 +44,17 @@ final class SessionKeeper implements AutoCloseable {
     private final AttachOptions options;
     private final Function<AttachOptions, Lite> attach;
     private final ReentrantLock attaching = new ReentrantLock();
-    /** The sessions that hold, or held when they were lost, locks which the application has not closed yet. */
-    private final Map<Lite, HeldLocks> heldLocks = new ConcurrentHashMap<>();
+    /**
+     * How many locks of each session the application has not closed yet, also of lost sessions. A session without such locks has no
+     * entry, so the map never has more entries than the application has unclosed locks.
+     */
+    private final Map<Lite, Integer> unclosedLocks = new ConcurrentHashMap<>();
 
     private final Set<Consumer<Lite>> attachListeners = ConcurrentHashMap.newKeySet();
     private final CountDownLatch closed = new CountDownLatch(1);
 
     /** Written under {@link #attaching}. */
     private volatile Lite session;
-
-    /**
-     * Locks of one session.
-     *
-     * @param count how many the application has not closed
-     * @param lossSeenNs when a caller first noticed the loss of the session, of {@link System#nanoTime}; 0 before
-     */
-    private record HeldLocks(int count, long lossSeenNs) {}
 
     /** Attaches. Throws what {@link Lite#attach} throws. */
     SessionKeeper(AttachOptions options, Function<AttachOptions, Lite> attach) {
@@ -194,39 +189,29 @@ final class SessionKeeper implements AutoCloseable {
 
     /** Counts a lock that this session acquired; {@link #lockClosed} must follow. */
     void lockAcquired(Lite holder) {
-        HeldLocks unused = heldLocks.merge(
-                holder, new HeldLocks(1, 0), (now, one) -> new HeldLocks(now.count() + one.count(), now.lossSeenNs()));
+        Integer unused = unclosedLocks.merge(holder, 1, Integer::sum);
     }
 
     /** The application closed a lock of this session. */
     void lockClosed(Lite holder) {
-        HeldLocks unused = heldLocks.computeIfPresent(
-                holder, (key, now) -> now.count() == 1 ? null : new HeldLocks(now.count() - 1, now.lossSeenNs()));
+        Integer unused = unclosedLocks.computeIfPresent(holder, (key, count) -> count == 1 ? null : count - 1);
     }
 
     /**
      * Checks that work which began in a lost session may continue in the next one. It may not while the application has not closed the
      * locks that the session held: a lock is lost with its session, and another session may hold it now, so what its former holder
-     * still does must fail. Operations end within their deadline, so after that time a lock that is never closed no longer counts.
+     * still does must fail. Only the close tells that the former holder has stopped. No time does, because its thread may be paused
+     * between any two operations.
      *
      * @throws SessionLostException when the work must not continue
      */
     void requireNoLostLocks(Lite lost) {
-        HeldLocks held = heldLocks.get(lost);
-        if (held == null) {
-            return;
+        Integer unclosed = unclosedLocks.get(lost);
+        if (unclosed != null) {
+            throw new SessionLostException(
+                    "the session with %s was lost together with %d locks that the application has not closed yet; close them before you use this handle again"
+                            .formatted(options.socket(), unclosed));
         }
-        long nowNs = System.nanoTime();
-        if (held.lossSeenNs() == 0) {
-            HeldLocks unused = heldLocks.computeIfPresent(
-                    lost, (key, now) -> now.lossSeenNs() == 0 ? new HeldLocks(now.count(), nowNs | 1) : now);
-        } else if (nowNs - held.lossSeenNs() > options.deadline().toNanos()) {
-            heldLocks.remove(lost);
-            return;
-        }
-        throw new SessionLostException(
-                "the session with %s was lost together with %d locks that the application has not closed yet; operations they may protect are not continued"
-                        .formatted(options.socket(), held.count()));
     }
 
     private boolean mayRetry(Deadline deadline) {

@@ -170,21 +170,23 @@ class ReattachingLiteTest {
     }
 
     @Test
-    void aLockThatIsNeverClosedBlocksTheHandlesOnlyForOneDeadline() {
+    void aHandleContinuesOnlyAfterTheApplicationClosedTheLostLockHoweverLongThatTakes() {
         ReattachingLite shortLived = open(SHORT);
-        LmrHandle handle = shortLived.memory().map("a", Permission.READ);
-        HeldLock unused = shortLived.sync().lock(FakeSync.FREE).acquire(LONG);
+        LmrHandle handle = shortLived.memory().map("a", Permission.READ, Permission.WRITE);
+        HeldLock lost = shortLived.sync().lock(FakeSync.FREE).acquire(LONG);
         sessions.getLast().lose();
-        assertThatThrownBy(() -> handle.read(0, BYTES)).isInstanceOf(SessionLostException.class);
+        assertThatThrownBy(() -> handle.write(0, BYTES)).isInstanceOf(SessionLostException.class);
+        Waits.pass(SHORT.multipliedBy(2));
 
-        Waits.until("the handle continues", () -> {
-            try {
-                handle.read(0, BYTES);
-                return true;
-            } catch (SessionLostException e) {
-                return false;
-            }
-        });
+        assertThatThrownBy(() -> handle.write(0, BYTES))
+                .as("two deadlines later")
+                .isInstanceOf(SessionLostException.class);
+        lost.close();
+
+        handle.write(0, BYTES);
+        assertThat(sessions.getLast().known("a").calls)
+                .as("at the next session")
+                .hasValue(1);
     }
 
     @Test

@@ -8,6 +8,7 @@ package dev.lite.session.protocol;
  *   0        header, one page
  *     64       doorbell   int   1 while the node's thread is blocked or about to block; futex word
  *     128      submitted  long  bit s: slot s holds a command that the node has not fetched yet
+ *     192      lost       long  how often the session lost locks because its node was fenced; the node writes it
  *   4096     slots, {@value #SLOT_BYTES} bytes each; the client writes the first cache line, the node the second
  *     +0       op         int   {@link SessionProtocol.Op}
  *     +8       lh         long  the handle
@@ -63,6 +64,9 @@ public record SessionArea(int slots, int windowBytes) {
 
     /** Offset of the submission word in the area. */
     public static final long SUBMITTED = 128;
+
+    /** Offset of the number of losses of locks in the area. */
+    public static final long LOCKS_LOST = 192;
 
     /** Offset of the operation in a slot. */
     public static final long OP = 0;

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 /** The numbers that both sides of a session must agree on. */
 public final class SessionProtocol {
     /** The version of the protocol. There is no negotiation: both sides must have the same one. */
-    public static final int VERSION = 2;
+    public static final int VERSION = 3;
 
     /** The first word of a Hello, a Welcome and a Refused. It tells an old client from a program that speaks something else. */
     static final int MAGIC = 0x4C_49_54_45; // "LITE"
@@ -85,6 +85,8 @@ public final class SessionProtocol {
          * does, the result is 0, the lock is still held, and the client must send {@link SessionMessage.ReleaseLock}.
          */
         public static final int UNLOCK = 17;
+        /** Whether the lock with the number in {@code lh} is still held with the fencing token {@code operand0}: 1 or 0. */
+        public static final int LOCK_HELD = 18;
 
         /**
          * Calls the function, or sends to the port, with the number in {@code lh}. The request is the window's first {@code length}
@@ -109,6 +111,11 @@ public final class SessionProtocol {
 
         private Op() {}
 
+        /** Whether the operation belongs to locks. */
+        public static boolean isLock(int op) {
+            return op >= TRY_LOCK && op <= LOCK_HELD;
+        }
+
         /** Whether the operation belongs to calls and messages. */
         public static boolean isRpc(int op) {
             return op >= CALL && op <= FAIL;
@@ -128,6 +135,7 @@ public final class SessionProtocol {
                 case FAIL -> "fail";
                 case TRY_LOCK -> "tryLock";
                 case UNLOCK -> "unlock";
+                case LOCK_HELD -> "isHeld";
                 case MEMSET -> "memset";
                 default -> "operation " + op;
             };
