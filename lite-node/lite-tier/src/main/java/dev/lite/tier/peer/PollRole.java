@@ -324,8 +324,8 @@ public final class PollRole implements AutoCloseable {
     private int poll() {
         try {
             return fabric.poll(POLL_LIMIT);
-        } catch (RuntimeException e) {
-            // A driver defect must not end the node's connections silently.
+        } catch (Throwable e) {
+            // A defect, also an Error, must neither end the standby thread while it holds the role nor a caller's wait.
             log.error("polling the {} fabric failed; continuing", fabric.name(), e);
             return 0;
         }
@@ -339,7 +339,7 @@ public final class PollRole implements AutoCloseable {
             }
             try {
                 fabric.awaitArmed(STANDBY_WAIT_NS);
-            } catch (RuntimeException e) {
+            } catch (Throwable e) { // also an Error: without this thread nobody polls
                 log.error("standing by for the {} fabric failed; continuing", fabric.name(), e);
                 Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core
             }

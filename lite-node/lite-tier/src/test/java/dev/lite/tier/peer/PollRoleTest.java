@@ -42,6 +42,9 @@ class PollRoleTest {
         final ConcurrentLinkedQueue<Flag> queue = new ConcurrentLinkedQueue<>();
         final AtomicReference<@Nullable String> violation = new AtomicReference<>();
         final AtomicInteger polls = new AtomicInteger();
+        /** What the next poll throws. */
+        final AtomicReference<@Nullable Error> defect = new AtomicReference<>();
+
         private final AtomicReference<@Nullable Thread> holder = new AtomicReference<>();
         private final ReentrantLock lock = new ReentrantLock();
         private final Condition changed = lock.newCondition();
@@ -74,6 +77,11 @@ class PollRoleTest {
         public int poll(int limit) {
             enter();
             polls.incrementAndGet();
+            Error thrown = defect.getAndSet(null);
+            if (thrown != null) {
+                holder.set(null);
+                throw thrown;
+            }
             int count = 0;
             for (Flag flag = queue.poll(); flag != null; flag = count < limit ? queue.poll() : null) {
                 flag.come();
@@ -256,6 +264,22 @@ class PollRoleTest {
         });
         Waits.until("it is parked", () -> LockSupport.getBlocker(thread) == role);
         return thread;
+    }
+
+    @Test
+    void anErrorInAPollEndsNeitherTheStandbyThreadNorTheWaitOfACaller() {
+        role.start();
+        for (int i = 0; i < 3; i++) {
+            for (Thread.Builder builder : List.of(Thread.ofVirtual(), Thread.ofPlatform())) {
+                Flag flag = new Flag();
+                AtomicReference<@Nullable Boolean> over = new AtomicReference<>();
+                Thread thread = builder.start(() -> over.set(role.await(flag, System.nanoTime() + FOREVER_NS, false)));
+                fabric.defect.set(new AssertionError("a defect in a callback"));
+                fabric.put(flag);
+                Waits.join(thread);
+                assertThat(over).hasValue(true);
+            }
+        }
     }
 
     @Test

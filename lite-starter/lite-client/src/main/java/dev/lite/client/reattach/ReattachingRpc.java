@@ -2,7 +2,6 @@ package dev.lite.client.reattach;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.Lite;
-import dev.lite.api.LiteException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
@@ -10,12 +9,14 @@ import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcOutcome;
 import dev.lite.api.RpcServer;
+import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -28,6 +29,9 @@ import org.slf4j.LoggerFactory;
  */
 final class ReattachingRpc implements LtRpc {
     private static final Logger LOG = LoggerFactory.getLogger(ReattachingRpc.class);
+
+    private static final long RETRY_NS_MIN = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long RETRY_NS_MAX = TimeUnit.SECONDS.toNanos(5);
 
     private final SessionKeeper keeper;
 
@@ -148,18 +152,32 @@ final class ReattachingRpc implements LtRpc {
             }
         }
 
-        private synchronized void registerAgain(Lite at) {
+        /** For a new session. Retries on a thread of its own, until it succeeds or that session has ended. */
+        private void registerAgain(Lite at) {
+            if (!tryRegister(at)) {
+                Thread unused = Thread.ofVirtual().name("lite-register").start(() -> {
+                    long pauseNs = RETRY_NS_MIN;
+                    do {
+                        keeper.pause(pauseNs);
+                        pauseNs = Math.min(2 * pauseNs, RETRY_NS_MAX);
+                    } while (keeper.isCurrent(at) && !tryRegister(at));
+                });
+            }
+        }
+
+        /** Returns whether nothing is left to do. */
+        private synchronized boolean tryRegister(Lite at) {
             if (closed) {
-                return;
+                return true;
             }
             try {
                 server = at.rpc().register(function, concurrency, handler);
-            } catch (LiteException e) {
-                LOG.error(
-                        "Cannot register the function {} again at node {}; it is no longer served",
-                        function,
-                        at.nodeName(),
-                        e);
+                return true;
+            } catch (SessionLostException e) {
+                return true; // the next session's listener registers it
+            } catch (RuntimeException e) {
+                LOG.warn("Cannot register the function {} again at node {} yet", function, at.nodeName(), e);
+                return false;
             }
         }
 

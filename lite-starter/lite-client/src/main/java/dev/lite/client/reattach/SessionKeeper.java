@@ -87,7 +87,7 @@ final class SessionKeeper implements AutoCloseable {
     }
 
     /** Waits between two attempts; {@link #close} ends the wait. An interrupt ends it, too, and is kept. */
-    private void pause(long ns) {
+    void pause(long ns) {
         try {
             boolean unused = closed.await(ns, TimeUnit.NANOSECONDS);
         } catch (InterruptedException e) {
@@ -108,6 +108,11 @@ final class SessionKeeper implements AutoCloseable {
     /** The current session, open or lost. */
     Lite session() {
         return session;
+    }
+
+    /** Whether this is still the session, and it is open. */
+    boolean isCurrent(Lite attached) {
+        return attached == session && isOpen();
     }
 
     boolean isOpen() {

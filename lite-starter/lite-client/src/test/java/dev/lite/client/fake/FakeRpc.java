@@ -1,6 +1,7 @@
 package dev.lite.client.fake;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcClient;
@@ -14,6 +15,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Functions of one node, called on the caller's thread. */
 public final class FakeRpc implements LtRpc {
@@ -21,8 +23,14 @@ public final class FakeRpc implements LtRpc {
     public final Map<String, RpcHandler> handlers = new ConcurrentHashMap<>();
     public final Map<String, Integer> concurrencies = new ConcurrentHashMap<>();
 
+    /** How many of the next registrations fail. */
+    public final AtomicInteger refusals = new AtomicInteger();
+
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
+        if (refusals.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+            throw new LiteTimeoutException("the node is busy");
+        }
         handlers.put(function, handler);
         concurrencies.put(function, concurrency);
         return new RpcServer() {

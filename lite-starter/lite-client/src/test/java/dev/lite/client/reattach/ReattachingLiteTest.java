@@ -34,6 +34,7 @@ class ReattachingLiteTest {
     private volatile long idOfA = 7;
     private volatile boolean attachesSlowly;
     private volatile boolean attaches;
+    private volatile int refusedRegistrations;
     private final ReattachingLite lite = open(LONG);
 
     private ReattachingLite open(Duration deadline) {
@@ -46,7 +47,9 @@ class ReattachingLiteTest {
                         attaches = true;
                         Waits.pass(Duration.ofMillis(20));
                     }
-                    sessions.add(new FakeLite(options).knowing("a", idOfA));
+                    FakeLite attached = new FakeLite(options).knowing("a", idOfA);
+                    attached.rpc().refusals.set(refusedRegistrations);
+                    sessions.add(attached);
                     return sessions.getLast();
                 });
     }
@@ -241,6 +244,19 @@ class ReattachingLiteTest {
         assertThat(sessions.getLast().rpc().handlers).isEmpty();
         sessions.getLast().lose();
         assertThat(lite.nodes()).hasSize(2);
+        assertThat(sessions.getLast().rpc().handlers).isEmpty();
+    }
+
+    @Test
+    void aHandlerThatTheRestartedNodeRefusesAtFirstIsRegisteredLater() {
+        RpcServer server = lite.rpc().register("f", 1, call -> call.request());
+        refusedRegistrations = 3;
+        sessions.getLast().lose();
+
+        awaitTrue(
+                () -> sessions.size() == 2 && sessions.getLast().rpc().handlers.containsKey("f"));
+
+        server.close();
         assertThat(sessions.getLast().rpc().handlers).isEmpty();
     }
 
