@@ -53,7 +53,12 @@ final class TestNode implements AutoCloseable, FabricHandler {
         }
         memory = SharedMemory.createMemfd("arena-" + name, MEMORY_BYTES);
         var hello = ("hello of " + name).getBytes(StandardCharsets.UTF_8);
-        fabric = new ShmFabricProvider().open(new FabricConfig(name, hello, directory, options), this);
+        try {
+            fabric = new ShmFabricProvider().open(new FabricConfig(name, hello, directory, options), this);
+        } catch (RuntimeException e) {
+            memory.close();
+            throw e;
+        }
         fabric.register(new FabricMemory(memory.segment(), memory.descriptor()));
     }
 
