@@ -18,6 +18,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -81,8 +82,10 @@ public final class BulkOperations {
                         .memset(node, where.arenaOf(Layout.remotePlace(node, 0)), id, runs, value, deadline)));
                 CompletableFuture<?> all = CompletableFuture.allOf(works.toArray(new CompletableFuture<?>[0]));
                 handedOver = true;
-                String what = "memset of %s on the nodes %s".formatted(mapping, remote.keySet());
-                await(all.whenComplete((none, error) -> mapping.endHold()), deadline, what);
+                await(
+                        all.whenComplete((none, error) -> mapping.endHold()),
+                        deadline,
+                        () -> "memset of %s on the nodes %s".formatted(mapping, remote.keySet()));
             }
             return done;
         } finally {
@@ -202,7 +205,7 @@ public final class BulkOperations {
                             target.endHold();
                         }),
                         deadline,
-                        "copying from %s to %s by node %d".formatted(source, target, sourcePart.node()));
+                        () -> "copying from %s to %s by node %d".formatted(source, target, sourcePart.node()));
             }
             return piece;
         } finally {
@@ -213,20 +216,20 @@ public final class BulkOperations {
         }
     }
 
-    private static void await(CompletableFuture<?> work, Deadline deadline, String what) {
+    private static void await(CompletableFuture<?> work, Deadline deadline, Supplier<String> what) {
         try {
             work.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
-            throw new LiteTimeoutException(deadline.expired(what));
+            throw new LiteTimeoutException(deadline.expired(what.get()));
         } catch (ExecutionException e) {
             Throwable cause = e.getCause() instanceof CompletionException inner ? inner.getCause() : e.getCause();
             if (cause instanceof LiteException error) {
                 throw error.code().exception(String.valueOf(error.getMessage()));
             }
-            throw new LmrUnavailableException(what + " failed", e);
+            throw new LmrUnavailableException(what.get() + " failed", e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new LmrUnavailableException("interrupted during " + what, e);
+            throw new LmrUnavailableException("interrupted during " + what.get(), e);
         }
     }
 }
