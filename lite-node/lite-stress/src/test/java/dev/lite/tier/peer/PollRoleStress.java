@@ -37,6 +37,11 @@ public class PollRoleStress {
     private final Waiter waiter = new Waiter();
     private final PollRole role = new PollRole(new PolledFabric(waiter, count++ & (LATE_MAX - 1)), 0);
 
+    /** A role whose fabric has no events, for tests of other things. */
+    static PollRole unpolled() {
+        return new PollRole(new PolledFabric(new Waiter(), 0), 0);
+    }
+
     /** The role is held when the two begin. */
     public PollRoleStress() {
         role.take();

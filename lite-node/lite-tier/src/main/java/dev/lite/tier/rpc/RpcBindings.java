@@ -5,8 +5,6 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
-import dev.lite.tier.memory.ArenaAllocator;
-import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -15,6 +13,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongUnaryOperator;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -32,8 +31,8 @@ final class RpcBindings {
     private static final int WORDS = 64;
     private static final int GENERATION_MAX = 0xffff;
 
-    private final NodeArena arena;
-    private final ArenaAllocator allocator;
+    private final long arenaAddress;
+    private final LongUnaryOperator room;
     private final RpcSlots slots;
     private final RingRequest request;
     private final Predicate<Peer> connected;
@@ -75,11 +74,14 @@ final class RpcBindings {
         Ring ask(Peer peer, String function, String principal, long headOffset, int generation, Deadline deadline);
     }
 
-    /** @param connected whether the links still know a connection */
+    /**
+     * @param room allocates bytes of the arena and returns their offset
+     * @param connected whether the links still know a connection
+     */
     RpcBindings(
-            NodeArena arena, ArenaAllocator allocator, RpcSlots slots, RingRequest request, Predicate<Peer> connected) {
-        this.arena = arena;
-        this.allocator = allocator;
+            long arenaAddress, LongUnaryOperator room, RpcSlots slots, RingRequest request, Predicate<Peer> connected) {
+        this.arenaAddress = arenaAddress;
+        this.room = room;
         this.slots = slots;
         this.request = request;
         this.connected = connected;
@@ -158,7 +160,7 @@ final class RpcBindings {
             number = generation;
         }
         // A former binding with the same generation may have left its head here.
-        RawMemory.putLongRelease(arena.address() + word, 0);
+        RawMemory.putLongRelease(arenaAddress + word, 0);
         boolean bound = false;
         try {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()));
@@ -168,7 +170,7 @@ final class RpcBindings {
                     key.principal(),
                     "function \"%s\" at node %s"
                             .formatted(key.function(), peer.hello().node()));
-            return new RpcBinding(peer, ring.number(), ring.offset(), arena.address(), word, number, share);
+            return new RpcBinding(peer, ring.number(), ring.offset(), arenaAddress, word, number, share);
         } finally {
             if (!bound) {
                 giveBackWord(peer, word); // nobody calls into the ring, if there is one: no head is written
@@ -180,10 +182,7 @@ final class RpcBindings {
     private long takeWord(Peer peer) {
         if (freeWords.isEmpty()) {
             long size = (long) WORDS * RpcWire.UNIT_BYTES;
-            long offset = allocator
-                    .allocate(ArenaAllocator.INTERNAL_LMR, size, 1, 1)
-                    .getFirst()
-                    .offset();
+            long offset = room.applyAsLong(size);
             bytes += size;
             for (int i = 0; i < WORDS; i++) {
                 freeWords.add(offset + (long) i * RpcWire.UNIT_BYTES);

@@ -106,7 +106,11 @@ final class RpcCancels {
 
         /** Returns whether calls remain that must be cancelled later. */
         private boolean sweep() {
-            List<Abandoned> all = slots.abandoned(engine.isSelf(node) ? null : engine.connected(node));
+            Peer peer = engine.connected(node);
+            if (peer == null && !engine.isSelf(node)) {
+                return false; // the end of the connection returned the slots
+            }
+            List<Abandoned> all = slots.abandoned(peer);
             boolean remain = false;
             for (int from = 0; from < all.size(); from += CALLS_MAX) {
                 List<Abandoned> batch = new ArrayList<>(all.subList(from, Math.min(from + CALLS_MAX, all.size())));

@@ -1,7 +1,6 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.LimitExceededException;
-import dev.lite.api.LiteException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
@@ -19,14 +18,13 @@ import dev.lite.tier.peer.PeerLinks;
 import dev.lite.tier.peer.PeerListener;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
-import java.lang.foreign.MemorySegment;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
+import java.util.function.LongUnaryOperator;
 import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -42,17 +40,16 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
 
     private static final Logger log = LoggerFactory.getLogger(RpcEngine.class);
     private static final long REPLY_TIMEOUT_NS = 5_000_000_000L;
-    private static final Duration REMOTE_REQUEST_TIMEOUT = Duration.ofSeconds(5);
 
     private final int self;
     private final String selfName;
     private final PeerLinks links;
-    private final RemoteMemory remoteMemory;
     private final Executor executor;
     private final int spins;
     private final ToIntFunction<String> nodeIds;
     private final RpcSlots slots;
     private final RpcReplies replies;
+    private final RpcArrivals arrivals;
     private final RpcRings rings;
     private final RpcBindings bindings;
     private final RpcCaller caller;
@@ -78,16 +75,21 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         this.self = self;
         this.selfName = selfName;
         this.links = links;
-        this.remoteMemory = remoteMemory;
         this.nodeIds = nodeIds;
         this.executor = executor;
         this.spins = spins;
-        slots = new RpcSlots(arena, allocator);
+        long address = arena.address();
+        LongUnaryOperator room = bytes -> allocator
+                .allocate(ArenaAllocator.INTERNAL_LMR, bytes, 1, 1)
+                .getFirst()
+                .offset();
+        slots = new RpcSlots(address, room);
         replies = new RpcReplies(slots, remoteMemory, this::isConnected, this::execute);
-        rings = new RpcRings(arena, allocator, slots, this::execute, this::isConnected);
+        arrivals = new RpcArrivals(selfName, replies, remoteMemory, this::isConnected);
+        rings = new RpcRings(address, arena.peersMax(), room, slots, this::execute, this::isConnected);
         bindings = new RpcBindings(
-                arena,
-                allocator,
+                address,
+                room,
                 slots,
                 (peer, function, principal, headOffset, generation, deadline) -> {
                     ControlMessage request = new ControlMessage()
@@ -121,7 +123,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 int ring = request.getInt();
                 int place = request.getInt();
                 int slot = request.getInt();
-                boolean over = cancel(peer == null ? null : rings.get(peer, ring), place, slot, request.getLong());
+                long callId = request.getLong();
+                boolean over = peer != null && arrivals.cancel(rings.get(peer, ring), place, slot, callId);
                 reply.putByte(over ? 1 : 0);
             }
         });
@@ -144,37 +147,14 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         return over;
     }
 
-    /** Cancels another node's call, queued or received. Returns false if it is neither, or is answered. */
-    private boolean cancel(@Nullable RpcRing ring, int place, int slot, long callId) {
-        if (ring == null || !RpcSlots.isIndex(slot)) {
-            return false;
-        }
-        ReceivedCall received = ring.received.get(slot);
-        if (received != null && received.cancel(callId)) {
-            return true;
-        }
-        RpcEntry entry = ring.function.unqueue(
-                queued -> queued.ring == ring && queued.place == place && ring.cancel(place, slot, callId));
-        if (entry == null) {
-            return false;
-        }
-        ReceivedCall none = take(entry, ring.function); // only frees the entry's room
-        assert none == null;
-        return true;
-    }
-
     /** Cancels a call of this node to itself, queued or received. Returns false if it is neither, or is answered. */
     boolean cancelOwn(RpcCancels.Abandoned call) {
         RpcSlot slot = call.slot();
-        ReceivedCall received = slot.received;
-        if (received != null && received.cancel(call.callId())) {
-            return true;
-        }
         RpcFunction function;
         synchronized (functions) {
             function = functions.get(slot.function);
         }
-        return function != null && function.unqueue(queued -> queued.slot == slot) != null;
+        return RpcArrivals.cancelOwn(slot, call.callId(), function);
     }
 
     /** A caller has stopped waiting for a call to a node. */
@@ -283,6 +263,10 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         return links.peer(peer.id()) == peer;
     }
 
+    RpcArrivals arrivals() {
+        return arrivals;
+    }
+
     Executor executor() {
         return executor;
     }
@@ -351,7 +335,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         RpcEntry entry = ring.entryAt(place);
         int flags = RawMemory.getInt(ring.address(place) + RpcWire.PADDING_AND_FLAGS);
         if ((flags & RpcWire.FLAG_CANCELLED) != 0) {
-            ReceivedCall none = take(entry, ring.function); // only frees the entry's room
+            ReceivedCall none = arrivals.take(entry); // only frees the entry's room
             if (none != null) {
                 log.warn(
                         "node {} changed a call that it had cancelled",
@@ -388,146 +372,6 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 forgetIfUnused(ring.function);
             }
         }
-    }
-
-    /**
-     * Copies a call out of its ring or slot and frees the ring's room.
-     *
-     * @return null if the call was cancelled, lost its connection or is malformed
-     */
-    @Nullable
-    ReceivedCall take(RpcEntry entry, RpcFunction function) {
-        RpcRing ring = entry.ring;
-        if (ring != null) {
-            return takeFromRing(ring, entry.place, function);
-        }
-        RpcSlot slot = entry.slot;
-        if (slot == null) {
-            throw new IllegalStateException("an entry belongs to a ring or to a slot");
-        }
-        byte[] request = new byte[slot.requestLength];
-        RawMemory.copyTo(slot.outAddress + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, request.length);
-        ReceivedCall call = ownCall(slot, request);
-        slot.received = call;
-        return call;
-    }
-
-    private ReceivedCall ownCall(RpcSlot slot, byte[] request) {
-        return new ReceivedCall(
-                replies,
-                null,
-                selfName,
-                slot.principal,
-                request,
-                slot.index,
-                slot.capacity,
-                0,
-                slot.callId,
-                slot.replyCapacity);
-    }
-
-    private @Nullable ReceivedCall takeFromRing(RpcRing ring, int place, RpcFunction function) {
-        Peer peer = ring.peer;
-        byte[] request;
-        long remote = 0;
-        int slot;
-        int capacity;
-        int room;
-        long callId;
-        long replyTo;
-        boolean cancelled;
-        synchronized (ring) {
-            if (!ring.isAlive()) {
-                return null;
-            }
-            long at = ring.address(place);
-            int length = RawMemory.getInt(at + RpcWire.LENGTH);
-            int word = RawMemory.getInt(at + RpcWire.PADDING_AND_FLAGS);
-            boolean isRemote = (word & RpcWire.FLAG_REMOTE) != 0;
-            cancelled = (word & RpcWire.FLAG_CANCELLED) != 0;
-            int padding = word & RpcWire.PADDING_MASK;
-            capacity = RawMemory.getInt(at + RpcWire.CAPACITY);
-            int sizeClass = (word >>> RpcWire.SIZE_CLASS_SHIFT) & RpcWire.SIZE_CLASS_MASK;
-            slot = RawMemory.getInt(at + RpcWire.SLOT);
-            if (sizeClass >= RpcSlots.SIZES
-                    || !RpcSlots.isIndex(slot)
-                    || !RpcWire.isMessageLength(length)
-                    || !RpcWire.isMessageLength(capacity)
-                    || (!isRemote && length > RpcWire.INLINE_BYTES_MAX)
-                    || !RpcRing.isPossible(place, padding, RpcWire.entryBytes(length, isRemote))) {
-                log.error(
-                        "node {} sent a malformed call; cutting its connection: length {}, word 0x{}",
-                        peer.hello().node(),
-                        length,
-                        Integer.toHexString(word));
-                peer.endpoint().close();
-                return null;
-            }
-            room = RpcSlots.capacity(sizeClass);
-            callId = RawMemory.getLong(at + RpcWire.CALL_ID);
-            replyTo = RawMemory.getLong(at + RpcWire.REPLY_TO);
-            request = new byte[length];
-            if (isRemote) {
-                remote = RawMemory.getLong(at + RpcWire.REQUEST);
-            } else {
-                RawMemory.copyTo(at + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, length);
-            }
-            ring.consume(place, padding, RpcWire.entryBytes(length, isRemote));
-        }
-        if (cancelled) {
-            return null;
-        }
-        ReceivedCall call = new ReceivedCall(
-                replies, ring, peer.hello().node(), ring.principal, request, slot, room, replyTo, callId, capacity);
-        ring.received.setRelease(slot, call);
-        if (remote != 0 && !fetch(peer, remote, request, function)) {
-            call.fail("the request could not be read at node %s"
-                    .formatted(peer.hello().node()));
-            return null;
-        }
-        // A cancelled call's slot may have had another content when its request was read.
-        return call.isCancelled() ? null : call;
-    }
-
-    /** Reads a long request from its caller's slot. */
-    private boolean fetch(Peer peer, long offset, byte[] request, RpcFunction function) {
-        try {
-            remoteMemory.read(
-                    peer.id(),
-                    peer.hello().arenaId(),
-                    offset,
-                    MemorySegment.ofArray(request),
-                    0,
-                    request.length,
-                    Deadline.in(REMOTE_REQUEST_TIMEOUT));
-            // A read waits for the next connection, but the caller's slot may have another content then.
-            return isConnected(peer);
-        } catch (LiteException | IndexOutOfBoundsException e) {
-            log.debug(
-                    "dropped a call of {} by node {}",
-                    function.name,
-                    peer.hello().node(),
-                    e);
-            return false;
-        }
-    }
-
-    /** Answers a call with an error, because no server will execute it. */
-    void refuse(RpcEntry entry, String format) {
-        RpcRing ring = entry.ring;
-        RpcSlot slot = entry.slot;
-        if (ring == null && slot != null) {
-            failSelf(slot, format.formatted(slot.function, selfName));
-        } else if (ring != null) {
-            ReceivedCall call = takeFromRing(ring, entry.place, ring.function);
-            if (call != null) {
-                call.fail(format.formatted(ring.function.name, selfName));
-            }
-        }
-    }
-
-    private void failSelf(RpcSlot slot, String message) {
-        ownCall(slot, new byte[0]).fail(message);
     }
 
     /** Arena bytes that this node's calls use now: slots, rings and head words. */

@@ -127,7 +127,7 @@ final class RpcFunction {
         }
         while (refused != null) {
             RpcEntry next = refused.next;
-            engine.refuse(refused, "the function \"%s\" is not served at node %s any more");
+            engine.arrivals().refuse(refused, "the function \"%s\" is not served at node %s any more");
             refused = next;
         }
     }
@@ -137,7 +137,7 @@ final class RpcFunction {
         Receiver called;
         synchronized (this) {
             if (servers == 0) {
-                engine.execute(() -> engine.refuse(entry, "nobody serves the function \"%s\" at node %s"));
+                engine.execute(() -> engine.arrivals().refuse(entry, "nobody serves the function \"%s\" at node %s"));
                 return;
             }
             called = receivers.poll(); // if a receiver waits, the queue is empty
@@ -225,7 +225,7 @@ final class RpcFunction {
                     has = false;
                     entry = awaitCall(receiver, deadlineNs, role, hand);
                 }
-                ReceivedCall call = entry == null ? null : engine.take(entry, this);
+                ReceivedCall call = entry == null ? null : engine.arrivals().take(entry);
                 if (call != null) {
                     return call;
                 }

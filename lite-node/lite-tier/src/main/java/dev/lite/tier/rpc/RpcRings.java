@@ -3,8 +3,6 @@ package dev.lite.tier.rpc;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.NodeUnreachableException;
-import dev.lite.tier.memory.ArenaAllocator;
-import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import java.util.ArrayDeque;
 import java.util.Arrays;
@@ -13,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.LongUnaryOperator;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -29,8 +28,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Limit: {@value RpcWire#RINGS_MAX} rings of {@value RpcWire#RING_BYTES} bytes per connection.
  */
 final class RpcRings {
-    private final NodeArena arena;
-    private final ArenaAllocator allocator;
+    private final long arenaAddress;
+    private final LongUnaryOperator room;
     private final RpcSlots slots;
     private final Executor later;
     private final Predicate<Peer> connected;
@@ -60,16 +59,23 @@ final class RpcRings {
     }
 
     /**
+     * @param room allocates bytes of the arena and returns their offset
      * @param later runs tasks that may block
      * @param connected whether the links still know a connection
      */
-    RpcRings(NodeArena arena, ArenaAllocator allocator, RpcSlots slots, Executor later, Predicate<Peer> connected) {
-        this.arena = arena;
-        this.allocator = allocator;
+    RpcRings(
+            long arenaAddress,
+            int peersMax,
+            LongUnaryOperator room,
+            RpcSlots slots,
+            Executor later,
+            Predicate<Peer> connected) {
+        this.arenaAddress = arenaAddress;
+        this.room = room;
         this.slots = slots;
         this.later = later;
         this.connected = connected;
-        this.latest = new AtomicReferenceArray<>(arena.peersMax());
+        this.latest = new AtomicReferenceArray<>(peersMax);
     }
 
     /** The connection's ring with this number, or null. */
@@ -104,10 +110,7 @@ final class RpcRings {
         Long offset = ofNode.poll();
         if (offset == null) {
             int size = RpcRing.PREFIX_BYTES + RpcWire.RING_BYTES;
-            offset = allocator
-                    .allocate(ArenaAllocator.INTERNAL_LMR, size, 1, 1)
-                    .getFirst()
-                    .offset();
+            offset = room.applyAsLong(size);
             bytes += size;
         }
         OfConnection its = known == null ? new OfConnection(peer) : known;
@@ -122,7 +125,7 @@ final class RpcRings {
                 principal,
                 replies,
                 its.received,
-                arena.address(),
+                arenaAddress,
                 offset,
                 callerHead,
                 generation,

@@ -7,12 +7,10 @@ import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Polling;
-import dev.lite.tier.memory.ArenaAllocator;
-import dev.lite.tier.memory.ExtentRun;
-import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -21,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Consumer;
+import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,7 +42,6 @@ final class RpcSlots {
     static final int LARGE_MAX = 256;
 
     private static final int[] CAPACITY = {1 << 10, 8 << 10, LtRpc.MESSAGE_BYTES_MAX};
-    private static final int[] MAX = {SMALL_MAX, MIDDLE_MAX, LARGE_MAX};
     /** Slots allocated at once: about 128 KiB. */
     private static final int[] BATCH = {64, 8, 1};
 
@@ -57,9 +55,10 @@ final class RpcSlots {
     /** Free slots are collected from all shares at most this often, so that a full group does not slow the others. */
     private static final long COLLECT_PAUSE_NS = 1_000_000;
 
-    private final NodeArena arena;
-    private final ArenaAllocator allocator;
-    private final AtomicReferenceArray<@Nullable RpcSlot> slots = new AtomicReferenceArray<>(COUNT_MAX);
+    private final long arenaAddress;
+    private final LongUnaryOperator room;
+    private final int[] max;
+    private final AtomicReferenceArray<@Nullable RpcSlot> slots;
     private volatile int count;
     private volatile boolean closed;
 
@@ -81,18 +80,16 @@ final class RpcSlots {
     @GuardedBy("this")
     private final long[] collectedNs = new long[SIZES];
 
-    private final Part calls = new Part(3);
-    private final Part replies = new Part(1);
+    private final Part calls;
+    private final Part replies;
 
     /** The slots for calls, or those for replies. Guarded by the slots' lock. */
     static final class Part {
-        final int[] max = new int[SIZES];
+        final int[] max;
         final int[] owned = new int[SIZES];
 
-        Part(int quarters) {
-            for (int sizeClass = 0; sizeClass < SIZES; sizeClass++) {
-                max[sizeClass] = MAX[sizeClass] / 4 * quarters;
-            }
+        Part(int[] all, int quarters) {
+            max = Arrays.stream(all).map(each -> each / 4 * quarters).toArray();
         }
     }
 
@@ -126,9 +123,22 @@ final class RpcSlots {
         }
     }
 
-    RpcSlots(NodeArena arena, ArenaAllocator allocator) {
-        this.arena = arena;
-        this.allocator = allocator;
+    /**
+     * @param room allocates bytes of the arena and returns their offset; throws {@link LimitExceededException} if there is no
+     *     room
+     */
+    RpcSlots(long arenaAddress, LongUnaryOperator room) {
+        this(arenaAddress, room, SMALL_MAX, MIDDLE_MAX, LARGE_MAX);
+    }
+
+    /** With other limits, for tests. */
+    RpcSlots(long arenaAddress, LongUnaryOperator room, int smallMax, int middleMax, int largeMax) {
+        this.arenaAddress = arenaAddress;
+        this.room = room;
+        this.max = new int[] {smallMax, middleMax, largeMax};
+        this.slots = new AtomicReferenceArray<>(smallMax + middleMax + largeMax);
+        this.calls = new Part(max, 3);
+        this.replies = new Part(max, 1);
     }
 
     /** A share for the calls of a function by a principal. */
@@ -178,13 +188,14 @@ final class RpcSlots {
         return CAPACITY[sizeClass];
     }
 
+    /** Whether a slot of any node can have this index. */
     static boolean isIndex(int index) {
         return index >= 0 && index < COUNT_MAX;
     }
 
     @Nullable
     RpcSlot get(int index) {
-        return isIndex(index) ? slots.get(index) : null;
+        return index >= 0 && index < slots.length() ? slots.get(index) : null;
     }
 
     /** Marks a slot as owned by this thread. */
@@ -259,7 +270,7 @@ final class RpcSlots {
     @Nullable
     synchronized RpcSlot adopt(RpcSlotShare share, int sizeClass) {
         if (share.closed) {
-            throw new NodeUnreachableException("%s: the connection ended".formatted(share.user));
+            throw new NodeUnreachableException("%s is not connected or not served any more".formatted(share.user));
         }
         if (closed) {
             return null;
@@ -314,15 +325,13 @@ final class RpcSlots {
     /** Whether the stock has slots now. */
     @GuardedBy("this")
     private boolean makeMore(int sizeClass) {
-        if (made[sizeClass] == MAX[sizeClass]) {
+        if (made[sizeClass] == max[sizeClass]) {
             return false;
         }
         int bytes = slotBytes(CAPACITY[sizeClass]);
-        ExtentRun run;
+        long start;
         try {
-            run = allocator
-                    .allocate(ArenaAllocator.INTERNAL_LMR, (long) bytes * BATCH[sizeClass], 1, 1)
-                    .getFirst();
+            start = room.applyAsLong((long) bytes * BATCH[sizeClass]);
         } catch (LimitExceededException e) {
             if (made[sizeClass] > 0) {
                 return false; // one of the existing slots becomes free
@@ -330,8 +339,8 @@ final class RpcSlots {
             throw e;
         }
         for (int i = 0; i < BATCH[sizeClass]; i++) {
-            long offset = run.offset() + (long) i * bytes;
-            RpcSlot slot = new RpcSlot(count, sizeClass, CAPACITY[sizeClass], arena.address() + offset, offset);
+            long offset = start + (long) i * bytes;
+            RpcSlot slot = new RpcSlot(count, sizeClass, CAPACITY[sizeClass], arenaAddress + offset, offset);
             slots.set(count, slot);
             count = slot.index + 1;
             stock.get(sizeClass).add(slot);

@@ -7,13 +7,9 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.testing.Waits;
-import dev.lite.tier.memory.ArenaAllocator;
-import dev.lite.tier.memory.ArenaConfig;
-import dev.lite.tier.memory.NodeArena;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.TestPeers;
-import dev.lite.tier.testing.InDevShm;
-import java.nio.file.Path;
+import java.lang.foreign.Arena;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Set;
@@ -21,21 +17,22 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Rings and bindings while connections end and are replaced, each step in a fixed order. */
 class RpcConnectionsTest {
     private static final int NODE = 3;
-
-    @TempDir(factory = InDevShm.class)
-    private Path root;
+    private static final long BYTES = 1 << 20;
 
     private final Set<Peer> connected = ConcurrentHashMap.newKeySet();
     private final AtomicInteger asked = new AtomicInteger();
-    private NodeArena arena;
+    private final AtomicLong used = new AtomicLong();
+    private Arena memory;
+    private long address;
     private RpcRings rings;
     private RpcBindings bindings;
     /** What the server's node does when it is asked for a ring. */
@@ -43,16 +40,17 @@ class RpcConnectionsTest {
 
     @BeforeEach
     void open() {
-        arena = NodeArena.open(new ArenaConfig(root, "c", "n0", ArenaConfig.BYTES_MIN, 256, 4, false));
-        ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
-        RpcSlots slots = new RpcSlots(arena, allocator);
-        rings = new RpcRings(arena, allocator, slots, Runnable::run, connected::contains);
-        bindings = new RpcBindings(arena, allocator, slots, this::ask, connected::contains);
+        memory = Arena.ofShared();
+        address = memory.allocate(BYTES, RpcWire.UNIT_BYTES).address();
+        LongUnaryOperator room = used::getAndAdd;
+        RpcSlots slots = new RpcSlots(address, room);
+        rings = new RpcRings(address, NODE + 1, room, slots, Runnable::run, connected::contains);
+        bindings = new RpcBindings(address, room, slots, this::ask, connected::contains);
     }
 
     @AfterEach
     void close() {
-        arena.close();
+        memory.close();
     }
 
     private RpcBindings.Ring ask(
@@ -70,7 +68,7 @@ class RpcConnectionsTest {
     }
 
     private Peer connect() {
-        Peer peer = TestPeers.connect(NODE, new MemoryEndpoint(arena.address(), arena.size()));
+        Peer peer = TestPeers.connect(NODE, new MemoryEndpoint(address, BYTES));
         connected.add(peer);
         return peer;
     }

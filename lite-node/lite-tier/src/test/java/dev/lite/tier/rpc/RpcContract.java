@@ -424,7 +424,7 @@ abstract class RpcContract {
                 }
             });
             RpcClient client = caller.rpc().bind(at.nodeName(), "hung");
-            while (swallowed.size() < 700) {
+            for (int round = 0; round < 50 && swallowed.size() < 700; round++) {
                 List<CompletableFuture<byte[]>> calls = new ArrayList<>();
                 for (int i = 0; i < 100; i++) {
                     calls.add(client.callAsync(new byte[8], Duration.ofMillis(200)));
@@ -433,6 +433,7 @@ abstract class RpcContract {
                     assertThatThrownBy(call::join).cause().isInstanceOf(LiteTimeoutException.class);
                 }
             }
+            assertThat(swallowed).as("received calls").hasSizeGreaterThanOrEqualTo(700);
             echo(server);
             assertThat(client.call(bytes("x"), GENEROUS)).isEqualTo(bytes("x"));
             swallowed.forEach(call -> call.reply(new byte[2_000])); // dropped, and hurt nobody
@@ -443,7 +444,7 @@ abstract class RpcContract {
     }
 
     @Test
-    void aServerThatWasBehindReceivesNoCallWhoseCallerHasStoppedWaiting() {
+    void aServerThatWasBehindServesTheNextCallerAlthoughOthersHaveStoppedWaiting() {
         for (Lite at : List.of(remote, caller)) {
             RpcServer server = at.rpc().serve("behind");
             RpcClient client = caller.rpc().bind(at.nodeName(), "behind");
@@ -456,7 +457,7 @@ abstract class RpcContract {
                     assertThatThrownBy(call::join).cause().isInstanceOf(LiteTimeoutException.class);
                 }
             }
-            Waits.until("no dead call is queued", () -> {
+            Waits.until("none of their calls is queued", () -> {
                 try {
                     server.receive(SHORT).fail("late");
                     return false;

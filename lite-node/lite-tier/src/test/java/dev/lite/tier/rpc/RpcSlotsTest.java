@@ -6,17 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LtRpc;
 import dev.lite.api.NodeUnreachableException;
-import dev.lite.tier.memory.ArenaAllocator;
-import dev.lite.tier.memory.ArenaConfig;
-import dev.lite.tier.memory.NodeArena;
-import dev.lite.tier.testing.InDevShm;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** How slots are distributed. */
 class RpcSlotsTest {
@@ -25,22 +17,7 @@ class RpcSlotsTest {
         RpcSlots.SMALL_MAX / 4 * 3, RpcSlots.MIDDLE_MAX / 4 * 3, RpcSlots.LARGE_MAX / 4 * 3
     };
 
-    @TempDir(factory = InDevShm.class)
-    private Path root;
-
-    private NodeArena arena;
-    private RpcSlots slots;
-
-    @BeforeEach
-    void open() {
-        arena = NodeArena.open(new ArenaConfig(root, "c", "n0", 64 << 20, 4096, 4, false));
-        slots = new RpcSlots(arena, new ArenaAllocator(arena, "n0"));
-    }
-
-    @AfterEach
-    void close() {
-        arena.close();
-    }
+    private final RpcSlots slots = new RpcSlots(0, bytes -> 0); // nothing is written to them
 
     private static List<RpcSlot> takeAll(RpcSlotShare share, int bytes) {
         List<RpcSlot> taken = new ArrayList<>();

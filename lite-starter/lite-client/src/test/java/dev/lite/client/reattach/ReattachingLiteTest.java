@@ -253,7 +253,8 @@ class ReattachingLiteTest {
         refusedRegistrations = 3;
         sessions.getLast().lose();
 
-        awaitTrue(
+        Waits.until(
+                "the function is served in the next session",
                 () -> sessions.size() == 2 && sessions.getLast().rpc().handlers.containsKey("f"));
 
         server.close();

@@ -1,0 +1,202 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LiteException;
+import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.peer.Peer;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Takes arrived calls out of their rings and slots: to serve, refuse or cancel them. Any thread. */
+final class RpcArrivals {
+    private static final Logger log = LoggerFactory.getLogger(RpcArrivals.class);
+    private static final Duration REMOTE_REQUEST_TIMEOUT = Duration.ofSeconds(5);
+
+    private final String selfName;
+    private final RpcReplies replies;
+    private final RemoteMemory remoteMemory;
+    private final Predicate<Peer> connected;
+
+    /** @param connected whether the links still know a connection */
+    RpcArrivals(String selfName, RpcReplies replies, RemoteMemory remoteMemory, Predicate<Peer> connected) {
+        this.selfName = selfName;
+        this.replies = replies;
+        this.remoteMemory = remoteMemory;
+        this.connected = connected;
+    }
+
+    /**
+     * Copies a call out of its ring or slot and frees the ring's room.
+     *
+     * @return null if the call was cancelled, lost its connection or is malformed
+     */
+    @Nullable
+    ReceivedCall take(RpcEntry entry) {
+        RpcRing ring = entry.ring;
+        if (ring != null) {
+            return takeFromRing(ring, entry.place);
+        }
+        RpcSlot slot = entry.slot;
+        if (slot == null) {
+            throw new IllegalStateException("an entry belongs to a ring or to a slot");
+        }
+        byte[] request = new byte[slot.requestLength];
+        RawMemory.copyTo(slot.outAddress + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, request.length);
+        ReceivedCall call = ownCall(slot, request);
+        slot.received = call;
+        return call;
+    }
+
+    private ReceivedCall ownCall(RpcSlot slot, byte[] request) {
+        return new ReceivedCall(
+                replies,
+                null,
+                selfName,
+                slot.principal,
+                request,
+                slot.index,
+                slot.capacity,
+                0,
+                slot.callId,
+                slot.replyCapacity);
+    }
+
+    private @Nullable ReceivedCall takeFromRing(RpcRing ring, int place) {
+        Peer peer = ring.peer;
+        byte[] request;
+        long remote = 0;
+        int slot;
+        int capacity;
+        int room;
+        long callId;
+        long replyTo;
+        boolean cancelled;
+        synchronized (ring) {
+            if (!ring.isAlive()) {
+                return null;
+            }
+            long at = ring.address(place);
+            int length = RawMemory.getInt(at + RpcWire.LENGTH);
+            int word = RawMemory.getInt(at + RpcWire.PADDING_AND_FLAGS);
+            boolean isRemote = (word & RpcWire.FLAG_REMOTE) != 0;
+            cancelled = (word & RpcWire.FLAG_CANCELLED) != 0;
+            int padding = word & RpcWire.PADDING_MASK;
+            capacity = RawMemory.getInt(at + RpcWire.CAPACITY);
+            int sizeClass = (word >>> RpcWire.SIZE_CLASS_SHIFT) & RpcWire.SIZE_CLASS_MASK;
+            slot = RawMemory.getInt(at + RpcWire.SLOT);
+            if (sizeClass >= RpcSlots.SIZES
+                    || !RpcSlots.isIndex(slot)
+                    || !RpcWire.isMessageLength(length)
+                    || !RpcWire.isMessageLength(capacity)
+                    || (!isRemote && length > RpcWire.INLINE_BYTES_MAX)
+                    || !RpcRing.isPossible(place, padding, RpcWire.entryBytes(length, isRemote))) {
+                log.error(
+                        "node {} sent a malformed call; cutting its connection: length {}, word 0x{}",
+                        peer.hello().node(),
+                        length,
+                        Integer.toHexString(word));
+                peer.endpoint().close();
+                return null;
+            }
+            room = RpcSlots.capacity(sizeClass);
+            callId = RawMemory.getLong(at + RpcWire.CALL_ID);
+            replyTo = RawMemory.getLong(at + RpcWire.REPLY_TO);
+            request = new byte[length];
+            if (isRemote) {
+                remote = RawMemory.getLong(at + RpcWire.REQUEST);
+            } else {
+                RawMemory.copyTo(at + RpcWire.REQUEST, MemorySegment.ofArray(request), 0, length);
+            }
+            ring.consume(place, padding, RpcWire.entryBytes(length, isRemote));
+        }
+        if (cancelled) {
+            return null;
+        }
+        ReceivedCall call = new ReceivedCall(
+                replies, ring, peer.hello().node(), ring.principal, request, slot, room, replyTo, callId, capacity);
+        ring.received.setRelease(slot, call);
+        if (remote != 0 && !fetch(ring, remote, request)) {
+            call.fail("the request could not be read at node %s"
+                    .formatted(peer.hello().node()));
+            return null;
+        }
+        // A cancelled call's slot may have had another content when its request was read.
+        return call.isCancelled() ? null : call;
+    }
+
+    /** Reads a long request from its caller's slot. */
+    private boolean fetch(RpcRing ring, long offset, byte[] request) {
+        Peer peer = ring.peer;
+        try {
+            remoteMemory.read(
+                    peer.id(),
+                    peer.hello().arenaId(),
+                    offset,
+                    MemorySegment.ofArray(request),
+                    0,
+                    request.length,
+                    Deadline.in(REMOTE_REQUEST_TIMEOUT));
+            // A read waits for the next connection, but the caller's slot may have another content then.
+            return connected.test(peer);
+        } catch (LiteException | IndexOutOfBoundsException e) {
+            log.debug(
+                    "dropped a call of {} by node {}",
+                    ring.function.name,
+                    peer.hello().node(),
+                    e);
+            return false;
+        }
+    }
+
+    /** Answers a call with an error, because no server will execute it. */
+    void refuse(RpcEntry entry, String format) {
+        RpcRing ring = entry.ring;
+        RpcSlot slot = entry.slot;
+        if (ring == null && slot != null) {
+            failSelf(slot, format.formatted(slot.function, selfName));
+        } else if (ring != null) {
+            ReceivedCall call = takeFromRing(ring, entry.place);
+            if (call != null) {
+                call.fail(format.formatted(ring.function.name, selfName));
+            }
+        }
+    }
+
+    private void failSelf(RpcSlot slot, String message) {
+        ownCall(slot, new byte[0]).fail(message);
+    }
+
+    /** Cancels another node's call, queued or received. Returns false if it is neither, or is answered. */
+    boolean cancel(@Nullable RpcRing ring, int place, int slot, long callId) {
+        if (ring == null || !RpcSlots.isIndex(slot)) {
+            return false;
+        }
+        ReceivedCall received = ring.received.get(slot);
+        if (received != null && received.cancel(callId)) {
+            return true;
+        }
+        RpcEntry entry = ring.function.unqueue(
+                queued -> queued.ring == ring && queued.place == place && ring.cancel(place, slot, callId));
+        if (entry == null) {
+            return false;
+        }
+        ReceivedCall none = take(entry); // only frees the entry's room
+        assert none == null;
+        return true;
+    }
+
+    /** Cancels a call of this node to itself, queued or received. Returns false if it is neither, or is answered. */
+    static boolean cancelOwn(RpcSlot slot, long callId, @Nullable RpcFunction function) {
+        ReceivedCall received = slot.received;
+        if (received != null && received.cancel(callId)) {
+            return true;
+        }
+        // A queued call's slot does not change. The slot may have another call by now.
+        return function != null && function.unqueue(queued -> queued.slot == slot && slot.callId == callId) != null;
+    }
+}
