@@ -31,28 +31,28 @@ class StressTest {
         Files.createDirectories(results);
         Path output = results.resolve("output.txt");
         List<String> command = new ArrayList<>(List.of(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-classpath",
-                        System.getProperty("java.class.path"),
-                        "org.openjdk.jcstress.Main",
-                        "-t",
-                        ".*Stress",
-                        // The default runs tests in every compiler mode, which takes too long for a build.
-                        "-sc",
-                        "false",
-                        "-af",
-                        "NONE",
-                        "-f",
-                        "1",
-                        "-iters",
-                        "2",
-                        "-time",
-                        System.getProperty("lite.stress.time-ms"),
-                        "-jvmArgsPrepend",
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-r",
-                        results.toString()));
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "-classpath",
+                System.getProperty("java.class.path"),
+                "org.openjdk.jcstress.Main",
+                "-t",
+                ".*Stress",
+                // The default runs tests in every compiler mode, which takes too long for a build.
+                "-sc",
+                "false",
+                "-af",
+                "NONE",
+                "-f",
+                "1",
+                "-iters",
+                "2",
+                "-time",
+                System.getProperty("lite.stress.time-ms"),
+                "-jvmArgsPrepend",
+                "--enable-native-access=ALL-UNNAMED",
+                "-r",
+                results.toString()));
         if (!Boolean.getBoolean("lite.stress.all-modes")) {
             command.addAll(List.of("-jvmArgs", ONE_MODE));
         }

@@ -32,7 +32,8 @@ class ClosedEmbeddedNodeTest {
             try (EmbeddedNode node = EmbeddedNode.start(
                             borrowed.embedded("closed").arenaBytes(16 << 20).build());
                     Lite lite = node.attach("app")) {
-                assertThat(lite.memory().map(name, Permission.ATOMIC).fetchAdd(0, 1)).isZero();
+                assertThat(lite.memory().map(name, Permission.ATOMIC).fetchAdd(0, 1))
+                        .isZero();
             }
 
             moving.moveTo("node-2");
