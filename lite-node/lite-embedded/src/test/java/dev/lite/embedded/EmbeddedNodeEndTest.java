@@ -67,7 +67,7 @@ class EmbeddedNodeEndTest {
             assertThat(left()).singleElement().asString().contains("lite-embedded-" + running.pid() + "-");
             assertThat(Files.exists(left().getFirst().resolve("shm.sock"))).isTrue();
         } finally {
-            running.destroy();
+            running.toHandle().destroy();
             assertThat(running.waitFor(Waits.seconds(20).toNanos(), TimeUnit.NANOSECONDS))
                     .isTrue();
         }
@@ -91,8 +91,8 @@ class EmbeddedNodeEndTest {
             awaitReady(process);
             assertThat(memory).as("the arena has no name").isEmptyDirectory();
             switch (how) {
-                case "kill" -> process.destroyForcibly();
-                case "terminate" -> process.destroy();
+                case "kill" -> process.toHandle().destroyForcibly(); // keeps its input open, unlike Process.destroy
+                case "terminate" -> process.toHandle().destroy();
                 default -> {
                     process.getOutputStream().write('\n');
                     process.getOutputStream().flush();

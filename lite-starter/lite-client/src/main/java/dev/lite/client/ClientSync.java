@@ -285,9 +285,10 @@ final class ClientSync implements LtSync {
             }
         }
 
+        /** Does not ask the node, unlike {@link #isHeld}. */
         @Override
         public String toString() {
-            return "HeldLock[%s, token %d, %s]".formatted(name(), token, isHeld() ? "held" : "not held");
+            return "HeldLock[%s, token %d, %s]".formatted(name(), token, released.get() ? "closed" : "open");
         }
     }
 }

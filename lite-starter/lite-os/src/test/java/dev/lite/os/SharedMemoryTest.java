@@ -197,12 +197,12 @@ class SharedMemoryTest {
     }
 
     private static Path throughProc(SharedMemory memory) {
-        return Path.of("/proc/self/fd/" + memory.descriptor());
+        return Path.of("/proc/%d/fd/%d".formatted(ProcessHandle.current().pid(), memory.descriptor()));
     }
 
     private static long allocatedBytes(Path file) throws IOException {
         // Java cannot read st_blocks, so use du.
-        var process = new ProcessBuilder("du", "--block-size=1", file.toString()).start();
+        var process = new ProcessBuilder("du", "--dereference", "--block-size=1", file.toString()).start();
         try (var reader = process.inputReader()) {
             return Long.parseLong(reader.readLine().split("\t", -1)[0]);
         }

@@ -94,6 +94,11 @@ final class NodeBarrier {
         return word;
     }
 
+    /** Whether no party waits on this node. */
+    synchronized boolean isIdle() {
+        return here.isEmpty();
+    }
+
     long await(SessionSync session, int parties, Duration timeout) {
         Deadline deadline = Deadline.in(timeout);
         Party party = enter(session, parties);

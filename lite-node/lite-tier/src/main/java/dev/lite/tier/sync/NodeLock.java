@@ -5,6 +5,7 @@ import dev.lite.api.HeldLock;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
@@ -145,6 +146,11 @@ final class NodeLock {
             }
         }
         countTickets();
+    }
+
+    /** Whether no thread of this node draws, waits or holds. Only without a session, which may draw on the fast path. */
+    synchronized boolean isIdle() {
+        return claims.isEmpty() && drawing.get() == 0;
     }
 
     /** A session's access to the lock. */
@@ -454,6 +460,8 @@ final class NodeLock {
                 calls.release(
                         word.ref(), hold.ticket(), Deadline.in(hold.session().timeout()));
             }
+        } catch (LmrFreedException e) {
+            log.debug("lock {}: the end of its last session has released ticket {}", name, hold.ticket());
         } catch (LiteException e) {
             log.info("lock {}: the home's audit will release ticket {}: {}", name, hold.ticket(), e.getMessage());
         } finally {

@@ -2,6 +2,7 @@ package dev.lite.tier.sync;
 
 import dev.lite.api.HeldLock;
 import dev.lite.api.LimitExceededException;
+import dev.lite.api.LmrFreedException;
 import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
@@ -93,9 +94,17 @@ public final class SessionSync implements TierSync {
         }
         LtSync.checkName(name);
         requireRoom(locks.size());
-        SessionLock lock = new SessionLock(service.lock(name, Deadline.in(deadline)));
-        locks.put(name, lock);
-        return lock;
+        SessionLock made = new SessionLock(service.lock(name, Deadline.in(deadline)));
+        SessionLock first = locks.putIfAbsent(name, made);
+        if (first != null) {
+            service.leaveLock(name); // each session counts once
+            return first;
+        }
+        if (!open && locks.remove(name, made)) {
+            service.leaveLock(name); // close() did not see it
+            throw ended();
+        }
+        return made;
     }
 
     @Override
@@ -108,10 +117,20 @@ public final class SessionSync implements TierSync {
         requireOpen();
         LtSync.checkName(name);
         LtSync.checkParties(parties);
+        NodeBarrier known = barriers.get(name);
+        return new SessionBarrier(known == null ? use(name, deadline) : known, parties);
+    }
+
+    private NodeBarrier use(String name, Duration deadline) {
         requireRoom(barriers.size());
         NodeBarrier barrier = service.barrier(name, Deadline.in(deadline));
-        barriers.put(name, barrier);
-        return new SessionBarrier(barrier, parties);
+        if (barriers.putIfAbsent(name, barrier) != null) {
+            service.leaveBarrier(name); // each session counts once
+        } else if (!open && barriers.remove(name, barrier)) {
+            service.leaveBarrier(name); // close() did not see it
+            throw ended();
+        }
+        return barrier;
     }
 
     private void requireRoom(int names) {
@@ -138,6 +157,16 @@ public final class SessionSync implements TierSync {
         endWaits();
         end = Deadline.in(timeout);
         locks.values().forEach(lock -> lock.lock.releaseAll(this));
+        locks.forEach((name, lock) -> {
+            if (locks.remove(name, lock)) {
+                service.leaveLock(name);
+            }
+        });
+        barriers.forEach((name, barrier) -> {
+            if (barriers.remove(name, barrier)) {
+                service.leaveBarrier(name);
+            }
+        });
     }
 
     private static Duration positive(Duration deadline) {
@@ -164,12 +193,22 @@ public final class SessionSync implements TierSync {
 
         @Override
         public HeldLock acquire(Duration deadline) {
-            return user.acquire(positive(deadline));
+            try {
+                return user.acquire(positive(deadline));
+            } catch (LmrFreedException e) {
+                requireOpen(); // the word was unmapped after the end of its last session
+                throw e;
+            }
         }
 
         @Override
         public Optional<HeldLock> tryAcquire() {
-            return user.tryAcquire();
+            try {
+                return user.tryAcquire();
+            } catch (LmrFreedException e) {
+                requireOpen(); // likewise
+                throw e;
+            }
         }
 
         @Override

@@ -1,7 +1,7 @@
 package dev.lite.tier.sync;
 
-import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.control.ControlChannel;
@@ -28,7 +28,7 @@ import org.slf4j.LoggerFactory;
  * was made on this node.
  */
 public final class SyncService implements AutoCloseable {
-    /** Maximum number of locks, and of barriers, that a node's sessions use. The node keeps names until it stops. */
+    /** Maximum number of locks, and of barriers, that a node's open sessions use. */
     static final int NAMES_MAX = 65_536;
 
     private static final Logger log = LoggerFactory.getLogger(SyncService.class);
@@ -43,11 +43,10 @@ public final class SyncService implements AutoCloseable {
     private final SyncCounters counters = new SyncCounters();
     private final AtomicLong partyIds;
 
-    private final Map<String, NodeLock> locks = new ConcurrentHashMap<>();
-    private final Map<Long, NodeLock> locksById = new ConcurrentHashMap<>();
+    private final Names<NodeLock> locks = new Names<>("locks", NAMES_MAX, NodeLock::isIdle, lock -> end(lock.word()));
     private final Map<Long, HomeLock> lockHomes = new ConcurrentHashMap<>();
-    private final Map<String, NodeBarrier> barriers = new ConcurrentHashMap<>();
-    private final Map<Long, NodeBarrier> barriersById = new ConcurrentHashMap<>();
+    private final Names<NodeBarrier> barriers =
+            new Names<>("barriers", NAMES_MAX, NodeBarrier::isIdle, barrier -> end(barrier.word()));
     private final Map<Long, HomeBarrier> barrierHomes = new ConcurrentHashMap<>();
 
     private final Thread thread;
@@ -101,48 +100,61 @@ public final class SyncService implements AutoCloseable {
         return new SessionSync(this, owner, timeout);
     }
 
+    /** The lock with this name, for one more session; {@link #leaveLock} must follow. */
     NodeLock lock(String name, Deadline deadline) {
-        NodeLock known = locks.get(name);
+        NodeLock known = locks.use(name);
         if (known != null) {
             return known;
         }
-        requireRoom(locks.size());
+        locks.requireRoom();
         SyncWord word = words.open(WordStore.Kind.LOCK, name, deadline);
         NodeLock made = new NodeLock(name, word, calls, executor, counters);
-        NodeLock first = locks.putIfAbsent(name, made);
-        if (first != null) {
-            words.giveBack(word);
-            return first;
-        }
         long id = word.ref().lmrId();
-        locksById.put(id, made); // before its first draw
-        moves.whenMoved(id, made::homeMoved);
-        return made;
+        NodeLock first = locks.add(name, id, made);
+        if (first == made) {
+            moves.whenMoved(id, word, made::homeMoved);
+        } else {
+            words.giveBack(word);
+        }
+        return first;
     }
 
+    /** A session no longer uses the lock: it holds it no more, and none of its threads waits. */
+    void leaveLock(String name) {
+        locks.leave(name);
+    }
+
+    /** The barrier with this name, for one more session; {@link #leaveBarrier} must follow. */
     NodeBarrier barrier(String name, Deadline deadline) {
-        NodeBarrier known = barriers.get(name);
+        NodeBarrier known = barriers.use(name);
         if (known != null) {
             return known;
         }
-        requireRoom(barriers.size());
+        barriers.requireRoom();
         SyncWord word = words.open(WordStore.Kind.BARRIER, name, deadline);
         NodeBarrier made = new NodeBarrier(name, word, calls, partyIds);
-        NodeBarrier first = barriers.putIfAbsent(name, made);
-        if (first != null) {
-            words.giveBack(word);
-            return first;
-        }
         long id = word.ref().lmrId();
-        barriersById.put(id, made);
-        moves.whenMoved(id, made::homeMoved);
-        return made;
+        NodeBarrier first = barriers.add(name, id, made);
+        if (first == made) {
+            moves.whenMoved(id, word, made::homeMoved);
+        } else {
+            words.giveBack(word);
+        }
+        return first;
     }
 
-    private static void requireRoom(int names) {
-        if (names >= NAMES_MAX) {
-            throw new LimitExceededException(
-                    "this node's applications use %d locks or barriers; the limit is %d".formatted(names, NAMES_MAX));
+    /** A session no longer uses the barrier: none of its threads waits. */
+    void leaveBarrier(String name) {
+        barriers.leave(name);
+    }
+
+    /** Ends this node's use of a word as a user; it may still be the word's home. */
+    private void end(SyncWord word) {
+        moves.forget(word.ref().lmrId(), word);
+        try {
+            words.giveBack(word);
+        } catch (LiteTimeoutException e) {
+            log.info("the word {} stays mapped until the node stops: {}", word.ref(), e.getMessage());
         }
     }
 
@@ -150,7 +162,7 @@ public final class SyncService implements AutoCloseable {
      * Invalidates all locks that this node's sessions hold. They were passed on while this node was not in the cluster.
      */
     public void loseLocks() {
-        locks.values().forEach(NodeLock::lose);
+        locks.all().forEach(NodeLock::lose);
     }
 
     /** The counters of contended locks. */
@@ -177,7 +189,7 @@ public final class SyncService implements AutoCloseable {
     }
 
     SyncCalls.Claim turn(WordRef ref, long ticket) {
-        NodeLock known = locksById.get(ref.lmrId());
+        NodeLock known = locks.byId(ref.lmrId());
         return known == null ? SyncCalls.Claim.UNKNOWN : known.turn(ticket);
     }
 
@@ -194,14 +206,14 @@ public final class SyncService implements AutoCloseable {
     }
 
     void over(WordRef ref, SyncCalls.BarrierStatus outcome) {
-        NodeBarrier known = barriersById.get(ref.lmrId());
+        NodeBarrier known = barriers.byId(ref.lmrId());
         if (known != null) {
             known.over(outcome);
         }
     }
 
     int parties(WordRef ref, long round) {
-        NodeBarrier known = barriersById.get(ref.lmrId());
+        NodeBarrier known = barriers.byId(ref.lmrId());
         return known == null ? 0 : known.parties(round);
     }
 

@@ -11,7 +11,10 @@ public final class WordMoves {
     /** Words that move or have moved away from this arena, by id. At most as many as words were made in this arena. */
     private final Map<Long, WordRef> left = new ConcurrentHashMap<>();
 
-    private final Map<Long, Runnable> whenMoved = new ConcurrentHashMap<>();
+    private final Map<Long, User> users = new ConcurrentHashMap<>();
+
+    /** A word that this node uses, and the action when it gets another home. */
+    private record User(SyncWord word, Runnable action) {}
 
     /** Records that a word is about to leave this arena. */
     void leave(WordRef ref) {
@@ -37,15 +40,20 @@ public final class WordMoves {
     }
 
     /** Registers an action to run when a word that this node uses gets another home. */
-    void whenMoved(long lmrId, Runnable action) {
-        whenMoved.put(lmrId, action);
+    void whenMoved(long lmrId, SyncWord word, Runnable action) {
+        users.put(lmrId, new User(word, action));
+    }
+
+    /** Ends {@link #whenMoved} for this access to the word; a later one stays. */
+    void forget(long lmrId, SyncWord word) {
+        users.computeIfPresent(lmrId, (id, user) -> user.word() == word ? null : user);
     }
 
     /** Handles a word's change of home: this node's waiters report to the new home. */
     public void homeMoved(long lmrId) {
-        Runnable action = whenMoved.get(lmrId);
-        if (action != null) {
-            action.run();
+        User user = users.get(lmrId);
+        if (user != null) {
+            user.action().run();
         }
     }
 }

@@ -140,6 +140,27 @@ abstract class SyncContract {
     }
 
     @Test
+    void aLockAndABarrierContinueAfterAllSessionsOfTheirNodesHaveEnded() {
+        TestCluster cluster = cluster(2);
+        long last = 0;
+        long round = -1;
+        for (int count = 0; count < 6; count++) {
+            try (Lite here = cluster.node(0).attach("here");
+                    Lite there = cluster.node(1).attach("there")) {
+                HeldLock held = (count % 2 == 0 ? here : there).sync().lock("x").acquire(LONG);
+                assertThat(held.fencingToken()).isGreaterThan(last);
+                last = held.fencingToken();
+                assertThat((count % 2 == 0 ? there : here).sync().lock("x").tryAcquire())
+                        .isEmpty();
+                Task<Long> party = go(() -> there.sync().barrier("x", 2).await(LONG));
+                long passed = here.sync().barrier("x", 2).await(LONG);
+                assertThat(get(party)).isEqualTo(passed).isGreaterThan(round);
+                round = passed;
+            } // the end of the session releases the lock
+        }
+    }
+
+    @Test
     void aHeldLockIsAcquiredByNoSessionUntilItIsReleased() {
         TestCluster cluster = cluster(2);
         Lite lite = cluster.attach(0);

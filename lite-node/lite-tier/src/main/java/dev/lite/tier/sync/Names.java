@@ -1,0 +1,158 @@
+package dev.lite.tier.sync;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.api.LimitExceededException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The locks, or the barriers, that the sessions of this node use, by name and by the id of their word. A name counts as
+ * long as a session uses it: the last session that leaves it ends this node's mapping of the word. The word and its
+ * record stay. Any thread.
+ *
+ * <p>Invariant: an object that can be found by name can be found by id. So the node never denies a ticket or a party of a
+ * session that has found the object by its name.
+ *
+ * @param <T> {@link NodeLock} or {@link NodeBarrier}
+ */
+final class Names<T> {
+    private final String what;
+    private final int namesMax;
+    private final Predicate<T> idle;
+    private final Consumer<T> end;
+
+    @GuardedBy("this")
+    private final Map<String, Entry<T>> byName = new HashMap<>();
+
+    private final Map<Long, T> byId = new ConcurrentHashMap<>();
+
+    private static final class Entry<T> {
+        final T object;
+        final long id;
+        int users; // guarded by the names
+
+        Entry(T object, long id) {
+            this.object = object;
+            this.id = id;
+        }
+    }
+
+    /**
+     * Creates the table.
+     *
+     * @param what the objects in the message about the limit
+     * @param idle whether no ticket or party of an object is left; it must not block
+     * @param end ends an object that nobody can find any more; it may block, and must not throw
+     */
+    Names(String what, int namesMax, Predicate<T> idle, Consumer<T> end) {
+        this.what = what;
+        this.namesMax = namesMax;
+        this.idle = idle;
+        this.end = end;
+    }
+
+    /** The object with this name, for one more session; null if there is none. {@link #leave} must follow. */
+    synchronized @Nullable T use(String name) {
+        Entry<T> known = byName.get(name);
+        if (known == null) {
+            return null;
+        }
+        known.users++;
+        return known.object;
+    }
+
+    /**
+     * {@link #use} of an object that may be new.
+     *
+     * @return the object with this name: this one, or one that another thread added first
+     */
+    synchronized T add(String name, long id, T made) {
+        Entry<T> known = byName.get(name);
+        if (known == null) {
+            known = new Entry<>(made, id);
+            byId.put(id, made);
+            byName.put(name, known);
+        }
+        known.users++;
+        return known.object;
+    }
+
+    /**
+     * Checks that a name can be added. Two threads can pass at once and exceed the limit by one.
+     *
+     * @throws LimitExceededException if the sessions use too many names
+     */
+    void requireRoom() {
+        List<T> ended = new ArrayList<>();
+        int left;
+        synchronized (this) {
+            if (byName.size() < namesMax) {
+                return;
+            }
+            for (Iterator<Entry<T>> all = byName.values().iterator(); all.hasNext(); ) {
+                Entry<T> entry = all.next();
+                if (endsNow(entry)) {
+                    all.remove();
+                    ended.add(entry.object);
+                }
+            }
+            left = byName.size();
+        }
+        ended.forEach(end);
+        if (left >= namesMax) {
+            throw new LimitExceededException(
+                    "this node's applications use %d %s; the limit is %d".formatted(left, what, namesMax));
+        }
+    }
+
+    /**
+     * A session no longer uses the name. If it was the last one, the name ends now; if a ticket or a party is still
+     * left, it ends when the room is needed.
+     */
+    void leave(String name) {
+        T ended;
+        synchronized (this) {
+            Entry<T> entry = byName.get(name);
+            if (entry == null) {
+                return;
+            }
+            entry.users--;
+            if (!endsNow(entry)) {
+                return;
+            }
+            byName.remove(name);
+            ended = entry.object;
+        }
+        end.accept(ended);
+    }
+
+    /** Whether the entry's name ends; its object cannot be found by id then. */
+    @GuardedBy("this")
+    private boolean endsNow(Entry<T> entry) {
+        return entry.users == 0 && idle.test(entry.object) && byId.remove(entry.id, entry.object);
+    }
+
+    /** The object of a word; null if no session here uses it. */
+    @Nullable
+    T byId(long id) {
+        return byId.get(id);
+    }
+
+    /** The objects now; the collection may change while it is read. */
+    Collection<T> all() {
+        return byId.values();
+    }
+
+    /** The number of names. */
+    synchronized int size() {
+        return byName.size();
+    }
+}
