@@ -17,7 +17,9 @@ import java.nio.file.attribute.PosixFilePermissions;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
+@Isolated("it checks that the numbers of closed descriptors are unused")
 class SharedMemoryTest {
     private static final long MIB = 1 << 20;
 
