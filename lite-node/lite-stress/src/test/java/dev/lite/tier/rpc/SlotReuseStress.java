@@ -20,6 +20,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @State
 public class SlotReuseStress {
     private static final int BYTES = LtRpc.MESSAGE_BYTES_MAX;
+    private static final int ROUNDS = 5;
 
     private final RpcSlotShare share = TestSlots.large(2).calls("a", "f");
     private final boolean[] kept = new boolean[2];
@@ -36,25 +37,30 @@ public class SlotReuseStress {
         second.giveBack();
     }
 
-    /** Takes one and returns it. */
+    /** Takes one and returns it, several times. */
     @Actor
     public void borrow() {
-        RpcSlot slot = share.pop(2);
-        if (slot != null) {
-            slot.giveBack();
+        for (int round = 0; round < ROUNDS; round++) {
+            RpcSlot slot = share.pop(2);
+            if (slot != null) {
+                slot.giveBack();
+            }
         }
     }
 
-    /** Takes both, if the other thread has none, and returns the first. */
+    /** Takes both, unless the other thread has one, and returns the first, several times; keeps the last one in the end. */
     @Actor
     public void keep() {
-        RpcSlot first = share.pop(2);
-        RpcSlot second = share.pop(2);
-        if (first != null && second != null) {
-            kept[second.index] = true;
-            first.giveBack();
-        } else if (first != null) {
-            kept[first.index] = true;
+        RpcSlot mine = share.pop(2);
+        for (int round = 0; round < ROUNDS; round++) {
+            RpcSlot next = share.pop(2);
+            if (next != null && mine != null) {
+                mine.giveBack();
+            }
+            mine = next != null ? next : mine;
+        }
+        if (mine != null) {
+            kept[mine.index] = true;
         }
     }
 
