@@ -412,6 +412,12 @@ public final class Simulation extends ForkJoinPool implements World {
         runnable.addAll(back);
     }
 
+    /** Where the running thread stands; any thread, for a watchdog. */
+    public List<StackTraceElement> currentStack() {
+        Task task = current;
+        return task == null ? List.of() : List.of(task.thread.getStackTrace());
+    }
+
     /** Where every thread stands that has not ended, one line each. */
     public List<String> stacks() {
         List<String> lines = new ArrayList<>();
