@@ -78,8 +78,8 @@ public final class SimulatedDirectory implements ClusterDirectory {
     private NodeRecord make(NodeAdvert wanted, Deadline deadline) {
         while (true) {
             Object mine = session;
-            Optional<NodeRecord> made = call(
-                    "register", deadline.remaining(), () -> Optional.ofNullable(store.register(wanted, mine)));
+            Optional<NodeRecord> made =
+                    call("register", deadline.remaining(), () -> Optional.ofNullable(store.register(wanted, mine)));
             if (made.isPresent()) {
                 return made.get();
             }
@@ -191,8 +191,7 @@ public final class SimulatedDirectory implements ClusterDirectory {
         closed = true;
         store.close(this);
         Object mine = session;
-        simulation.after(
-                SESSION_TIMEOUT_NS / 2 + net.random().nextLong(SESSION_TIMEOUT_NS), () -> store.expire(mine));
+        simulation.after(SESSION_TIMEOUT_NS / 2 + net.random().nextLong(SESSION_TIMEOUT_NS), () -> store.expire(mine));
     }
 
     // News. Called at the moment of the change; what arrives is what is there then.
@@ -243,6 +242,11 @@ public final class SimulatedDirectory implements ClusterDirectory {
     @Override
     public List<NodeRecord> nodesNow(Duration deadline) {
         return call("read the nodes", deadline, store::nodes);
+    }
+
+    @Override
+    public Map<Integer, Long> incarnationsNow(Duration deadline) {
+        return call("read the incarnations", deadline, store::incarnations);
     }
 
     @Override

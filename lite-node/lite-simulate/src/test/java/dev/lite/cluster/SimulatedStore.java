@@ -127,7 +127,8 @@ public final class SimulatedStore {
     }
 
     /** Returns null while another session has the name. */
-    @Nullable NodeRecord register(NodeAdvert advert, Object session) {
+    @Nullable
+    NodeRecord register(NodeAdvert advert, Object session) {
         Registration other = live.get(advert.name());
         if (other != null) {
             return other.session() == session ? other.record() : null;
@@ -143,12 +144,11 @@ public final class SimulatedStore {
 
     boolean isRegistered(NodeRecord record, Object session) {
         Registration mine = live.get(record.name());
-        return mine != null
-                && mine.session() == session
-                && mine.record().incarnation() == record.incarnation();
+        return mine != null && mine.session() == session && mine.record().incarnation() == record.incarnation();
     }
 
-    @Nullable NodeRecord registered(String name) {
+    @Nullable
+    NodeRecord registered(String name) {
         Registration there = live.get(name);
         return there == null ? null : there.record();
     }
@@ -176,11 +176,19 @@ public final class SimulatedStore {
             return false;
         }
         Acknowledged before = acks.get(as.id());
-        if (before == null || before.ack().incarnation() != as.incarnation() || before.ack().epoch() < number) {
+        if (before == null
+                || before.ack().incarnation() != as.incarnation()
+                || before.ack().epoch() < number) {
             acks.put(as.id(), new Acknowledged(new Ack(as.incarnation(), number), session));
             simulation.note("directory: %s acknowledges epoch %d".formatted(as.name(), number));
         }
         return true;
+    }
+
+    Map<Integer, Long> incarnations() {
+        Map<Integer, Long> byId = new TreeMap<>();
+        ids.forEach((name, id) -> byId.put(id, lastIncarnation(name)));
+        return byId;
     }
 
     int epochVersion() {

@@ -94,8 +94,8 @@ final class History {
     private Outcome run(long seed) {
         simulation.note(shape.toString());
         simulation.start(new SimulatedProcess("driver"), "driver", this::drive);
-        Simulation.End end = simulation.run(
-                () -> done || rule.broken() != null, Simulation.START_NS + ALL_NS, STEPS_MAX);
+        Simulation.End end =
+                simulation.run(() -> done || rule.broken() != null, Simulation.START_NS + ALL_NS, STEPS_MAX);
         if (end != Simulation.End.DONE) {
             rule.broken("%s while it should %s: %s%n  %s"
                     .formatted(end, phase, cluster.describe(), String.join("\n  ", simulation.stacks())));
@@ -122,8 +122,7 @@ final class History {
         phase(what);
         if (!Pause.until(simulation, ns, condition)) {
             rule.broken("it does not %s within %d s: %s%n  %s"
-                    .formatted(
-                            what, ns / SECOND_NS, cluster.describe(), String.join("\n  ", simulation.stacks())));
+                    .formatted(what, ns / SECOND_NS, cluster.describe(), String.join("\n  ", simulation.stacks())));
             return false;
         }
         return true;

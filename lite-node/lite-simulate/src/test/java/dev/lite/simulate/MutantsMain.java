@@ -8,6 +8,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import javax.tools.JavaCompiler;
 import javax.tools.StandardJavaFileManager;
@@ -16,10 +18,13 @@ import javax.tools.ToolProvider;
 /**
  * Puts known faults back, one at a time, and lets the simulation look for each: every {@code *.patch} of a folder is applied to
  * copies of the sources that it names, and what they compile to comes first on the class path of a simulation. Ends with status 1
- * when one is not found in time, or cannot be put back.
+ * when one is not found in time, or cannot be put back. A seed counts only if it breaks no rule without the fault.
  */
 public final class MutantsMain {
     private static final String ADDED = "+++ b/";
+    private static final long FIRST_SEED = 1000;
+    private static final Pattern BROKEN =
+            Pattern.compile("^seed (\\d+)(?: breaks a rule|: a loop without).*$", Pattern.MULTILINE);
 
     private MutantsMain() {}
 
@@ -29,7 +34,9 @@ public final class MutantsMain {
         Path sources = Path.of(System.getProperty("lite.simulate.sources"));
         List<Path> patches;
         try (Stream<Path> files = Files.list(folder)) {
-            patches = files.filter(file -> file.toString().endsWith(".patch")).sorted().toList();
+            patches = files.filter(file -> file.toString().endsWith(".patch"))
+                    .sorted()
+                    .toList();
         }
         int missed = 0;
         for (Path patch : patches) {
@@ -54,7 +61,8 @@ public final class MutantsMain {
                 Files.copy(sources.resolve(line.substring(ADDED.length())), copy);
             }
         }
-        int status = new ProcessBuilder("git", "apply", "--recount", patch.toAbsolutePath().toString())
+        int status = new ProcessBuilder(
+                        "git", "apply", "--recount", patch.toAbsolutePath().toString())
                 .directory(work.resolve("src").toFile())
                 .inheritIO()
                 .start()
@@ -84,30 +92,47 @@ public final class MutantsMain {
         }
     }
 
+    /** Whether a seed breaks a rule with the fault and none without it. */
     private static boolean search(Path patch, Path work) throws IOException, InterruptedException {
+        double minutes = Double.parseDouble(System.getProperty("lite.simulate.mutant-minutes", "10"));
+        long startNs = System.nanoTime();
+        String mutated = work.resolve("classes") + ":" + System.getProperty("java.class.path");
+        long seed = FIRST_SEED;
+        while (true) {
+            double left = minutes - (System.nanoTime() - startNs) / (double) TimeUnit.MINUTES.toNanos(1);
+            Matcher broken = BROKEN.matcher(left <= 0 ? "" : simulate(mutated, seed, Long.MAX_VALUE, left, work));
+            long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - startNs);
+            if (!broken.find()) {
+                System.out.printf("%s IS NOT FOUND after %d s%n", patch.getFileName(), seconds);
+                return false;
+            }
+            seed = Long.parseLong(broken.group(1));
+            String clean = simulate(System.getProperty("java.class.path"), seed, 1, minutes, work);
+            if (!BROKEN.matcher(clean).find()) {
+                System.out.printf("%s is found after %d s: %s%n", patch.getFileName(), seconds, broken.group());
+                return true;
+            }
+            System.out.printf("%s: seed %d fails without it, too%n", patch.getFileName(), seed);
+            seed++;
+        }
+    }
+
+    private static String simulate(String classPath, long seed, long histories, double minutes, Path work)
+            throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-        command.add("-Dlite.simulate.minutes=" + System.getProperty("lite.simulate.mutant-minutes", "10"));
-        command.add("-classpath");
-        command.add(work.resolve("classes") + ":" + System.getProperty("java.class.path"));
-        command.add(SimulateMain.class.getName());
+        command.add("-Dlite.simulate.seed=" + seed);
+        command.add("-Dlite.simulate.histories=" + histories);
+        command.add("-Dlite.simulate.minutes=" + minutes);
+        command.addAll(List.of("-classpath", classPath, SimulateMain.class.getName()));
         Path output = work.resolve("output");
-        long startNs = System.nanoTime();
-        int status = new ProcessBuilder(command)
+        int unused = new ProcessBuilder(command)
                 .redirectErrorStream(true)
                 .redirectOutput(output.toFile())
                 .start()
                 .waitFor();
-        long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - startNs);
-        String broken = Files.readAllLines(output).stream()
-                .filter(line -> line.contains("breaks a rule") || line.contains("without a yield point"))
-                .findFirst()
-                .orElse("");
-        boolean found = status != 0 && !broken.isEmpty();
-        System.out.printf(
-                "%s %s after %d s %s%n", patch.getFileName(), found ? "is found" : "IS NOT FOUND", seconds, broken);
-        return found;
+        return Files.readString(output);
     }
 
     private static void delete(Path folder) {

@@ -20,7 +20,9 @@ public final class SimulateMain {
 
     /** Reads {@code lite.simulate.seed}, {@code .minutes}, {@code .histories} and {@code .detail}. */
     public static void main(String[] args) {
-        Path root = Path.of(System.getProperty("lite.simulate.root", "/dev/shm/lite-simulate-" + ProcessHandle.current().pid()));
+        Path root = Path.of(System.getProperty(
+                "lite.simulate.root",
+                "/dev/shm/lite-simulate-" + ProcessHandle.current().pid()));
         String seed = System.getProperty("lite.simulate.seed", "");
         long first = seed.isBlank() ? System.nanoTime() & 0xFFFF_FFFFL : Long.parseLong(seed);
         double minutes = Double.parseDouble(System.getProperty("lite.simulate.minutes", "3"));
@@ -43,13 +45,17 @@ public final class SimulateMain {
             steps += outcome.steps();
             virtualNs += outcome.virtualNs();
             if (Boolean.getBoolean("lite.simulate.verbose")) {
-                System.out.printf("seed %d: hash %x, %d steps, %.2f virtual s, %s%n", next, outcome.hash(), outcome.steps(), outcome.virtualNs() / 1e9, outcome.summary());
+                System.out.printf(
+                        "seed %d: hash %x, %d steps, %.2f virtual s, %s%n",
+                        next, outcome.hash(), outcome.steps(), outcome.virtualNs() / 1e9, outcome.summary());
             }
             String broken = outcome.broken();
             if (broken != null) {
                 failures++;
                 if (goesOn) {
-                    System.out.printf("seed %d breaks a rule: %s%n", next, broken.lines().limit(4).toList());
+                    System.out.printf(
+                            "seed %d breaks a rule: %s%n",
+                            next, broken.lines().limit(4).toList());
                 } else {
                     report(outcome, root);
                     break;
@@ -74,7 +80,8 @@ public final class SimulateMain {
                 again.hash() == outcome.hash()
                         ? "A second run gave the same history."
                         : "A second run gave ANOTHER history: " + again.broken());
-        System.out.printf("Again: mvn -Psimulate -Dlite.simulate.seed=%d -Dlite.simulate.histories=1%n", outcome.seed());
+        System.out.printf(
+                "Again: mvn -Psimulate -Dlite.simulate.seed=%d -Dlite.simulate.histories=1%n", outcome.seed());
     }
 
     /** A loop that neither waits nor touches what others share hangs the whole simulation: then the process ends. */
@@ -96,7 +103,9 @@ public final class SimulateMain {
                 last = now;
                 steps = now == null ? -1 : now.steps();
             }
-            System.out.printf("seed %d: a loop without a yield point, for %d s%n", last == null ? -1 : last.streams().seed(), STUCK_SECONDS);
+            System.out.printf(
+                    "seed %d: a loop without a yield point, for %d s%n",
+                    last == null ? -1 : last.streams().seed(), STUCK_SECONDS);
             if (last != null) {
                 last.currentStack().forEach(frame -> System.out.println("    " + frame));
             }

@@ -443,7 +443,8 @@ public final class SimulatedNetwork {
 
     /** Whether a fabric of this node is open. */
     public boolean has(String node) {
-        return locked(() -> fabrics.values().stream().anyMatch(fabric -> fabric.node().equals(node)));
+        return locked(
+                () -> fabrics.values().stream().anyMatch(fabric -> fabric.node().equals(node)));
     }
 
     private SimulatedFabric named(String node) {

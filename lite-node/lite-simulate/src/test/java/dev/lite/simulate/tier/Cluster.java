@@ -27,6 +27,7 @@ public final class Cluster {
 
     private static final long ARENA_BYTES = 24 << 20;
     private static final int MANAGERS = 2;
+    private static final long LIMITS_AFTER_NS = 60_000_000;
     private static final int ATTEMPTS_MAX = 60;
     private static final long ATTEMPTS_NS = 1_000_000_000;
 
@@ -138,8 +139,9 @@ public final class Cluster {
                 // The registration under which the connection was made.
                 if (from.equals(each.address) && each.sinceNs <= establishedNs && establishedNs < each.untilNs) {
                     if (store.epoch().isFenced(each.record.id(), each.record.incarnation())) {
-                        rule.broken("node %s touches memory of %s by a connection that it made as incarnation %d, which is fenced"
-                                .formatted(each.record.name(), to, each.record.incarnation()));
+                        rule.broken(
+                                "node %s touches memory of %s by a connection that it made as incarnation %d, which is fenced"
+                                        .formatted(each.record.name(), to, each.record.incarnation()));
                     }
                 }
             }
@@ -223,7 +225,9 @@ public final class Cluster {
 
     void started(Member member) {
         if (shape.nearLimits()) {
-            Limits.nearLastLmrId(member.node());
+            // Later, when some ids were drawn: those that come after the last ones must not be the same.
+            LiteNode node = member.node();
+            simulation.after(LIMITS_AFTER_NS, () -> Limits.nearLastLmrId(node));
         }
         whenStarted.accept(member);
     }
@@ -238,7 +242,8 @@ public final class Cluster {
 
     /** Whether all nodes run and each is connected with each. */
     public boolean isWhole() {
-        return members.stream().allMatch(member -> member.state() == Member.State.UP && connections(member) == members.size())
+        return members.stream()
+                        .allMatch(member -> member.state() == Member.State.UP && connections(member) == members.size())
                 && managers.stream().allMatch(Manager::isUp)
                 && store.epoch().pending().isEmpty();
     }

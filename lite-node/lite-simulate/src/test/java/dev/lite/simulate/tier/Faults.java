@@ -30,26 +30,16 @@ public final class Faults {
 
     /** From now on faults happen. */
     public void begin() {
-        if (cluster.shape().nearLimits()) {
-            moveRings();
-        }
         if (cluster.shape().faults() > 0) {
             cluster.store().setLossRate(cluster.shape().lossRate());
             next();
         }
     }
 
-    private void moveRings() {
-        simulation.after(30 * MS, () -> {
-            if (!over) {
-                Limits.nearLastRingPosition(cluster.members());
-                moveRings();
-            }
-        });
-    }
-
     private void next() {
-        long gapNs = (long) (-Math.log(1 - random.nextDouble()) * SECOND_NS / cluster.shape().faults());
+        long gapNs = (long) (-Math.log(1 - random.nextDouble())
+                * SECOND_NS
+                / cluster.shape().faults());
         simulation.after(gapNs, () -> {
             if (!over) {
                 inject();
@@ -137,10 +127,13 @@ public final class Faults {
     private void drop(boolean half) {
         Member from = anyMember();
         Member to = anyMember();
-        if (from == to || !cluster.network().has(from.name()) || !cluster.network().has(to.name())) {
+        if (from == to
+                || !cluster.network().has(from.name())
+                || !cluster.network().has(to.name())) {
             return;
         }
-        simulation.note("connections between %s and %s break%s".formatted(from.name(), to.name(), half ? " on one side" : ""));
+        simulation.note(
+                "connections between %s and %s break%s".formatted(from.name(), to.name(), half ? " on one side" : ""));
         if (half) {
             cluster.network().halfOpen(from.name(), to.name(), random.nextBoolean() ? ms(5) : ms(500));
         } else {

@@ -131,8 +131,9 @@ final class Blocks implements Part {
     }
 
     private void invite(App app) {
-        List<Block> others =
-                blocks.stream().filter(block -> block.owner != app && !block.freed).toList();
+        List<Block> others = blocks.stream()
+                .filter(block -> block.owner != app && !block.freed)
+                .toList();
         if (!others.isEmpty()) {
             Block block = others.get(app.random.nextInt(others.size()));
             LmrHandle handle = block.name.isEmpty()
@@ -190,7 +191,9 @@ final class Blocks implements Part {
                 any.lite.memory().map(block.name, Permission.READ).read(0, MemorySegment.ofArray(content));
                 for (long word : content) {
                     if (word != block.tag()) {
-                        cluster.rule().broken("in the end, block %d holds %x, not %x".formatted(block.number, word, block.tag()));
+                        cluster.rule()
+                                .broken("in the end, block %d holds %x, not %x"
+                                        .formatted(block.number, word, block.tag()));
                     }
                 }
             }

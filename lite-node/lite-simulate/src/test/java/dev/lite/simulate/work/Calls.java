@@ -142,10 +142,14 @@ final class Calls implements Part {
             whole = back.get(ValueLayout.JAVA_LONG_UNALIGNED, at) == id;
         }
         if (!whole) {
-            cluster.rule().broken("call %d of %s at %s got another call's reply of %d bytes".formatted(id, function, node, reply.length));
+            cluster.rule()
+                    .broken("call %d of %s at %s got another call's reply of %d bytes"
+                            .formatted(id, function, node, reply.length));
         }
         if (runs.getOrDefault(id, 0) != 1) {
-            cluster.rule().broken("call %d of %s at %s returned and ran %d times".formatted(id, function, node, runs.getOrDefault(id, 0)));
+            cluster.rule()
+                    .broken("call %d of %s at %s returned and ran %d times"
+                            .formatted(id, function, node, runs.getOrDefault(id, 0)));
         }
     }
 
@@ -178,8 +182,9 @@ final class Calls implements Part {
             }
         });
         if (!works) {
-            cluster.rule().broken("calls of %d bytes from %s of %s at %s still fail after %d s: %s"
-                    .formatted(bytes, any.member.name(), function, node, SETTLED_NS / 1_000_000_000, last[0]));
+            cluster.rule()
+                    .broken("calls of %d bytes from %s of %s at %s still fail after %d s: %s"
+                            .formatted(bytes, any.member.name(), function, node, SETTLED_NS / 1_000_000_000, last[0]));
         }
     }
 

@@ -28,7 +28,10 @@ final class Locks implements Part {
     private static final class State {
         final String name;
         final boolean onlyTried;
-        @Nullable Holder holder;
+
+        @Nullable
+        Holder holder;
+
         long lastToken = -1;
 
         State(String name, boolean onlyTried) {
@@ -82,8 +85,7 @@ final class Locks implements Part {
                             .formatted(state.name, now.app.process, now.token, before.app.process, before.token));
         }
         if (now.token <= state.lastToken) {
-            cluster.rule()
-                    .broken("%s: token %d after %d".formatted(state.name, now.token, state.lastToken));
+            cluster.rule().broken("%s: token %d after %d".formatted(state.name, now.token, state.lastToken));
         }
         state.lastToken = now.token;
         state.holder = now;

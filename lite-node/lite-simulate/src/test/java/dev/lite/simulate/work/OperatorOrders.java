@@ -39,18 +39,20 @@ final class OperatorOrders implements Part {
                 boolean another = !former.equals(order.executor());
                 if (another && stale.contains(order.id()) && store.isRegistered(former)) {
                     cluster.rule()
-                            .broken("order %d was begun by %s as incarnation %d, which it was not any more, and %s, incarnation %d, takes it"
-                                    .formatted(
-                                            order.id(),
-                                            former,
-                                            before.incarnation(),
-                                            order.executor(),
-                                            order.incarnation()));
+                            .broken(
+                                    "order %d was begun by %s as incarnation %d, which it was not any more, and %s, incarnation %d, takes it"
+                                            .formatted(
+                                                    order.id(),
+                                                    former,
+                                                    before.incarnation(),
+                                                    order.executor(),
+                                                    order.incarnation()));
                 }
             }
             if (order.state() == Order.State.RUNNING) {
                 String executor = String.valueOf(order.executor());
-                if (!order.equals(before) && store.isRegistered(executor)
+                if (!order.equals(before)
+                        && store.isRegistered(executor)
                         && store.lastIncarnation(executor) > order.incarnation()) {
                     stale.add(order.id());
                 }

@@ -7,7 +7,8 @@ import java.util.Set;
  * already hides the others. Another workload makes other histories of the same seeds.
  */
 final class Without {
-    private static final Set<String> PARTS = Set.of(System.getProperty("lite.simulate.without", "").split(","));
+    private static final Set<String> PARTS =
+            Set.of(System.getProperty("lite.simulate.without", "").split(","));
 
     private Without() {}
 

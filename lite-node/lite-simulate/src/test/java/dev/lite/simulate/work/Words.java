@@ -78,8 +78,15 @@ final class Words implements Part {
     public void prepare(App first) {
         for (Shared lmr : lmrs) {
             Placement placement = first.random.nextInt(3) == 0 ? Placement.spread() : Placement.on(first.anyNode());
-            first.lite.memory().createOrMap(
-                    LmrSpec.of(BYTES).withName(lmr.name).withPlacement(placement).withDefaultPermissions(DATA), DATA[0], DATA);
+            first.lite
+                    .memory()
+                    .createOrMap(
+                            LmrSpec.of(BYTES)
+                                    .withName(lmr.name)
+                                    .withPlacement(placement)
+                                    .withDefaultPermissions(DATA),
+                            DATA[0],
+                            DATA);
         }
     }
 
@@ -178,7 +185,8 @@ final class Words implements Part {
             mine.register[number] = lmr.registers++;
         }
         int register = mine.register[number];
-        // Until it returned, it may be placed at any time, also over a later one: then the thread takes another register.
+        // Until it returned, it may be placed at any time, also over a later one: then the thread takes another
+        // register.
         mine.register[number] = -1;
         long sequence = ++lmr.begun[register];
         mine.word.set(ValueLayout.JAVA_LONG, 0, value(register, sequence));
