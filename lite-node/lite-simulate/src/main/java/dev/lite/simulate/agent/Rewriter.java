@@ -115,9 +115,9 @@ final class Rewriter {
     }
 
     private CodeTransform ofJdk(String name, MethodModel method, boolean[] changed) {
-        String method0 = method.methodName().stringValue();
+        String called = method.methodName().stringValue();
         if (name.startsWith("java/lang/ThreadBuilders$Platform")
-                && (method0.equals("unstarted") || method0.equals("newThread"))) {
+                && (called.equals("unstarted") || called.equals("newThread"))) {
             return simulatedThread(
                     builder -> {
                         builder.aload(0);
@@ -130,13 +130,13 @@ final class Rewriter {
                     "newPlatformThread",
                     changed);
         }
-        if (name.equals("java/lang/ThreadBuilders") && method0.equals("newVirtualThread")) {
+        if (name.equals("java/lang/ThreadBuilders") && called.equals("newVirtualThread")) {
             return simulatedThread(builder -> builder.aload(1).aload(3), "newVirtualThread", changed);
         }
-        if (name.equals("java/lang/VirtualThread") && method0.equals("compareAndSetOnWaitingList")) {
+        if (name.equals("java/lang/VirtualThread") && called.equals("compareAndSetOnWaitingList")) {
             return after("beginUnblock", CodeTransform.ACCEPT_ALL, changed);
         }
-        boolean unblock = name.equals("java/lang/VirtualThread") && method0.equals("unblock");
+        boolean unblock = name.equals("java/lang/VirtualThread") && called.equals("unblock");
         return (builder, element) -> {
             if (unblock && element instanceof ReturnInstruction) {
                 changed[0] = true;

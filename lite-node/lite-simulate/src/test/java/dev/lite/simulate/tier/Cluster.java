@@ -137,14 +137,27 @@ public final class Cluster {
         public void touches(String from, String to, long establishedNs) {
             for (Incarnation each : incarnations) {
                 // The registration under which the connection was made.
-                if (from.equals(each.address) && each.sinceNs <= establishedNs && establishedNs < each.untilNs) {
-                    if (store.epoch().isFenced(each.record.id(), each.record.incarnation())) {
-                        rule.broken(
-                                "node %s touches memory of %s by a connection that it made as incarnation %d, which is fenced"
-                                        .formatted(each.record.name(), to, each.record.incarnation()));
-                    }
+                if (from.equals(each.address)
+                        && each.sinceNs <= establishedNs
+                        && establishedNs < each.untilNs
+                        && isFenced(each)
+                        && !isFenced(latest(to))) {
+                    rule.broken("node %s touches memory of %s by a connection that it made as incarnation %d, which is fenced"
+                            .formatted(each.record.name(), to, each.record.incarnation()));
                 }
             }
+        }
+
+        /** Of two fenced processes each may touch the other: nobody was given what they have before they register again. */
+        private boolean isFenced(@Nullable Incarnation each) {
+            return each != null && store.epoch().isFenced(each.record.id(), each.record.incarnation());
+        }
+
+        private @Nullable Incarnation latest(String address) {
+            return incarnations.reversed().stream()
+                    .filter(each -> each.address.equals(address))
+                    .findFirst()
+                    .orElse(null);
         }
     }
 
