@@ -192,6 +192,7 @@ final class SimulatedEndpoint implements FabricEndpoint {
             return;
         }
         network.trace(label + " executes " + operation);
+        network.touches(fabric, to.fabric, over.establishedNs);
         operation.carryOut(to.fabric.memoryAddress());
         if (operation.kind == Kind.WRITE_IMM) {
             to.fabric.deliver(new Delivery.Immediate(to, operation.immediate));
@@ -210,8 +211,10 @@ final class SimulatedEndpoint implements FabricEndpoint {
     }
 
     private void perhapsCarryOut(Operation operation, SimulatedEndpoint to) {
-        if (!operation.isCarriedOut() && !to.fabric.isClosed() && network.chance(0.5)) {
+        // A peer whose side has ended lets nothing in any more, however late this side hears of it.
+        if (!operation.isCarriedOut() && !to.isClosed() && !to.fabric.isClosed() && network.chance(0.5)) {
             network.trace(label + " executes, although disconnected, " + operation);
+            network.touches(fabric, to.fabric, link == null ? 0 : link.establishedNs);
             operation.carryOut(to.fabric.memoryAddress());
         }
     }
@@ -236,6 +239,19 @@ final class SimulatedEndpoint implements FabricEndpoint {
             network.trace(label + " loses its connection");
             network.schedule(network.arrivalNs(), null, () -> shut("connection lost"));
             tellPeer("connection lost");
+        }
+    }
+
+    /** The connection broke: this side hears of it soon, the peer only after a delay. */
+    void dropHalf(long delayNs) {
+        if (link != null && !link.cut) {
+            link.cut = true;
+            network.trace(label + " loses its connection; the peer does not hear of it for " + delayNs + " ns");
+            network.schedule(network.arrivalNs(), null, () -> shut("connection lost"));
+            SimulatedEndpoint to = peer;
+            if (to != null) {
+                network.schedule(network.clockNs() + delayNs, null, () -> to.shut("connection lost"));
+            }
         }
     }
 

@@ -90,6 +90,7 @@ final class SimulatedFabric implements Fabric {
             }
             SimulatedEndpoint endpoint = newEndpoint(false);
             network.trace(endpoint + " connects to " + address);
+            network.connects(this, address);
             // Accepting takes the peer's CPU, so a paused peer answers later.
             network.schedule(network.arrivalNs(), network.at(address), () -> arrive(endpoint, address));
             return endpoint;
@@ -208,6 +209,17 @@ final class SimulatedFabric implements Fabric {
         }
         for (Delivery delivery = network.locked(this::next); delivery != null; delivery = network.locked(this::next)) {
             delivery.to(handler);
+        }
+    }
+
+    /** Under the lock: the process is gone; no handler is called any more. */
+    void vanish() {
+        if (!closed) {
+            closed = true;
+            network.remove(this);
+            for (SimulatedEndpoint endpoint : List.copyOf(endpoints)) {
+                endpoint.closeHere("the process of node " + node + " ended");
+            }
         }
     }
 

@@ -14,6 +14,7 @@ import java.util.Optional;
 import java.util.PriorityQueue;
 import java.util.Queue;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
@@ -32,6 +33,8 @@ import org.jspecify.annotations.Nullable;
  * <p>{@link #step}, {@link #runUntil} and {@link #runUntilIdle} move the clock. Unless the options say
  * {@link SimulatedOptions#stepped}, {@link Fabric#poll} and {@link Fabric#await} of any fabric of the network also move it.
  *
+ * <p>With a {@link Timeline}, the clock is that one's, and nothing here moves it.
+ *
  * <p>Any thread may call any method.
  */
 public final class SimulatedNetwork {
@@ -45,6 +48,7 @@ public final class SimulatedNetwork {
     private record Event(long atNs, long number, @Nullable SimulatedFabric needs, Runnable action) {}
 
     private final SimulatedOptions options;
+    private final @Nullable Timeline timeline;
     private final RandomGenerator random;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -54,6 +58,9 @@ public final class SimulatedNetwork {
 
     /** Events of paused fabrics, in the order in which they were due. */
     private final List<Event> heldBack = new ArrayList<>();
+
+    /** Waiting threads of a simulation with a timeline, which runs one thread at a time. */
+    private final List<Thread> waiters = new ArrayList<>();
 
     private final Map<String, SimulatedFabric> fabrics = new LinkedHashMap<>();
     private final Queue<String> trace = new ArrayDeque<>();
@@ -65,7 +72,16 @@ public final class SimulatedNetwork {
 
     /** Creates a network without nodes, with its clock at 0. */
     public SimulatedNetwork(SimulatedOptions options) {
+        this(options, null);
+    }
+
+    /** Takes part in a simulation: events happen at the times of this clock. Only for stepped options. */
+    public SimulatedNetwork(SimulatedOptions options, @Nullable Timeline timeline) {
+        if (timeline != null && !options.stepped()) {
+            throw new IllegalArgumentException("a network with a timeline needs stepped options");
+        }
         this.options = options;
+        this.timeline = timeline;
         this.random = RandomGeneratorFactory.of("L64X128MixRandom").create(options.seed());
     }
 
@@ -110,7 +126,7 @@ public final class SimulatedNetwork {
 
     /** The virtual time, in nanoseconds. */
     public long nowNs() {
-        return locked(() -> clockNs);
+        return locked(this::clockNs);
     }
 
     /**
@@ -209,6 +225,33 @@ public final class SimulatedNetwork {
         });
     }
 
+    /**
+     * Breaks every connection between two nodes. The first one hears of it in its own time, the other only after a delay: until
+     * then it has a half-open connection.
+     */
+    public void halfOpen(String node, String other, long delayNs) {
+        locked(() -> {
+            String peer = named(other).node();
+            for (SimulatedEndpoint endpoint : List.copyOf(named(node).endpoints())) {
+                if (endpoint.peerNode().equals(peer)) {
+                    endpoint.dropHalf(delayNs);
+                }
+            }
+            return true;
+        });
+    }
+
+    /**
+     * Ends a node whose threads were killed: its peers hear of it, each in its own time, and nobody touches its memory from now
+     * on.
+     */
+    public void vanish(String node) {
+        locked(() -> {
+            named(node).vanish();
+            return true;
+        });
+    }
+
     /** The events so far, one per line, at most the last {@value #TRACE_LINES_MAX}. */
     public List<String> trace() {
         return locked(() -> List.copyOf(trace));
@@ -222,7 +265,7 @@ public final class SimulatedNetwork {
     @Override
     public String toString() {
         return locked(() -> "simulated network [seed %d, %d ns, %d events ahead, %d held back]"
-                .formatted(options.seed(), clockNs, events.size(), heldBack.size()));
+                .formatted(options.seed(), clockNs(), events.size(), heldBack.size()));
     }
 
     // The following methods are for the fabrics and endpoints of this network, which call them under the lock.
@@ -238,6 +281,10 @@ public final class SimulatedNetwork {
 
     /** Without the lock: waits in real time until the condition holds, and moves the clock if polling does. */
     void await(long timeoutNs, BooleanSupplier condition) {
+        if (timeline != null) {
+            awaitInTimeline(timeoutNs, condition, timeline);
+            return;
+        }
         long leftNs = timeoutNs;
         lock.lock();
         try {
@@ -257,23 +304,66 @@ public final class SimulatedNetwork {
         }
     }
 
+    /** Without a condition of the lock: threads of killed nodes would stay in its queue and take the signals of the others. */
+    private void awaitInTimeline(long timeoutNs, BooleanSupplier condition, Timeline time) {
+        Thread thread = Thread.currentThread();
+        long endNs = time.nowNs() + Math.min(timeoutNs, Long.MAX_VALUE / 4);
+        waiters.add(thread);
+        try {
+            while (!locked(condition::getAsBoolean) && time.nowNs() < endNs && !thread.isInterrupted()) {
+                LockSupport.parkNanos(endNs - time.nowNs());
+            }
+        } finally {
+            waiters.remove(thread);
+        }
+    }
+
     private boolean stepLocked() {
         Event event = events.poll();
         if (event == null) {
             return false;
         }
         clockNs = Math.max(clockNs, event.atNs);
+        carryOut(event);
+        return true;
+    }
+
+    private void carryOut(Event event) {
         if (event.needs != null && event.needs.isPaused()) {
             heldBack.add(event);
         } else {
             event.action.run();
         }
-        return true;
     }
 
     void schedule(long atNs, @Nullable SimulatedFabric needs, Runnable action) {
-        events.add(new Event(atNs, eventNumber++, needs, action));
-        signal();
+        add(new Event(atNs, eventNumber++, needs, action));
+    }
+
+    private void add(Event event) {
+        if (timeline == null) {
+            events.add(event);
+            signal();
+        } else {
+            timeline.at(
+                    event.atNs,
+                    () -> locked(() -> {
+                        carryOut(event);
+                        return true;
+                    }));
+        }
+    }
+
+    void connects(SimulatedFabric from, String to) {
+        if (timeline != null) {
+            timeline.connects(from.address(), to);
+        }
+    }
+
+    void touches(SimulatedFabric from, SimulatedFabric to, long establishedNs) {
+        if (timeline != null) {
+            timeline.touches(from.address(), to.address(), establishedNs);
+        }
     }
 
     private void resume(SimulatedFabric fabric, int pause) {
@@ -289,7 +379,7 @@ public final class SimulatedNetwork {
             if (event.needs == fabric) {
                 heldBack.remove(event);
                 // Due now, with its old number, so that the order of the held events is kept.
-                events.add(new Event(Math.max(clockNs, event.atNs), event.number, fabric, event.action));
+                add(new Event(Math.max(clockNs(), event.atNs), event.number, fabric, event.action));
             }
         }
         signal();
@@ -297,11 +387,11 @@ public final class SimulatedNetwork {
 
     /** The arrival time of something that is sent now. */
     long arrivalNs() {
-        return clockNs + random.nextLong(options.delayNsMin(), options.delayNsMax() + 1);
+        return clockNs() + random.nextLong(options.delayNsMin(), options.delayNsMax() + 1);
     }
 
     long clockNs() {
-        return clockNs;
+        return timeline == null ? clockNs : timeline.nowNs();
     }
 
     boolean chance(double probability) {
@@ -317,16 +407,17 @@ public final class SimulatedNetwork {
         if (!fabric.isPaused() && chance(options.pauseRate())) {
             trace(fabric.node() + " pauses");
             int pause = fabric.pause();
-            schedule(clockNs + 1 + random.nextLong(options.pauseNsMax()), null, () -> resume(fabric, pause));
+            schedule(clockNs() + 1 + random.nextLong(options.pauseNsMax()), null, () -> resume(fabric, pause));
         }
     }
 
     void signal() {
         changed.signalAll();
+        List.copyOf(waiters).forEach(LockSupport::unpark);
     }
 
     void trace(String what) {
-        String line = clockNs + " " + what;
+        String line = clockNs() + " " + what;
         if (trace.size() == TRACE_LINES_MAX) {
             trace.remove();
         }
@@ -348,6 +439,12 @@ public final class SimulatedNetwork {
 
     int nextEndpointNumber() {
         return endpointNumber++;
+    }
+
+    /** Whether a fabric of this node is open. */
+    public boolean has(String node) {
+        return locked(
+                () -> fabrics.values().stream().anyMatch(fabric -> fabric.node().equals(node)));
     }
 
     private SimulatedFabric named(String node) {

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.lite.simulate;
+
+import org.jspecify.annotations.NullMarked;

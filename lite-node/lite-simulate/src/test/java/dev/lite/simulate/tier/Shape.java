@@ -1,0 +1,52 @@
+package dev.lite.simulate.tier;
+
+import java.time.Duration;
+import java.util.random.RandomGenerator;
+
+/**
+ * What kind of history a seed gives. It is drawn first, so that histories differ in more than their order.
+ *
+ * @param nodes how many
+ * @param threadsPerNode applications of each node, one thread each
+ * @param runNs how long they work at most, in virtual time
+ * @param stepsPerThread how many steps each makes at most
+ * @param thinkNsMax the longest pause between two steps of an application
+ * @param deadline the nodes' default deadline
+ * @param faults how many faults a virtual second has, on average; 0 for none
+ * @param lossRate the probability that the directory loses a request
+ * @param newsNsMax the longest that most news of the directory travels
+ * @param nearLimits whether counters start just below their limits
+ */
+public record Shape(
+        int nodes,
+        int threadsPerNode,
+        long runNs,
+        int stepsPerThread,
+        long thinkNsMax,
+        Duration deadline,
+        double faults,
+        double lossRate,
+        long newsNsMax,
+        boolean nearLimits) {
+
+    static final long MS = 1_000_000;
+
+    /** Draws a shape. */
+    public static Shape draw(RandomGenerator random) {
+        boolean crowded = random.nextInt(8) == 0;
+        boolean calm = random.nextInt(6) == 0;
+        int nodes = crowded ? 2 : random.nextInt(4) == 0 ? 4 : 3;
+        int threads = crowded ? 40 : 1 + random.nextInt(3);
+        return new Shape(
+                nodes,
+                threads,
+                (200 + random.nextInt(1200)) * MS,
+                (200 + random.nextInt(600)) / (nodes * threads),
+                crowded ? 200_000 : (1L << random.nextInt(6)) * MS / 2,
+                Duration.ofMillis(300 + random.nextInt(700)),
+                calm ? 0 : 1 + random.nextInt(12),
+                random.nextBoolean() ? 0 : 0.03 * random.nextDouble(),
+                random.nextBoolean() ? MS : (1L << random.nextInt(6)) * MS,
+                random.nextInt(3) == 0);
+    }
+}

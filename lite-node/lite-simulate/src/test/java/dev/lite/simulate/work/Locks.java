@@ -1,0 +1,110 @@
+package dev.lite.simulate.work;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.LtLock;
+import dev.lite.simulate.tier.Cluster;
+import dev.lite.simulate.tier.Pause;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A few locks. Two holders never meet, unless the node of the first one was fenced, and tokens only grow. The last lock is only
+ * ever tried.
+ */
+final class Locks implements Part {
+    private static final int LOCKS = 3;
+    private static final long HOLD_NS_MAX = 3_000_000;
+    private static final long FREE_AFTER_NS = 5_000_000_000L;
+
+    private final Cluster cluster;
+    private final List<State> locks = new ArrayList<>();
+
+    /** Who holds a lock, by what the applications were told. */
+    private record Holder(App app, int node, long incarnation, long token) {}
+
+    private static final class State {
+        final String name;
+        final boolean onlyTried;
+
+        @Nullable
+        Holder holder;
+
+        long lastToken = -1;
+
+        State(String name, boolean onlyTried) {
+            this.name = name;
+            this.onlyTried = onlyTried;
+        }
+    }
+
+    Locks(Cluster cluster) {
+        this.cluster = cluster;
+        for (int i = 0; i < LOCKS; i++) {
+            locks.add(new State("lock" + i, i == LOCKS - 1));
+        }
+    }
+
+    @Override
+    public void step(App app) {
+        State state = locks.get(app.random.nextInt(LOCKS));
+        LtLock lock = app.lite.sync().lock(state.name);
+        int node = app.member.node().self().id();
+        long incarnation = app.member.node().self().incarnation();
+        Optional<HeldLock> got = state.onlyTried || app.random.nextInt(3) == 0
+                ? lock.tryAcquire()
+                : Optional.of(lock.acquire(Duration.ofMillis(5L + app.random.nextInt(600))));
+        if (got.isEmpty()) {
+            return;
+        }
+        try (HeldLock held = got.get()) {
+            Holder now = new Holder(app, node, incarnation, held.fencingToken());
+            if (!isFenced(now)) {
+                entered(state, now);
+            }
+            if (app.random.nextBoolean()) {
+                Pause.ns(cluster.simulation(), app.random.nextLong(HOLD_NS_MAX));
+            }
+            if (now.equals(state.holder)) {
+                state.holder = null; // from here on it may be released
+            }
+        }
+    }
+
+    private boolean isFenced(Holder holder) {
+        return cluster.store().epoch().isFenced(holder.node, holder.incarnation);
+    }
+
+    private void entered(State state, Holder now) {
+        Holder before = state.holder;
+        if (before != null && !isFenced(before)) {
+            cluster.rule()
+                    .broken("%s: %s holds it with token %d, and so does %s with token %d"
+                            .formatted(state.name, now.app.process, now.token, before.app.process, before.token));
+        }
+        if (now.token <= state.lastToken) {
+            cluster.rule().broken("%s: token %d after %d".formatted(state.name, now.token, state.lastToken));
+        }
+        state.lastToken = now.token;
+        state.holder = now;
+    }
+
+    @Override
+    public void settle(App any) {
+        for (State state : locks) {
+            LtLock lock = any.lite.sync().lock(state.name);
+            boolean free = Pause.until(cluster.simulation(), FREE_AFTER_NS, () -> {
+                Optional<HeldLock> got = lock.tryAcquire();
+                got.ifPresent(HeldLock::close);
+                return got.isPresent();
+            });
+            if (!free) {
+                cluster.rule()
+                        .broken("%s: nobody holds it, and tryAcquire still fails after %d s"
+                                .formatted(state.name, FREE_AFTER_NS / 1_000_000_000));
+            }
+        }
+    }
+}
