@@ -142,8 +142,9 @@ public final class Cluster {
                         && establishedNs < each.untilNs
                         && isFenced(each)
                         && !isFenced(latest(to))) {
-                    rule.broken("node %s touches memory of %s by a connection that it made as incarnation %d, which is fenced"
-                            .formatted(each.record.name(), to, each.record.incarnation()));
+                    rule.broken(
+                            "node %s touches memory of %s by a connection that it made as incarnation %d, which is fenced"
+                                    .formatted(each.record.name(), to, each.record.incarnation()));
                 }
             }
         }
