@@ -30,6 +30,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
@@ -62,6 +63,7 @@ public final class Masters {
     private static final Logger log = LoggerFactory.getLogger(Masters.class);
     private static final Duration UNDO = Duration.ofSeconds(5);
     private static final long PAUSE_NS = 5_000_000;
+    private static final long UNDO_PAUSE_NS = 200_000_000;
 
     private final NodeRecord self;
     private final ClusterDirectory directory;
@@ -292,7 +294,7 @@ public final class Masters {
             if (!begun) {
                 reclaimer.giveBackLater(extents(before, fresh));
             } else if (!done) {
-                settle(name, id, move, fresh, copies);
+                settle(name, id, move, fresh, List.copyOf(copies));
             }
         }
         afterMove(name, before, without(before.shares(), target.shares()), deadline);
@@ -327,28 +329,62 @@ public final class Masters {
                 of.id(), State.FREEING, of.size(), of.chunkShift(), of.defaultPermissions(), of.grants(), shares);
     }
 
-    /** Settles a failed move: the record decides whether its last change succeeded after all. */
+    /**
+     * Settles a failed move, now or as soon as the record can be read and changed. Others wait for it: they undo a move
+     * only once its mover is fenced.
+     */
     private void settle(
             @Nullable String name,
             long id,
             Move move,
             List<Share> fresh,
-            Collection<CompletableFuture<@Nullable Void>> copies) {
+            List<CompletableFuture<@Nullable Void>> copies) {
+        if (trySettle(name, id, move, fresh, copies)) {
+            return;
+        }
+        log.warn("the move of lmr={} failed and is not undone yet; trying again", id);
+        try {
+            executor.execute(() -> {
+                // Later, a record without the move tells nothing about the fresh memory: the scan for orphans frees it.
+                while (!trySettle(name, id, move, List.of(), copies)) {
+                    Polling.sleepNs(UNDO_PAUSE_NS);
+                    if (Thread.currentThread().isInterrupted()) {
+                        return; // this node stops
+                    }
+                }
+            });
+        } catch (RejectedExecutionException e) {
+            log.debug("the move of lmr={} is not undone: this node stops", id);
+        }
+    }
+
+    /**
+     * Settles a failed move: the record decides whether its last change succeeded after all.
+     *
+     * @return false if the directory or another node does not answer
+     */
+    private boolean trySettle(
+            @Nullable String name,
+            long id,
+            Move move,
+            List<Share> fresh,
+            List<CompletableFuture<@Nullable Void>> copies) {
         Deadline deadline = Deadline.in(UNDO);
         try {
             Optional<LmrRecords.Found> found = records.find(name, id, deadline);
             if (found.isEmpty()) {
-                return; // freed; its reclamation frees the memory at both places
+                return true; // freed; its reclamation frees the memory at both places
             }
             LmrRecord current = found.get().lmr();
             if (move.equals(current.move())) {
-                undo(name, found.get(), List.copyOf(copies), deadline);
-            } else if (!current.shares().equals(move.shares())) {
-                whenOver(List.copyOf(copies), () -> reclaimer.giveBackLater(extents(current, fresh)));
+                undo(name, found.get(), copies, deadline);
+            } else if (!fresh.isEmpty() && !current.shares().equals(move.shares())) {
+                whenOver(copies, () -> reclaimer.giveBackLater(extents(current, fresh)));
             }
+            return true;
         } catch (LiteException e) {
-            // The record says MOVING, and this node forgets the move: a node that meets the record undoes it.
-            log.warn("the move of lmr={} failed and is not undone yet: {}", id, e.getMessage());
+            log.debug("the move of lmr={} is not undone yet: {}", id, e.getMessage());
+            return false;
         }
     }
 

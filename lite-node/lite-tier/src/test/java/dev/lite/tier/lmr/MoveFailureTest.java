@@ -156,6 +156,34 @@ class MoveFailureTest {
         }
     }
 
+    @Test
+    void aFailedMoveIsUndoneByItsMoverWhenTheDirectoryAnswersAgain() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(3)) {
+            LiteNode master = cluster.start(cluster.withDeadline("n3", Waits.seconds(0.5)));
+            cluster.awaitConnections();
+            byte[] bytes = content();
+            LmrHandle made = cluster.attach(0).memory().malloc(spec());
+            made.write(0, bytes);
+            LmrHandle silent = cluster.attach(2).memory().map("moving", DATA[0], DATA);
+            LmrHandle mover = master.attach("app").memory().map("moving", Permission.MASTER);
+            long allocated = allocated(cluster, 4);
+            network.pause("n2"); // a mapper that does not answer, so the move does not finish
+            Thread moving = Thread.ofPlatform()
+                    .start(() -> assertThatThrownBy(() -> mover.moveTo("n0")).isInstanceOf(LiteException.class));
+            Waits.until("it moves", () -> record(cluster).state() == LmrRecord.State.MOVING);
+            cluster.directory(3).setAvailable(false);
+            Waits.join(moving);
+            assertThat(record(cluster).state()).isEqualTo(LmrRecord.State.MOVING);
+            network.resume("n2");
+
+            cluster.directory(3).setAvailable(true); // and no operation of the mover's node meets the record
+
+            Waits.until("it is undone", () -> record(cluster).state() == LmrRecord.State.LIVE);
+            Waits.until("the memory at the target node is free", () -> allocated(cluster, 4) == allocated);
+            assertThat(Arrays.equals(all(silent), bytes)).isTrue();
+        }
+    }
+
     private static LmrRecord record(TestCluster cluster) {
         return LmrRecord.decode(cluster.directory(0)
                 .read("moving", Waits.seconds(5))
