@@ -285,7 +285,7 @@ final class Rewriter {
         void load(CodeBuilder builder);
     }
 
-    /** Returns the hook's thread if there is one; else the method goes on. */
+    /** Returns the hook's thread if there is one; otherwise the original method runs. */
     private static CodeTransform simulatedThread(Arguments nameAndTask, String hook, boolean[] changed) {
         return new CodeTransform() {
             @Override

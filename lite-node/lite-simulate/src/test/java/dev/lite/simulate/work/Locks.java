@@ -22,7 +22,7 @@ final class Locks implements Part {
     private final Cluster cluster;
     private final List<State> locks = new ArrayList<>();
 
-    /** Who holds a lock, by what the applications were told. */
+    /** The holder of each lock, according to the results that the applications got. */
     private record Holder(App app, int node, long incarnation, long token) {}
 
     private static final class State {

@@ -106,7 +106,7 @@ class RpcConnectionsTest {
     void ringsOfAReplacedConnectionGoWithItAndNotWithItsSuccessor() {
         Peer former = connect();
         make(former);
-        connected.remove(former); // replaced, and its end is told later
+        connected.remove(former); // replaced; the listeners get its end later
         Peer next = connect();
         RpcRing ring = make(next);
 
@@ -122,7 +122,7 @@ class RpcConnectionsTest {
             make(peer);
             bind(peer, "f");
             connected.remove(peer);
-            Peer next = connect(); // before the end of the former one is told
+            Peer next = connect(); // before the listeners get the end of the former one
             make(next);
             bind(next, "f");
             disconnect(peer);
