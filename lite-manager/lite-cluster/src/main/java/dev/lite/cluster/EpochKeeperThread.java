@@ -1,6 +1,7 @@
 package dev.lite.cluster;
 
 import dev.lite.api.ClusterUnavailableException;
+import dev.lite.os.waiting.RepeatingThread;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Semaphore;
@@ -24,12 +25,13 @@ public final class EpochKeeperThread implements AutoCloseable {
     private final Leadership leadership;
     private final Thread thread;
     private final Semaphore changed = new Semaphore(0); // one permit for every change since the last check
+    private long waitMs; // until the next check without a change; confined to the thread
     private volatile boolean closed;
 
     private EpochKeeperThread(EpochKeeper keeper, Leadership leadership) {
         this.keeper = keeper;
         this.leadership = leadership;
-        this.thread = Thread.ofPlatform().name("lite-epochs").daemon().unstarted(this::run);
+        this.thread = RepeatingThread.unstarted("lite-epochs", this::step, log::error);
     }
 
     static EpochKeeperThread start(EpochStore store, ClusterDirectory directory, Leadership leadership) {
@@ -55,11 +57,17 @@ public final class EpochKeeperThread implements AutoCloseable {
         return keeping;
     }
 
-    private void run() {
-        long waitMs = 0;
-        while (awaitChange(waitMs)) {
-            waitMs = work();
+    /** Waits for a change and does all work that it makes possible; false if this is closed. On the thread only. */
+    private boolean step() throws InterruptedException {
+        if (changed.tryAcquire(waitMs, TimeUnit.MILLISECONDS)) {
+            changed.drainPermits(); // one check covers all changes before it
         }
+        if (closed) {
+            return false;
+        }
+        waitMs = RETRY_MS; // after a failure
+        waitMs = work();
+        return true;
     }
 
     /** Does all work that is possible now; returns after how many milliseconds to check again without a change. */
@@ -74,22 +82,6 @@ public final class EpochKeeperThread implements AutoCloseable {
                 log.info("Cannot update the epoch until the directory is reachable: {}", e.getMessage());
             }
             return RETRY_MS;
-        } catch (RuntimeException e) {
-            log.error("Updating the epoch failed; will retry", e);
-            return RETRY_MS;
-        }
-    }
-
-    /** Returns false when closed. */
-    private boolean awaitChange(long ms) {
-        try {
-            if (changed.tryAcquire(ms, TimeUnit.MILLISECONDS)) {
-                changed.drainPermits(); // one check covers all changes before it
-            }
-            return !closed;
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // close() does that
-            return false;
         }
     }
 

@@ -78,7 +78,7 @@ final class ListenerThread implements Executor, AutoCloseable {
         execute(() -> {
             try {
                 callback.run();
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 log.error("The callback {} failed", callback.getClass().getName(), e);
             }
         });

@@ -220,7 +220,7 @@ final class Registrar implements AutoCloseable {
             registered = null;
             log.error("The registration is lost: {}", e.getMessage());
             listeners.notifyLater(listener -> listener.registrationRefused(String.valueOf(e.getMessage())));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // without a next attempt the node would stay unregistered
             log.error("The registration could not be verified", e);
             schedule(RETRY);
         } finally {

@@ -1,10 +1,22 @@
 package dev.lite.system;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.lite.api.HeldLock;
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.LtLock;
 import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcServer;
 import dev.lite.local.LocalCluster;
 import dev.lite.local.LocalProcess;
 import dev.lite.testing.Waits;
@@ -12,12 +24,16 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -40,6 +56,9 @@ class FaultsTest {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(3);
     /** The deadline of operations: longer than a node takes to start on a busy machine. */
     private static final Duration DEADLINE = Waits.seconds(30);
+
+    /** The deadline of a call to a function that does not answer. */
+    private static final Duration HUNG_CALL = Waits.seconds(0.02);
 
     private static final Duration SOON = Waits.seconds(90);
     private static final long SEED = Long.getLong("lite.faults.seed", System.nanoTime());
@@ -270,6 +289,141 @@ class FaultsTest {
             node.resume();
         }
         over(locks);
+    }
+
+    /** The holder's application goes on, unlike the node under it. It must not write under a lock that others have. */
+    @Test
+    void theNodeOfAnAttachedLockHolderIsFenced() {
+        LocalProcess node = cluster.node(3);
+        try (Lite other = Clusters.attach(cluster, 1);
+                Lite holder = Clusters.attach(cluster, 3)) {
+            LmrHandle guarded = other.memory()
+                    .malloc(LmrSpec.of(Long.BYTES)
+                            .withName("faults/guarded")
+                            .withPlacement(Placement.on("node-1"))
+                            .withDefaultPermissions(Permission.READ, Permission.ATOMIC));
+            LmrHandle atHolder = holder.memory().map("faults/guarded", Permission.ATOMIC);
+            String name = "faults/fenced-holder";
+            LtLock lock = other.sync().lock(name);
+            lock.acquire(SOON).close(); // its home is node-1
+            HeldLock lost = holder.sync().lock(name).acquire(SOON);
+            assertThat(atHolder.fetchAdd(0, 1)).isZero();
+            Duration passedOn;
+            node.pause();
+            try {
+                long pausedNs = System.nanoTime();
+                try (HeldLock held = lock.acquire(SOON)) {
+                    passedOn = Duration.ofNanos(System.nanoTime() - pausedNs);
+                    assertThat(held.fencingToken()).isGreaterThan(lost.fencingToken());
+                    node.resume();
+                    Waits.until("the holder learns that the lock is lost", SOON, () -> !lost.isHeld());
+                    assertThatThrownBy(() -> atHolder.fetchAdd(0, 1)).isInstanceOf(LmrUnavailableException.class);
+                    assertThat(guarded.fetchAdd(0, 0)).as("additions").isOne();
+                    lost.close();
+                    assertThat(held.isHeld()).isTrue();
+                }
+            } finally {
+                node.resume();
+            }
+            assertThat(atHolder.fetchAdd(0, 1)).isOne();
+            guarded.free();
+            over(passedOn);
+        }
+    }
+
+    @Test
+    void theNodeOfALockHolderIsFencedWhileOthersOnlyTry() {
+        LocalProcess node = cluster.node(3);
+        try (Lite first = Clusters.attach(cluster, 1);
+                Lite second = Clusters.attach(cluster, 2);
+                Lite holder = Clusters.attach(cluster, 3)) {
+            String name = "faults/only-tried";
+            LtLock atHome = first.sync().lock(name);
+            LtLock elsewhere = second.sync().lock(name);
+            HeldLock lost = holder.sync().lock(name).tryAcquire().orElseThrow();
+            Duration passedOn;
+            node.pause();
+            try {
+                long pausedNs = System.nanoTime();
+                Waits.until("a try elsewhere takes it", SOON, () -> takesByTry(elsewhere, lost.fencingToken()));
+                passedOn = Duration.ofNanos(System.nanoTime() - pausedNs);
+                Waits.until("a try at its home takes it", SOON, () -> takesByTry(atHome, lost.fencingToken()));
+            } finally {
+                node.resume();
+            }
+            Waits.until("the holder learns that the lock is lost", SOON, () -> !lost.isHeld());
+            lost.close();
+            over(passedOn);
+        }
+    }
+
+    private static boolean takesByTry(LtLock lock, long formerToken) {
+        Optional<HeldLock> held = lock.tryAcquire();
+        held.ifPresent(now -> {
+            assertThat(now.fencingToken()).isGreaterThan(formerToken);
+            now.close();
+        });
+        return held.isPresent();
+    }
+
+    /** A function that answers nobody takes slots of its own share only: other calls to and from its node go on. */
+    @Test
+    void aFunctionHangs() throws InterruptedException {
+        int callers = 4;
+        int callsEach = 150; // more than the share of a function, and together more than all slots of one size
+        CountDownLatch end = new CountDownLatch(1);
+        try (Lite server = Clusters.attach(cluster, 2);
+                Lite client = Clusters.attach(cluster, 1);
+                RpcServer hangs = server.rpc().register("faults/hangs", 2, call -> answerAfter(end, call));
+                RpcServer works = server.rpc().register("faults/works", 1, RpcCall::request)) {
+            ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
+            List<Thread> threads = new ArrayList<>();
+            for (int caller = 0; caller < callers; caller++) {
+                threads.add(Thread.ofPlatform().start(() -> {
+                    for (int call = 0; call < callsEach; call++) {
+                        try {
+                            byte[] unused = client.rpc().call("node-2", "faults/hangs", new byte[100], HUNG_CALL);
+                            wrong.add("a function that hangs has answered");
+                        } catch (LiteTimeoutException | LimitExceededException e) {
+                            // expected: no answer, or its share is used up
+                        } catch (RuntimeException e) {
+                            wrong.add(e.toString());
+                        }
+                    }
+                }));
+            }
+            var unused = workload.awaitRound(SOON);
+            while (threads.stream().anyMatch(Thread::isAlive)) {
+                byte[] request = new byte[3000];
+                assertThat(client.rpc().call("node-2", "faults/works", request, DEADLINE))
+                        .hasSize(request.length);
+                Waits.pass(Duration.ofMillis(5));
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            assertThat(wrong).isEmpty();
+            end.countDown();
+            Waits.until("the function answers again", SOON, () -> {
+                try {
+                    return client.rpc().call("node-2", "faults/hangs", new byte[1], HUNG_CALL).length == 1;
+                } catch (LiteTimeoutException | LimitExceededException e) {
+                    return false; // earlier calls wait before it, or their slots have not come back
+                }
+            });
+        } finally {
+            end.countDown();
+        }
+        over(null);
+    }
+
+    private static MemorySegment answerAfter(CountDownLatch end, RpcCall call) {
+        try {
+            end.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // the test ends
+        }
+        return call.request();
     }
 
     @Test

@@ -9,7 +9,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 /**
@@ -24,7 +27,7 @@ final class Hosts implements AutoCloseable {
     private final String prefix = "lite%d-".formatted(ProcessHandle.current().pid());
     private final Path directory;
     private final List<String> namespaces = new ArrayList<>();
-    private final List<Process> processes = new ArrayList<>();
+    private final Map<String, Process> processes = new HashMap<>();
 
     private Hosts(Path directory) {
         this.directory = directory;
@@ -76,31 +79,34 @@ final class Hosts implements AutoCloseable {
         return namespace;
     }
 
-    /** The address of a host; hosts are numbered from 1. */
+    /** The address of a host, or of the switch (0). */
     static String address(int host) {
-        return NET + host;
+        return NET + (host == 0 ? SWITCH : host);
     }
 
-    static String switchAddress() {
-        return NET + SWITCH;
-    }
-
-    /** Blocks all traffic between two hosts. */
+    /** Blocks all traffic between two hosts, or between a host and the switch (0). */
     void cut(int one, int other) {
-        ip("-n", prefix + one, "route", "add", "blackhole", address(other) + "/32");
-        ip("-n", prefix + other, "route", "add", "blackhole", address(one) + "/32");
+        block("add", one, other);
+        block("add", other, one);
     }
 
     /** Ends {@link #cut}. */
     void heal(int one, int other) {
-        ip("-n", prefix + one, "route", "del", "blackhole", address(other) + "/32");
-        ip("-n", prefix + other, "route", "del", "blackhole", address(one) + "/32");
+        block("del", one, other);
+        block("del", other, one);
+    }
+
+    private void block(String action, int from, int to) {
+        ip("-n", namespace(from), "route", action, "blackhole", address(to) + "/32");
+    }
+
+    private String namespace(int host) {
+        return prefix + (host == 0 ? "switch" : host);
     }
 
     /** Runs a program on a host, or on the switch (0), and waits until its ready file exists. */
     void start(int host, String name, List<String> command, Path readyFile) {
-        List<String> whole =
-                new ArrayList<>(List.of("ip", "netns", "exec", host == 0 ? prefix + "switch" : prefix + host));
+        List<String> whole = new ArrayList<>(List.of("ip", "netns", "exec", namespace(host)));
         whole.addAll(command);
         Path log = directory.resolve(name + ".log");
         Process process;
@@ -108,12 +114,12 @@ final class Hosts implements AutoCloseable {
             Files.createDirectories(directory);
             process = new ProcessBuilder(whole)
                     .redirectErrorStream(true)
-                    .redirectOutput(log.toFile())
+                    .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()))
                     .start();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        processes.add(process);
+        processes.put(name, process);
         Waits.until("%s is ready; its log is %s".formatted(name, log), Waits.seconds(90), () -> {
             if (!process.isAlive()) {
                 throw new AssertionError("%s ended; its log is %s".formatted(name, log));
@@ -122,16 +128,25 @@ final class Hosts implements AutoCloseable {
         });
     }
 
+    /** Kills a program and waits for its end. */
+    void kill(String name) {
+        Process process = Objects.requireNonNull(processes.remove(name), name);
+        process.destroyForcibly();
+        awaitEnd(process);
+    }
+
+    private static void awaitEnd(Process process) {
+        try {
+            boolean unused = process.waitFor(Duration.ofSeconds(10));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
     @Override
     public void close() {
-        processes.forEach(Process::destroyForcibly);
-        for (Process process : processes) {
-            try {
-                process.waitFor(Duration.ofSeconds(10));
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
-        }
+        processes.values().forEach(Process::destroyForcibly);
+        processes.values().forEach(Hosts::awaitEnd);
         for (String namespace : namespaces) {
             ip("netns", "del", namespace);
         }

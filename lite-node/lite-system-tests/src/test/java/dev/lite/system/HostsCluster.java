@@ -16,6 +16,7 @@ final class HostsCluster implements AutoCloseable {
     private final Hosts hosts;
     private final Path directory;
     private final Path memory;
+    private final boolean retainArenas;
     private final List<String> properties;
     private final Path secret;
 
@@ -25,11 +26,14 @@ final class HostsCluster implements AutoCloseable {
      * @param directory for sockets and ready files
      * @param memory for the arenas
      * @param logs for the output of the processes
+     * @param retainArenas whether a node that starts again gets the memory of its former process
      * @param properties additional properties of every process, as {@code --name=value}
      */
-    HostsCluster(int count, Path directory, Path memory, Path logs, List<String> properties) throws IOException {
+    HostsCluster(int count, Path directory, Path memory, Path logs, boolean retainArenas, List<String> properties)
+            throws IOException {
         this.directory = directory;
         this.memory = memory;
+        this.retainArenas = retainArenas;
         this.properties = List.copyOf(properties);
         secret = Files.writeString(directory.resolve("secret"), "the secret of three hosts\n");
         hosts = Hosts.make(count, logs);
@@ -37,7 +41,7 @@ final class HostsCluster implements AutoCloseable {
         try {
             hosts.start(0, "manager", managerCommand(), directory.resolve("manager.ready"));
             for (int host = 1; host <= count; host++) {
-                hosts.start(host, "node-" + host, nodeCommand(host), directory.resolve(host + ".ready"));
+                startNode(host);
             }
             started = true;
         } finally {
@@ -45,6 +49,18 @@ final class HostsCluster implements AutoCloseable {
                 hosts.close();
             }
         }
+    }
+
+    /** Starts a host's node and waits until it is ready. */
+    void startNode(int host) throws IOException {
+        Path ready = directory.resolve(host + ".ready");
+        Files.deleteIfExists(ready);
+        hosts.start(host, "node-" + host, nodeCommand(host), ready);
+    }
+
+    /** Kills a host's node. Its arena stays if the properties say so. */
+    void killNode(int host) {
+        hosts.kill("node-" + host);
     }
 
     Hosts hosts() {
@@ -74,7 +90,7 @@ final class HostsCluster implements AutoCloseable {
     private List<String> managerCommand() {
         List<String> command = java(Clusters.managerJar(), Clusters.managerOptions(), "manager");
         command.add("--lite.manager.zookeeper.embedded=true");
-        command.add("--lite.manager.zookeeper.address=" + Hosts.switchAddress());
+        command.add("--lite.manager.zookeeper.address=" + Hosts.address(0));
         command.add("--lite.manager.zookeeper.port=" + ZOOKEEPER_PORT);
         command.add("--lite.manager.zookeeper.data-directory=" + directory.resolve("zookeeper"));
         return command;
@@ -82,11 +98,11 @@ final class HostsCluster implements AutoCloseable {
 
     private List<String> nodeCommand(int host) {
         List<String> command = java(Clusters.nodeJar(), Clusters.nodeOptions(), Integer.toString(host));
-        command.add("--lite.cluster.zookeeper=%s:%d".formatted(Hosts.switchAddress(), ZOOKEEPER_PORT));
+        command.add("--lite.cluster.zookeeper=%s:%d".formatted(Hosts.address(0), ZOOKEEPER_PORT));
         command.add("--lite.node.name=node-" + host);
         command.add("--lite.node.arena.size=64MB");
         command.add("--lite.node.arena.directory=" + memory);
-        command.add("--lite.node.arena.retain=false");
+        command.add("--lite.node.arena.retain=" + retainArenas);
         command.add("--lite.node.run-directory=" + directory.resolve("run" + host));
         command.add("--lite.node.fabrics=tcp");
         command.add("--lite.node.tcp.bind=" + Hosts.address(host));

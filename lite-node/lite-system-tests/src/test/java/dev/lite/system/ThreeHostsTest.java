@@ -29,7 +29,7 @@ class ThreeHostsTest {
         assumeTrue(reason.isEmpty(), () -> "skipped: " + reason.orElse(""));
         System.out.println("seed " + SEED);
         Path logs = Path.of(System.getProperty("lite.system.logs"), "ThreeHostsTest");
-        try (var cluster = new HostsCluster(3, directory, memory, logs, List.of());
+        try (var cluster = new HostsCluster(3, directory, memory, logs, false, List.of());
                 Lite writer = cluster.attach(1);
                 Lite reader = cluster.attach(3)) {
             HostsCluster.awaitConnected(writer, 2);

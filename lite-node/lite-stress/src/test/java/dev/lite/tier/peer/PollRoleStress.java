@@ -28,7 +28,9 @@ import org.openjdk.jcstress.infra.results.II_Result;
                 "It slept until its deadline although the role was free (0, 1), or the role stayed held (the second is 0).")
 @State
 public class PollRoleStress {
-    private static final long DEADLINE_NS = 1_000_000_000;
+    /** Longer than a busy machine keeps a thread that can run from its processor; one second was not. */
+    private static final long DEADLINE_NS = 10_000_000_000L;
+
     /** Delays the release by a varying number of polls, so that the threads meet at different points. A power of two. */
     private static final int LATE_MAX = 64;
 

@@ -127,7 +127,7 @@ public final class Mappers {
             synchronized (succeeded) {
                 succeeded.add(node);
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // the other nodes' results count all the same
             log.debug("{} waits for node {}: {}", what, node, e.toString());
         }
     }

@@ -5,6 +5,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.peer.PeerLinks;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -51,6 +52,7 @@ public final class Reclaimer implements AutoCloseable {
     private final AtomicInteger pending = new AtomicInteger();
     private final Thread thread;
     private final AtomicInteger hopeless = new AtomicInteger(); // pending LMRs that wait only for disconnected nodes
+    private final List<Reclamation> again = new ArrayList<>(); // to attempt later; confined to the thread
     private volatile boolean closed;
 
     Reclaimer(int self, LmrRecords records, Mappers mappers, PeerLinks links, LmrCalls calls, NodeExtents extents) {
@@ -60,7 +62,7 @@ public final class Reclaimer implements AutoCloseable {
         this.links = links;
         this.calls = calls;
         this.extents = extents;
-        this.thread = Thread.ofPlatform().name("lite-reclaim").daemon().unstarted(this::run);
+        this.thread = RepeatingThread.unstarted("lite-reclaim", this::step, log::error);
     }
 
     void start() {
@@ -117,28 +119,23 @@ public final class Reclaimer implements AutoCloseable {
         Polling.until(() -> pending.get() <= hopeless.get() || !thread.isAlive(), deadline, DRAIN_PAUSE_NS);
     }
 
-    private void run() {
-        List<Reclamation> again = new ArrayList<>();
-        while (!closed) {
-            try {
-                Reclamation next = queue.poll(RETRY_MS, TimeUnit.MILLISECONDS);
-                if (next == null) {
-                    queue.addAll(again);
-                    again.clear();
-                    hopeless.set(0);
-                } else if (attempt(next)) {
-                    pending.decrementAndGet();
-                    takenOver.remove(next.lmr.id());
-                } else {
-                    again.add(next);
-                    if (next.isHopeless()) {
-                        hopeless.incrementAndGet();
-                    }
-                }
-            } catch (InterruptedException e) {
-                return; // close() interrupts
+    /** Waits for a reclamation and attempts it; false if this object is closed, which also interrupts. On the thread only. */
+    private boolean step() throws InterruptedException {
+        Reclamation next = queue.poll(RETRY_MS, TimeUnit.MILLISECONDS);
+        if (next == null) {
+            queue.addAll(again);
+            again.clear();
+            hopeless.set(0);
+        } else if (attempt(next)) {
+            pending.decrementAndGet();
+            takenOver.remove(next.lmr.id());
+        } else {
+            again.add(next);
+            if (next.isHopeless()) {
+                hopeless.incrementAndGet();
             }
         }
+        return !closed;
     }
 
     private boolean attempt(Reclamation reclamation) {
@@ -146,7 +143,7 @@ public final class Reclaimer implements AutoCloseable {
             return reclamation.attempt(Deadline.in(ATTEMPT));
         } catch (LiteException e) {
             log.debug("freeing lmr={} waits: {}", reclamation.lmr.id(), e.getMessage());
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // the reclamation must not be lost
             log.error("freeing lmr={} failed; trying again", reclamation.lmr.id(), e);
         }
         return false;

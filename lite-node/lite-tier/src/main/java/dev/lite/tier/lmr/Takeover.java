@@ -70,7 +70,9 @@ final class Takeover {
                 }
             } catch (LiteException e) {
                 log.info("the takeover of fenced nodes' work waits for the next fence: {}", e.getMessage());
-            } catch (RuntimeException e) {
+            } catch (RejectedExecutionException e) {
+                log.debug("the takeover of fenced nodes' work ends: the node stops");
+            } catch (RuntimeException | Error e) { // the next fence must find no takeover under way
                 log.error("the takeover of fenced nodes' work failed", e);
             }
         } while (!wanted.compareAndSet(seen, 0));

@@ -12,6 +12,7 @@ import dev.lite.fabric.FabricConfig;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.lmr.LmrServices;
@@ -166,7 +167,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
             links.close();
             throw e;
         }
-        this.cleaner = Thread.ofPlatform().name("lite-cleaner").daemon().unstarted(this::cleanLoop);
+        this.cleaner = RepeatingThread.unstarted("lite-cleaner", this::clean, log::error);
     }
 
     /**
@@ -254,16 +255,12 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return arena.address() + run.offset();
     }
 
-    private void cleanLoop() {
-        try {
-            while (!closed) {
-                if (allocator.clean() == 0) {
-                    allocator.awaitFreed();
-                }
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // close() interrupts
+    /** Zeroes freed memory; false if the node is closed, which also interrupts. */
+    private boolean clean() throws InterruptedException {
+        if (allocator.clean() == 0) {
+            allocator.awaitFreed();
         }
+        return !closed;
     }
 
     @Override

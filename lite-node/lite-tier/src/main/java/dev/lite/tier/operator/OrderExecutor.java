@@ -12,6 +12,7 @@ import dev.lite.cluster.OrderBook;
 import dev.lite.cluster.Orders;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.lmr.DrainMarks;
 import dev.lite.tier.lmr.LmrRecords;
 import java.time.Duration;
@@ -120,7 +121,7 @@ public final class OrderExecutor implements AutoCloseable {
         this.drainMarks = drainMarks;
         this.actions = actions;
         this.executor = executor;
-        this.thread = Thread.ofPlatform().name("lite-orders").daemon().unstarted(this::run);
+        this.thread = RepeatingThread.unstarted("lite-orders", this::step, log::error);
     }
 
     /** Starts to execute orders. */
@@ -173,34 +174,25 @@ public final class OrderExecutor implements AutoCloseable {
         }
     }
 
-    private void run() {
-        while (awaitWord()) {
-            busy = true;
-            try {
-                OrderBook book = orders.read(DIRECTORY);
-                settleOwnPast(book);
-                drainMarks.update(book.draining());
-                dispatch(book);
-                busy = !book.open().isEmpty();
-            } catch (ClusterUnavailableException e) {
-                log.debug("cannot read the orders now: {}", e.getMessage());
-            } catch (RuntimeException e) {
-                log.error("checking the orders failed; continuing", e);
-            }
+    /** Waits for a notification or the check interval, then checks the orders; false if this object is closed. */
+    private boolean step() throws InterruptedException {
+        if (words.tryAcquire(busy ? LOOK_NS : LOOK_IDLE_NS, TimeUnit.NANOSECONDS)) {
+            words.drainPermits(); // one check sees everything before it
         }
-    }
-
-    /** Waits for a notification or the check interval; false if this object is closed. */
-    private boolean awaitWord() {
-        try {
-            if (words.tryAcquire(busy ? LOOK_NS : LOOK_IDLE_NS, TimeUnit.NANOSECONDS)) {
-                words.drainPermits(); // one check sees everything before it
-            }
-            return !closed;
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // by close()
+        if (closed) {
             return false;
         }
+        busy = true;
+        try {
+            OrderBook book = orders.read(DIRECTORY);
+            settleOwnPast(book);
+            drainMarks.update(book.draining());
+            dispatch(book);
+            busy = !book.open().isEmpty();
+        } catch (ClusterUnavailableException e) {
+            log.debug("cannot read the orders now: {}", e.getMessage());
+        }
+        return true;
     }
 
     /**
@@ -333,7 +325,7 @@ public final class OrderExecutor implements AutoCloseable {
             failure = act(order, reporter);
         } catch (LiteException e) {
             failure = e.getMessage();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // the order ends as FAILED, whatever it was
             log.error("order {} failed", order.id(), e);
             failure = e.toString();
         }

@@ -6,6 +6,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.lmr.LmrRecords;
 import dev.lite.tier.lmr.NamedLmrs;
 import dev.lite.tier.lmr.NodeExtents;
@@ -90,7 +91,7 @@ public final class Orphans implements AutoCloseable {
         this.creatorQueries = creatorQueries;
         this.extents = extents;
         this.grace = grace;
-        this.thread = Thread.ofPlatform().name("lite-orphans").daemon().unstarted(this::run);
+        this.thread = RepeatingThread.unstarted("lite-orphans", this::step, log::error);
     }
 
     /** Starts to scan. */
@@ -109,39 +110,33 @@ public final class Orphans implements AutoCloseable {
         }
     }
 
-    private void run() {
-        while (true) {
-            try {
-                long freed = scan(grace());
-                if (freed > 0) {
-                    log.info("freed {} bytes that belonged to no LMR", freed);
-                }
-            } catch (LiteException e) {
-                log.debug("cannot scan for orphans now: {}", e.getMessage());
-            } catch (RuntimeException e) {
-                if (isClosed()) {
-                    log.debug("scanning for orphans ends with the node: {}", e.toString());
-                    return;
-                }
-                log.error("scanning for orphans failed; continuing", e);
+    /** Scans once, then waits until the next scan is due; false if this object is closed. */
+    private boolean step() throws InterruptedException {
+        try {
+            long freed = scan(grace());
+            if (freed > 0) {
+                log.info("freed {} bytes that belonged to no LMR", freed);
             }
-            lock.lock();
-            try {
-                if (closed) {
-                    return;
-                }
-                long before = grace.toNanos();
-                long pauseNs = Math.max(before, TimeUnit.MILLISECONDS.toNanos(50));
-                for (long left = suspectSinceNs.isEmpty() ? RARELY * pauseNs : pauseNs;
-                        left > 0 && !closed && grace.toNanos() == before; ) {
-                    left = changed.awaitNanos(left);
-                }
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt(); // by close()
-                return;
-            } finally {
-                lock.unlock();
+        } catch (LiteException e) {
+            log.debug("cannot scan for orphans now: {}", e.getMessage());
+        } catch (RuntimeException | Error e) {
+            if (isClosed()) {
+                log.debug("scanning for orphans ends with the node: {}", e.toString());
+                return false;
             }
+            log.error("scanning for orphans failed; continuing", e);
+        }
+        lock.lock();
+        try {
+            long before = grace.toNanos();
+            long pauseNs = Math.max(before, TimeUnit.MILLISECONDS.toNanos(50));
+            for (long left = suspectSinceNs.isEmpty() ? RARELY * pauseNs : pauseNs;
+                    left > 0 && !closed && grace.toNanos() == before; ) {
+                left = changed.awaitNanos(left);
+            }
+            return !closed;
+        } finally {
+            lock.unlock();
         }
     }
 

@@ -8,6 +8,7 @@ import dev.lite.cluster.DirectoryListener;
 import dev.lite.cluster.Epoch;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.RepeatingThread;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -51,6 +52,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     private volatile Rejoin rejoin = Rejoin.NOTHING;
     private volatile Epoch epoch = Epoch.NONE;
     private volatile NodeRecord registration;
+    private long waitNs; // until the next check without a change; confined to the thread
     private volatile boolean closed;
 
     @GuardedBy("lock")
@@ -107,7 +109,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         this.former = registration.incarnation();
         this.directory = directory;
         this.links = links;
-        this.thread = Thread.ofPlatform().name("lite-fencing").daemon().unstarted(this::run);
+        this.thread = RepeatingThread.unstarted("lite-fencing", this::step, log::error);
     }
 
     /** Reads the epoch. Call after the registration and before any link is made. */
@@ -289,19 +291,22 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         pokes.release();
     }
 
-    private void run() {
-        long waitNs = 0;
-        while (awaitPoke(waitNs)) {
-            try {
-                waitNs = work() ? IDLE_NS : CUT_NS;
-            } catch (LiteException e) {
-                log.info("cannot acknowledge an epoch without the directory; retrying: {}", e.getMessage());
-                waitNs = TimeUnit.MILLISECONDS.toNanos(200);
-            } catch (RuntimeException e) {
-                log.error("acknowledging an epoch failed; retrying", e);
-                waitNs = TimeUnit.MILLISECONDS.toNanos(200);
-            }
+    /** Waits for a change and handles it; false if this object is closed. On the thread only. */
+    private boolean step() throws InterruptedException {
+        if (pokes.tryAcquire(waitNs, TimeUnit.NANOSECONDS)) {
+            pokes.drainPermits(); // one check sees all changes before it
         }
+        if (closed) {
+            return false;
+        }
+        waitNs = 0; // after a failure the next step tries at once
+        try {
+            waitNs = work() ? IDLE_NS : CUT_NS;
+        } catch (LiteException e) {
+            log.info("cannot acknowledge an epoch without the directory; retrying: {}", e.getMessage());
+            waitNs = TimeUnit.MILLISECONDS.toNanos(200);
+        }
+        return true;
     }
 
     /** Returns true if there is nothing to do until the next change. */
@@ -380,19 +385,6 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         rejoin.resume();
         log.info("rejoined as incarnation={} in epoch={}", as.incarnation(), epoch.number());
         return true;
-    }
-
-    /** Waits for a change or the timeout; false if this object is closed. */
-    private boolean awaitPoke(long ns) {
-        try {
-            if (pokes.tryAcquire(ns, TimeUnit.NANOSECONDS)) {
-                pokes.drainPermits(); // one check sees all changes before it
-            }
-            return !closed;
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // by close()
-            return false;
-        }
     }
 
     /** Ends the thread and aborts its directory request in flight. */

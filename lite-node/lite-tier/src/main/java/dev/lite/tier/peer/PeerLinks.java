@@ -14,6 +14,7 @@ import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.RepeatingThread;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -103,7 +104,7 @@ public final class PeerLinks implements AutoCloseable {
         this.self = self;
         this.host = host;
         this.peers = new PeerTable(self.node(), self.peersMax());
-        this.connector = Thread.ofPlatform().name("lite-links").daemon().unstarted(this::connectLoop);
+        this.connector = RepeatingThread.unstarted("lite-links", this::connectMissing, log::error);
         try {
             for (FabricProvider provider : providers) {
                 Fabric fabric = provider.open(
@@ -335,7 +336,8 @@ public final class PeerLinks implements AutoCloseable {
         return membership.isLive(node);
     }
 
-    private void connectLoop() {
+    /** Connects to the peers that lack a connection, at every change and again after a while. Returns when this is closed. */
+    private boolean connectMissing() throws InterruptedException {
         lock.lock();
         try {
             while (!closed) {
@@ -344,8 +346,7 @@ public final class PeerLinks implements AutoCloseable {
                 }
                 changed.awaitNanos(RETRY_NS);
             }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // only a dying process interrupts this thread
+            return false;
         } finally {
             lock.unlock();
         }
@@ -395,7 +396,7 @@ public final class PeerLinks implements AutoCloseable {
         attempts.put(node.id(), new Attempt(node.incarnation(), System.nanoTime()));
         try {
             connecting.put(node.id(), fabric.connect(address));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             // A driver defect must not end the attempts to reach the other nodes.
             log.error("connecting to node {} over {} failed", node.name(), fabric.name(), e);
             peers.noteTrouble(node.id(), e.toString());

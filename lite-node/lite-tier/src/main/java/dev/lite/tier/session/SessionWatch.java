@@ -1,6 +1,7 @@
 package dev.lite.tier.session;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.lite.os.waiting.RepeatingThread;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -8,6 +9,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Checks the data threads of all sessions every 25 ms. A thread that is still at the same command as at the last check, because a peer
@@ -22,9 +25,13 @@ final class SessionWatch implements AutoCloseable {
     private static final int IDLE_TICKS = 40;
     private static final Duration END = Duration.ofSeconds(1);
 
+    private static final Logger log = LoggerFactory.getLogger(SessionWatch.class);
+
     private final Set<SessionWorker> workers = ConcurrentHashMap.newKeySet();
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition wanted = lock.newCondition();
+
+    private int idleTicks; // confined to the thread
 
     /** Whether the thread blocks until {@link #wake}; written under the lock, read without. */
     private volatile boolean asleep;
@@ -39,7 +46,8 @@ final class SessionWatch implements AutoCloseable {
     void start() {
         lock.lock();
         try {
-            thread = Thread.ofPlatform().daemon().name("lite-session-watch").start(this::run);
+            thread = RepeatingThread.unstarted("lite-session-watch", this::step, log::error);
+            thread.start();
         } finally {
             lock.unlock();
         }
@@ -67,15 +75,16 @@ final class SessionWatch implements AutoCloseable {
         }
     }
 
-    private void run() {
-        int idleTicks = 0;
-        while (awaitTick(idleTicks >= IDLE_TICKS)) {
-            boolean busy = false;
-            for (SessionWorker worker : workers) {
-                busy |= worker.checkProgress();
-            }
-            idleTicks = busy ? 0 : idleTicks + 1;
+    private boolean step() throws InterruptedException {
+        if (!awaitTick(idleTicks >= IDLE_TICKS)) {
+            return false;
         }
+        boolean busy = false;
+        for (SessionWorker worker : workers) {
+            busy |= worker.checkProgress();
+        }
+        idleTicks = busy ? 0 : idleTicks + 1;
+        return true;
     }
 
     /**
@@ -84,7 +93,7 @@ final class SessionWatch implements AutoCloseable {
      * @param idle whether no session was busy at the last checks
      * @return false when the watch is closed
      */
-    private boolean awaitTick(boolean idle) {
+    private boolean awaitTick(boolean idle) throws InterruptedException {
         lock.lock();
         try {
             asleep = idle;
@@ -99,9 +108,6 @@ final class SessionWatch implements AutoCloseable {
                 left = wanted.awaitNanos(left);
             }
             return !closed;
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // only a process that shuts down interrupts this thread
-            return false;
         } finally {
             lock.unlock();
         }

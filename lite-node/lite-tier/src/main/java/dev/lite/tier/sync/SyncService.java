@@ -4,6 +4,7 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.control.ControlChannel;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -81,7 +82,7 @@ public final class SyncService implements AutoCloseable {
         // A restarted node starts from another number, so that no party gets the number of an earlier one.
         this.partyIds = new AtomicLong(
                 (long) self << PARTY_NODE_SHIFT | new SecureRandom().nextLong(1L << (PARTY_NODE_SHIFT - 1)));
-        this.thread = Thread.ofPlatform().name("lite-sync").daemon().unstarted(this::run);
+        this.thread = RepeatingThread.unstarted("lite-sync", this::step, log::error);
         calls.serve(this);
     }
 
@@ -261,19 +262,33 @@ public final class SyncService implements AutoCloseable {
         moves.stay(ref);
     }
 
-    private void run() {
-        while (awaitTick()) {
-            boolean any = false;
-            for (HomeLock home : lockHomes.values()) {
-                any |= tick(home::isWaitedFor, home::tick);
-            }
-            for (HomeBarrier home : barrierHomes.values()) {
-                any |= tick(home::isWaitedFor, home::tick);
-            }
+    /** Blocks until a wait begins, then for one tick, and audits all waits; false if the service is closed. */
+    private boolean step() throws InterruptedException {
+        waits.acquire();
+        waits.drainPermits(); // one tick handles all of them
+        if (closed.await(TICK_NS, TimeUnit.NANOSECONDS)) {
+            return false;
+        }
+        boolean any = true; // a tick that fails is repeated
+        try {
+            any = tickAll();
+        } finally {
             if (any) {
                 waits.release();
             }
         }
+        return true;
+    }
+
+    private boolean tickAll() {
+        boolean any = false;
+        for (HomeLock home : lockHomes.values()) {
+            any |= tick(home::isWaitedFor, home::tick);
+        }
+        for (HomeBarrier home : barrierHomes.values()) {
+            any |= tick(home::isWaitedFor, home::tick);
+        }
+        return any;
     }
 
     private boolean tick(java.util.function.BooleanSupplier isWaitedFor, Runnable tick) {
@@ -284,24 +299,12 @@ public final class SyncService implements AutoCloseable {
             tick.run();
         } catch (LiteException e) {
             log.debug("cannot audit a lock or barrier any more: {}", e.getMessage()); // its word moves
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // one word's failure must not keep the audit from the others
             if (closed.getCount() > 0) {
                 log.error("auditing a lock or barrier failed; continuing", e);
             }
         }
         return true;
-    }
-
-    /** Blocks until a wait begins, then for one tick; false if the service is closed. */
-    private boolean awaitTick() {
-        try {
-            waits.acquire();
-            waits.drainPermits(); // one tick handles all of them
-            return !closed.await(TICK_NS, TimeUnit.NANOSECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // only a dying process interrupts this thread
-            return false;
-        }
     }
 
     /** Ends the background thread. Close the sessions first; a later call finds its word unmapped. */

@@ -239,4 +239,18 @@ class OrderExecutorTest {
         awaitEnd(List.of(move));
         assertThat(begun).hasValue(1);
     }
+
+    @Test
+    void anErrorEndsItsOrderAsFailedAndTheNextOneIsDone() {
+        start(1);
+        action = () -> {
+            throw new StackOverflowError("a defect");
+        };
+        Order failing = orders.move("lmr", "n0", SOON);
+        Waits.until("it ends", () -> find(failing).state() == State.FAILED);
+        assertThat(find(failing).note()).contains("a defect");
+
+        action = () -> {};
+        awaitEnd(List.of(orders.move("lmr", "n0", SOON)));
+    }
 }
