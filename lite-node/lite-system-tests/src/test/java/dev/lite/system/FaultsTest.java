@@ -373,9 +373,9 @@ class FaultsTest {
         int callsEach = 150; // more than the share of a function, and together more than all slots of one size
         CountDownLatch end = new CountDownLatch(1);
         try (Lite server = Clusters.attach(cluster, 2);
-                Lite client = Clusters.attach(cluster, 1);
-                RpcServer hangs = server.rpc().register("faults/hangs", 2, call -> answerAfter(end, call));
-                RpcServer works = server.rpc().register("faults/works", 1, RpcCall::request)) {
+                Lite client = Clusters.attach(cluster, 1)) {
+            RpcServer hangs = server.rpc().register("faults/hangs", 2, call -> answerAfter(end, call));
+            RpcServer works = server.rpc().register("faults/works", 1, RpcCall::request);
             ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
             List<Thread> threads = new ArrayList<>();
             for (int caller = 0; caller < callers; caller++) {
@@ -411,6 +411,8 @@ class FaultsTest {
                     return false; // earlier calls wait before it, or their slots have not come back
                 }
             });
+            hangs.close();
+            works.close();
         } finally {
             end.countDown();
         }

@@ -32,7 +32,9 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("faults")
 class PartitionTest {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(3);
-    private static final Duration DEADLINE = Waits.seconds(5);
+    /** The deadline of operations: longer than a node takes to start on a busy machine. */
+    private static final Duration DEADLINE = Waits.seconds(12);
+
     private static final Duration SOON = Waits.seconds(90);
     private static final long SEED = Long.getLong("lite.faults.seed", System.nanoTime());
     private static final int SWITCH = 0; // the host of ZooKeeper and the manager
@@ -80,9 +82,11 @@ class PartitionTest {
         if (hosts == null) {
             return;
         }
+        Applications attached = applications;
+        Workload last = workload;
         try (hosts;
-                Applications ended = applications;
-                Workload last = workload) {
+                attached;
+                last) {
             if (last != null) {
                 last.finish();
                 FaultReport.requireRight(last);
@@ -167,7 +171,7 @@ class PartitionTest {
                     .malloc(
                             LmrSpec.of(64 << 10)
                                     .withName("partition/moved")
-                                    .withPlacement(Placement.on("node-1"))
+                                    .withPlacement(Placement.on("node-2"))
                                     .withDefaultPermissions(Permission.READ, Permission.WRITE),
                             SOON);
             cluster().hosts().cut(1, SWITCH);
@@ -180,7 +184,7 @@ class PartitionTest {
                 byte[] other = new byte[64 << 10];
                 Arrays.fill(other, (byte) 7);
                 for (int round = 0; round < 20; round++) {
-                    moveWhenPossible(moved, "node-" + (2 - round % 2));
+                    moveWhenPossible(moved, "node-" + (1 + round % 2));
                     LmrHandle next = mover.memory().malloc(LmrSpec.of(other.length)); // may get what the move left
                     next.write(0, other);
                     others.add(next);

@@ -48,19 +48,15 @@ final class ReattachingSync implements LtSync {
         /** Repeated at the next session: a waiter of the lost session held nothing. It waits at the end of the queue again. */
         @Override
         public HeldLock acquire(Duration deadline) {
+            Deadline until = Deadline.in(deadline); // one for all attempts
             Bound<LtLock> open = lock.boundIfOpen();
             if (open != null) {
                 try {
                     return new CountedLock(open.session(), open.value().acquire(deadline));
                 } catch (SessionLostException lost) {
-                    return acquireAgain(deadline);
+                    keeper.pauseBeforeRetry(lost, until);
                 }
             }
-            return acquireAgain(deadline);
-        }
-
-        private HeldLock acquireAgain(Duration deadline) {
-            Deadline until = Deadline.in(deadline);
             while (true) {
                 try {
                     Bound<LtLock> current = lock.bound(until);

@@ -5,7 +5,6 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
-import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
@@ -25,6 +24,7 @@ public final class FakeLite implements Lite {
     public final AttachOptions options;
     private final CompletableFuture<String> ended = new CompletableFuture<>();
     private final FakeRpc rpc = new FakeRpc();
+    private final FakeSync sync = new FakeSync(this::isOpen, this::lose);
     private final Map<String, FakeHandle> known = new ConcurrentHashMap<>();
     private final LtMemory memory = newMemory();
     private volatile boolean open = true;
@@ -134,8 +134,8 @@ public final class FakeLite implements Lite {
     }
 
     @Override
-    public LtSync sync() {
-        return new FakeSync(() -> open);
+    public FakeSync sync() {
+        return sync;
     }
 
     private RuntimeException lostOr(String name) {

@@ -5,9 +5,12 @@ import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import dev.lite.api.SessionLostException;
+import dev.lite.testing.Waits;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /** Locks of a session that may be lost. One of them is always free, the others never are. */
 public final class FakeSync implements LtSync {
@@ -15,9 +18,23 @@ public final class FakeSync implements LtSync {
     public static final String FREE = "free";
 
     private final BooleanSupplier open;
+    private final Runnable lose;
+    private volatile @Nullable Duration losesAfter;
+    private volatile @Nullable Duration lastDeadline;
 
-    public FakeSync(BooleanSupplier open) {
+    public FakeSync(BooleanSupplier open, Runnable lose) {
         this.open = open;
+        this.lose = lose;
+    }
+
+    /** The next acquire loses the session after this time. */
+    public void losesSessionInNextAcquireAfter(Duration time) {
+        losesAfter = time;
+    }
+
+    /** The time that the last acquire was given. */
+    public Duration lastDeadline() {
+        return Objects.requireNonNull(lastDeadline);
     }
 
     private void requireOpen() {
@@ -37,6 +54,13 @@ public final class FakeSync implements LtSync {
 
             @Override
             public HeldLock acquire(Duration deadline) {
+                lastDeadline = deadline;
+                Duration wait = losesAfter;
+                if (wait != null) {
+                    losesAfter = null;
+                    Waits.pass(wait);
+                    lose.run();
+                }
                 requireOpen();
                 return new Held(name);
             }

@@ -132,6 +132,17 @@ class ReattachingLiteTest {
     }
 
     @Test
+    void anAcquireThatTheNextSessionRepeatsHasOnlyTheTimeThatIsLeft() {
+        LtLock lock = lite.sync().lock(FakeSync.FREE);
+        sessions.getLast().sync().losesSessionInNextAcquireAfter(SHORT);
+
+        lock.acquire(LONG).close();
+
+        assertThat(sessions).hasSize(2);
+        assertThat(sessions.getLast().sync().lastDeadline()).isLessThanOrEqualTo(LONG.minus(SHORT));
+    }
+
+    @Test
     void aWriteDuringTheLossIsRepeatedButAFetchAddIsNot() {
         LmrHandle handle = lite.memory().map("a", Permission.READ, Permission.WRITE, Permission.ATOMIC);
         sessions.getLast().known("a").losesSessionInNextCall = true;
