@@ -1,6 +1,7 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.LtRpc;
+import dev.lite.api.NodeUnreachableException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.openjdk.jcstress.annotations.Actor;
@@ -13,7 +14,8 @@ import org.openjdk.jcstress.infra.results.III_Result;
 
 /**
  * Two shares want the only slot, which is free in the first one: each takes it, if it gets it, and returns it. The first
- * two results say whether they got it; the third counts the free slots at the end.
+ * share is closed meanwhile. The first two results say whether they got the slot; the third counts the free slots at the
+ * end.
  */
 @JCStressTest
 @Outcome(id = "[01], [01], 1", expect = Expect.ACCEPTABLE, desc = "The slot had one owner at a time, and is free.")
@@ -22,10 +24,17 @@ import org.openjdk.jcstress.infra.results.III_Result;
 public class SlotShareStress {
     private static final int BYTES = LtRpc.MESSAGE_BYTES_MAX;
 
+    /** The owner keeps the slot for a varying time, so that the other meets it at different points. A power of two. */
+    private static final int LATE_MAX = 64;
+
+    private static int count; // lost updates do not matter
+
     private final RpcSlots slots = TestSlots.large(1);
     private final RpcSlotShare first = slots.calls("a", "f");
     private final RpcSlotShare second = slots.calls("b", "f");
     private final AtomicBoolean used = new AtomicBoolean();
+    private final int number = count++;
+    private final int late = number & (LATE_MAX - 1);
 
     /** The slot is free in the first share. */
     public SlotShareStress() {
@@ -41,22 +50,30 @@ public class SlotShareStress {
             return 0;
         }
         boolean alone = used.compareAndSet(false, true);
+        for (int spins = 0; spins < late; spins++) {
+            Thread.onSpinWait();
+        }
         used.set(false);
         slot.giveBack();
         return alone ? 1 : 9;
     }
 
-    /** The share that has it; it is closed afterwards. */
+    /** The share that has it. It may be closed meanwhile, at each step. */
     @Actor
     public void owner(III_Result result) {
-        result.r1 = use(first.tryTake(BYTES));
-        first.close();
+        try {
+            result.r1 = use(first.tryTake(BYTES));
+        } catch (NodeUnreachableException closed) {
+            result.r1 = 0;
+        }
     }
 
-    /** The share that collects it. */
+    /** The share that collects it, if it wants to; then the first one is closed. */
     @Actor
     public void other(III_Result result) {
-        result.r2 = use(second.tryTake(BYTES));
+        boolean collects = (number & LATE_MAX) != 0;
+        result.r2 = use(collects ? second.tryTake(BYTES) : null);
+        first.close();
     }
 
     /** Takes what is free: in a share, or in the stock. */
