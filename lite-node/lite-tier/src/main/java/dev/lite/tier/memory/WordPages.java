@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Crashes: one store of the id takes a slot, after the word is zeroed, and one store of the id frees it. So a process
  * that ends between any two stores leaves a slot that is taken, with a valid word, or one that is free.
  *
- * <p>Invariant: an LMR does not get the slot that it gave back, unless another LMR has had it in between. A node whose
- * connection breaks repeats its message that frees a word; the word may have moved here again meanwhile. Because of the
- * invariant, the second message finds no slot of that LMR at that place.
+ * <p>Invariant: while a page lasts, an LMR does not get the slot that it gave back, unless another LMR has had it in
+ * between. A node that lost the answer to its message that frees a word repeats the message; the word may have moved here
+ * again meanwhile. The second message must not free it, and finds no slot of that LMR at that place.
  *
  * <p>Memory: a bit for each slot. Not thread-safe: the allocator's lock guards it.
  */

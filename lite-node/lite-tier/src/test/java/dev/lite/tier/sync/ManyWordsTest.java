@@ -76,6 +76,7 @@ class ManyWordsTest {
         try (TestCluster cluster = new TestCluster(root, new ShmFabricProvider()).start(2)) {
             long[] tokens = new long[words + 100];
             usesAll(cluster.attach(1), words, tokens);
+            usesAll(cluster.attach(0), words, tokens);
             long bytes = cluster.node(1).lmrBytes();
             assertThat(bytes).isEqualTo(words * SyncWord.BYTES);
 
