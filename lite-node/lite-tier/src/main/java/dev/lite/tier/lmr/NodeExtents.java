@@ -76,7 +76,10 @@ public final class NodeExtents {
         });
     }
 
-    /** Allocates chunks for an LMR; fewer than requested if they need too many runs for one message. */
+    /**
+     * Allocates chunks for an LMR; fewer than requested if they need too many runs for one message. Internal memory of
+     * the length of a word is a word and shares its extent with others ({@link ArenaAllocator#allocateWord}).
+     */
     List<Run> allocate(
             int node, long lmrId, long chunkBytes, long count, PrincipalBytes.Charge charge, Deadline deadline) {
         if (node == self.id()) {
@@ -101,7 +104,11 @@ public final class NodeExtents {
             throw new NodeUnreachableException(
                     "node %s is being drained: it takes no new memory".formatted(self.name()));
         }
-        return bytes.allocate(lmrId, charge, chunkBytes, count, ControlMessage.RUNS_MAX).stream()
+        boolean isWord = charge.isOfTier() && chunkBytes == ArenaAllocator.WORD_BYTES && count == 1;
+        List<ExtentRun> runs = isWord
+                ? List.of(allocator.allocateWord(lmrId))
+                : bytes.allocate(lmrId, charge, chunkBytes, count, ControlMessage.RUNS_MAX);
+        return runs.stream()
                 .map(run -> new Run(run.offset(), run.length(), run.entry()))
                 .toList();
     }

@@ -41,6 +41,11 @@ public final class PrincipalBytes {
     public record Charge(String principal, boolean limited) {
         /** The charge of memory that belongs to no principal. */
         static final Charge NOBODY = new Charge("", false);
+
+        /** Whether the memory is internal memory of the tier. */
+        boolean isOfTier() {
+            return principal.isEmpty();
+        }
     }
 
     /** The bytes of an LMR here. */

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
@@ -17,13 +18,17 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The {@link ExtentTable} in the arena is the source of truth; every start rebuilds this object from it. Freed
  * memory stays {@code UNCLEAN} until {@link #clean} zeroes it. An allocation prefers clean memory; otherwise it zeroes
- * only what it takes.
+ * only what it takes. The words of locks and barriers share extents ({@link WordPages}); everybody else sees a word like
+ * an extent of its LMR.
  *
  * <p>Any thread. A thread takes an unclean run out of the set under the lock, and zeroes it outside the lock.
  */
 public final class ArenaAllocator {
     /** The LMR id of extents that serve the process itself. The next process to adopt the arena frees them. */
     public static final long INTERNAL_LMR = 0;
+
+    /** The length of a word of a lock or a barrier. */
+    public static final long WORD_BYTES = WordPages.WORD_BYTES;
 
     private static final long GRANULE_BYTES = 64;
 
@@ -32,17 +37,15 @@ public final class ArenaAllocator {
     /** The maximum that one step zeroes, so that a step ends soon. */
     private static final long CLEAN_STEP_BYTES = 16 << 20;
 
-    /** How many extents one hold of the lock scans: some microseconds. */
+    /** How many extents and words one hold of the lock scans, up to the end of a page of words: some ten microseconds. */
     private static final int VISIT_STEP = 512;
 
     /** Entries that a split needs: the rest before the extent, the rest after it, and the extent itself. */
     private static final int SPLIT_ENTRIES = 3;
 
-    /** Freed bytes that are not clean yet, and their entry in the table. */
-    private record Unclean(long offset, long length, int entry) {}
-
-    private static final Comparator<Unclean> BY_LENGTH =
-            Comparator.comparingLong(Unclean::length).thenComparingLong(Unclean::offset);
+    /** Of runs that are freed but not clean yet. */
+    private static final Comparator<ExtentRun> BY_LENGTH =
+            Comparator.comparingLong(ExtentRun::length).thenComparingLong(ExtentRun::offset);
 
     private final String node;
     private final long base;
@@ -53,7 +56,10 @@ public final class ArenaAllocator {
     private final FreeRuns clean = new FreeRuns();
 
     @GuardedBy("this")
-    private final TreeSet<Unclean> unclean = new TreeSet<>(BY_LENGTH);
+    private final TreeSet<ExtentRun> unclean = new TreeSet<>(BY_LENGTH);
+
+    @GuardedBy("this")
+    private final WordPages words;
 
     @GuardedBy("this")
     private final BitSet usedEntries = new BitSet();
@@ -95,7 +101,23 @@ public final class ArenaAllocator {
         this.base = arena.address();
         this.table = arena.table();
         this.dataBytes = arena.size() - arena.dataOffset();
-        new Recovery(arena.dataOffset(), arena.size()).run();
+        this.words = new WordPages(base);
+        restore(new Recovery(arena, node));
+    }
+
+    private synchronized void restore(Recovery found) {
+        for (ExtentRun run : found.allocated()) {
+            markUsed(run.entry());
+            allocatedBytes += run.length();
+            allocatedExtents++;
+        }
+        for (ExtentRun run : found.unclean()) {
+            markUsed(run.entry());
+            unclean.add(run);
+            uncleanBytes += run.length();
+        }
+        found.pages().forEach(words::add);
+        found.addGapsTo(clean);
     }
 
     /**
@@ -132,7 +154,7 @@ public final class ArenaAllocator {
 
     private ExtentRun allocateRun(long lmrId, long unit, long units) {
         while (true) {
-            Unclean dirty;
+            ExtentRun dirty;
             long taken;
             synchronized (this) {
                 checkSpace(unit, units);
@@ -159,11 +181,17 @@ public final class ArenaAllocator {
     }
 
     @GuardedBy("this")
-    private void checkSpace(long unit, long units) {
+    private void requireOpen() {
         assert Thread.holdsLock(this);
         if (closed) {
             throw new NodeUnreachableException("node %s is stopping".formatted(node));
         }
+    }
+
+    @GuardedBy("this")
+    private void checkSpace(long unit, long units) {
+        assert Thread.holdsLock(this);
+        requireOpen();
         long free = clean.total() + uncleanBytes;
         if (units > free / unit && cleaning == 0) {
             throw new LimitExceededException("node %s has %d bytes free of %d; the request needs %d"
@@ -178,13 +206,13 @@ public final class ArenaAllocator {
 
     /** Takes the shortest unclean run that holds all units, or else the longest run; null if there is none. */
     @GuardedBy("this")
-    private @Nullable Unclean takeUnclean(long unit, long units) {
+    private @Nullable ExtentRun takeUnclean(long unit, long units) {
         assert Thread.holdsLock(this);
         if (unclean.isEmpty()) {
             return null;
         }
-        Unclean fit = unclean.ceiling(new Unclean(0, unit * units, 0));
-        Unclean taken = fit != null ? fit : unclean.last();
+        ExtentRun fit = unclean.ceiling(new ExtentRun(0, unit * units, 0));
+        ExtentRun taken = fit != null ? fit : unclean.last();
         unclean.remove(taken);
         uncleanBytes -= taken.length();
         cleaning++;
@@ -212,7 +240,7 @@ public final class ArenaAllocator {
         }
     }
 
-    private synchronized ExtentRun splitUnclean(long lmrId, Unclean dirty, long offset, long length) {
+    private synchronized ExtentRun splitUnclean(long lmrId, ExtentRun dirty, long offset, long length) {
         reservedEntries -= SPLIT_ENTRIES;
         // Store the rests, then the new extent, then clear the old entry: some entry covers each byte at all times.
         putUnclean(dirty.offset(), offset - dirty.offset());
@@ -233,7 +261,7 @@ public final class ArenaAllocator {
         }
         int entry = takeEntry();
         table.put(entry, ExtentTable.State.UNCLEAN, 0, offset, length);
-        unclean.add(new Unclean(offset, length, entry));
+        unclean.add(new ExtentRun(offset, length, entry));
         uncleanBytes += length;
     }
 
@@ -271,36 +299,101 @@ public final class ArenaAllocator {
         entryHint = Math.min(entryHint, entry);
     }
 
-    /** Whether this LMR has this extent here. Does not check the length. */
+    /**
+     * Allocates a word of a lock or a barrier for an LMR: {@link #WORD_BYTES} bytes, zero, in a cache line of their own.
+     * Many words share an extent.
+     *
+     * @return the word's place; its entry is that of the shared extent
+     * @throws LimitExceededException if no extent has room for it, and there is too little free memory or the extent
+     *     table is full
+     * @throws NodeUnreachableException after {@link #close}
+     */
+    public ExtentRun allocateWord(long lmrId) {
+        synchronized (this) {
+            requireOpen();
+            ExtentRun word = words.take(lmrId);
+            if (word != null) {
+                return word;
+            }
+        }
+        ExtentRun page = allocatePage();
+        synchronized (this) {
+            requireOpen(); // if not, the next start frees the page, since it has no word
+            words.add(page);
+            ExtentRun word = Objects.requireNonNull(words.take(lmrId), "a new page has room for every LMR");
+            freeSparePage(); // another thread's, added at the same time
+            return word;
+        }
+    }
+
+    /** Allocates a page of words: a shorter one if the arena has no free run of the whole length. */
+    private ExtentRun allocatePage() {
+        for (long bytes = WordPages.PAGE_BYTES; ; bytes /= 2) {
+            try {
+                return allocate(WordPages.OWNER, bytes, 1, 1).getFirst();
+            } catch (LimitExceededException e) {
+                if (bytes <= WordPages.SLOT_BYTES) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    @GuardedBy("this")
+    private void freeSparePage() {
+        assert Thread.holdsLock(this);
+        ExtentRun spare = words.removeSpare();
+        if (spare != null) {
+            freeExtent(WordPages.OWNER, spare);
+        }
+    }
+
+    /** Whether this LMR has this extent or word here. Does not check the length. */
     public synchronized boolean holds(long lmrId, ExtentRun run) {
-        int entry = run.entry();
         return !closed
+                && (words.holds(lmrId, run.entry(), run.offset())
+                        || (isExtentOf(lmrId, run.entry()) && table.offset(run.entry()) == run.offset()));
+    }
+
+    @GuardedBy("this")
+    private boolean isExtentOf(long lmrId, int entry) {
+        assert Thread.holdsLock(this);
+        return lmrId != WordPages.OWNER // a page goes only when it has no word
                 && entry >= 0
                 && entry < table.capacity()
                 && table.state(entry) == ExtentTable.State.ALLOCATED
-                && table.lmrId(entry) == lmrId
-                && table.offset(entry) == run.offset();
+                && table.lmrId(entry) == lmrId;
     }
 
     /**
-     * Frees an extent. The caller follows the reclamation rule: nobody may touch the extent any more.
+     * Frees an extent or a word. The caller follows the reclamation rule: nobody may touch the extent any more.
      *
-     * @return false if this LMR has no such extent here now; freeing twice is harmless
+     * @return false if this LMR has no such extent or word here now; freeing twice is harmless
      */
     public synchronized boolean free(long lmrId, ExtentRun run) {
-        int entry = run.entry();
         if (!holds(lmrId, run)) {
             return false;
         }
+        if (words.free(lmrId, run.entry(), run.offset())) {
+            freeSparePage();
+        } else {
+            freeExtent(lmrId, run);
+        }
+        return true;
+    }
+
+    @GuardedBy("this")
+    private void freeExtent(long lmrId, ExtentRun run) {
+        assert Thread.holdsLock(this);
+        int entry = run.entry();
         long length = table.length(entry);
         // Keep the LMR's id: a valid entry may change only with its last store.
         table.put(entry, ExtentTable.State.UNCLEAN, lmrId, run.offset(), length);
-        unclean.add(new Unclean(run.offset(), length, entry));
+        unclean.add(new ExtentRun(run.offset(), length, entry));
         uncleanBytes += length;
         allocatedBytes -= length;
         allocatedExtents--;
         notifyAll();
-        return true;
     }
 
     /**
@@ -309,7 +402,7 @@ public final class ArenaAllocator {
      * @return how many bytes it cleaned
      */
     public long clean() {
-        Unclean dirty;
+        ExtentRun dirty;
         long length;
         synchronized (this) {
             if (unclean.isEmpty() || closed) {
@@ -328,7 +421,7 @@ public final class ArenaAllocator {
         return length;
     }
 
-    private synchronized void becameClean(Unclean dirty, long length, int reserved) {
+    private synchronized void becameClean(ExtentRun dirty, long length, int reserved) {
         reservedEntries -= reserved;
         releaseEntry(dirty.entry());
         clean.add(dirty.offset(), length);
@@ -365,29 +458,32 @@ public final class ArenaAllocator {
         return dataBytes;
     }
 
-    /** Whether the extent at this table entry belongs to this LMR and holds the whole range. */
+    /** Whether the extent or word at this table entry belongs to this LMR and holds the whole range. */
     public synchronized boolean holds(long lmrId, int entry, long offset, long length) {
-        if (entry < 0 || entry >= table.capacity() || table.state(entry) != ExtentTable.State.ALLOCATED) {
+        if (words.holds(lmrId, entry, offset)) {
+            return length >= 0 && length <= WORD_BYTES;
+        }
+        if (!isExtentOf(lmrId, entry)) {
             return false;
         }
         long at = offset - table.offset(entry);
-        return table.lmrId(entry) == lmrId && at >= 0 && length >= 0 && length <= table.length(entry) - at;
+        return at >= 0 && length >= 0 && length <= table.length(entry) - at;
     }
 
-    /** Bytes that belong to LMRs. */
+    /** Bytes that belong to LMRs, with the free slots of pages of words. */
     public synchronized long allocatedBytes() {
         return allocatedBytes;
     }
 
-    /** Receives extents. */
+    /** Receives extents and words. */
     public interface ExtentVisitor {
-        /** Receives an extent of an LMR. */
+        /** Receives an extent or a word of an LMR. */
         void extent(long lmrId, ExtentRun run);
     }
 
     /**
-     * Passes the extents of LMRs to the visitor, without those that serve this process. It may miss or include an
-     * extent that is allocated or freed during the call. Locks for a part of the table at a time, never while the
+     * Passes the extents and words of LMRs to the visitor, without extents that serve this process. It may miss or
+     * include one that is allocated or freed during the call. Locks for a part of the table at a time, never while the
      * visitor runs.
      */
     public void forEachExtent(ExtentVisitor visitor) {
@@ -406,17 +502,20 @@ public final class ArenaAllocator {
     /** Copies some extents; returns the entry to continue at, negative after the last one. */
     private synchronized int copyExtents(int from, List<ExtentRun> runs, List<Long> ids) {
         int entry = closed ? -1 : usedEntries.nextSetBit(from);
-        for (int seen = 0; entry >= 0 && seen < VISIT_STEP; seen++) {
-            if (table.state(entry) == ExtentTable.State.ALLOCATED && table.lmrId(entry) != INTERNAL_LMR) {
+        for (int seen = 0; entry >= 0 && seen + runs.size() < VISIT_STEP; seen++) {
+            long lmrId = table.lmrId(entry);
+            if (table.state(entry) == ExtentTable.State.ALLOCATED && lmrId == WordPages.OWNER) {
+                words.copyWords(entry, runs, ids);
+            } else if (table.state(entry) == ExtentTable.State.ALLOCATED && lmrId != INTERNAL_LMR) {
                 runs.add(new ExtentRun(table.offset(entry), table.length(entry), entry));
-                ids.add(table.lmrId(entry));
+                ids.add(lmrId);
             }
             entry = usedEntries.nextSetBit(entry + 1);
         }
         return entry;
     }
 
-    /** Extents that belong to LMRs. */
+    /** Extents that belong to LMRs, and pages of words. */
     public synchronized int allocatedExtents() {
         return allocatedExtents;
     }
@@ -439,145 +538,11 @@ public final class ArenaAllocator {
         return -offset & (alignment(unit) - 1);
     }
 
-    private static long usable(Unclean run, long unit) {
+    private static long usable(ExtentRun run, long unit) {
         return Math.max(0, run.length() - padding(run.offset(), unit));
     }
 
     private static long saturatedProduct(long a, long b) {
         return b != 0 && a > Long.MAX_VALUE / b ? Long.MAX_VALUE : a * b;
-    }
-
-    /** Rebuilds the free lists and counters from the table, at whatever instant the last process stopped. */
-    private final class Recovery {
-        private final long dataOffset;
-        private final long arenaBytes;
-        private final List<Unclean> allocated = new ArrayList<>();
-        private final List<Unclean> freed = new ArrayList<>();
-
-        Recovery(long dataOffset, long arenaBytes) {
-            this.dataOffset = dataOffset;
-            this.arenaBytes = arenaBytes;
-        }
-
-        void run() {
-            synchronized (ArenaAllocator.this) {
-                collect();
-                sortAndCheck();
-                for (Unclean run : freed) {
-                    if (overlapsAnother(run)) {
-                        zeroUncovered(run);
-                        table.clear(run.entry());
-                    } else {
-                        markUsed(run.entry());
-                        unclean.add(run);
-                        uncleanBytes += run.length();
-                    }
-                }
-                addGaps();
-            }
-        }
-
-        @GuardedBy("ArenaAllocator.this")
-        private void collect() {
-            for (int entry = 0; entry < table.capacity(); entry++) {
-                switch (table.state(entry)) {
-                    case EMPTY -> {}
-                    case ALLOCATED -> {
-                        if (table.lmrId(entry) == INTERNAL_LMR) {
-                            // It served the former process.
-                            table.put(entry, ExtentTable.State.UNCLEAN, 0, table.offset(entry), table.length(entry));
-                            freed.add(new Unclean(table.offset(entry), table.length(entry), entry));
-                            continue;
-                        }
-                        allocated.add(new Unclean(table.offset(entry), table.length(entry), entry));
-                        markUsed(entry);
-                    }
-                    case UNCLEAN -> freed.add(new Unclean(table.offset(entry), table.length(entry), entry));
-                }
-            }
-        }
-
-        @GuardedBy("ArenaAllocator.this")
-        private void sortAndCheck() {
-            allocated.sort(Comparator.comparingLong(Unclean::offset));
-            freed.sort(Comparator.comparingLong(Unclean::offset));
-            long end = dataOffset;
-            for (Unclean extent : allocated) {
-                if (extent.offset() < end) {
-                    throw new ArenaException(
-                            "the arena of node %s has two LMRs at offset %d (entry %d of its extent table). Its content is corrupt; delete the file to start with an empty arena"
-                                    .formatted(node, extent.offset(), extent.entry()),
-                            null);
-                }
-                end = extent.offset() + extent.length();
-                allocatedBytes += extent.length();
-                allocatedExtents++;
-            }
-        }
-
-        /** True only for entries that the former process was splitting or cleaning when it stopped. */
-        private boolean overlapsAnother(Unclean run) {
-            return overlaps(allocated, run) || overlaps(freed, run);
-        }
-
-        private static boolean overlaps(List<Unclean> sorted, Unclean run) {
-            for (Unclean other : sorted.subList(firstEndingAfter(sorted, run.offset()), sorted.size())) {
-                if (other.offset() >= run.offset() + run.length()) {
-                    return false;
-                }
-                if (other.entry() != run.entry()) {
-                    return true;
-                }
-            }
-            return false;
-        }
-
-        /**
-         * The first run that may reach beyond the offset. Overlaps make the binary search inexact, so it steps back.
-         */
-        private static int firstEndingAfter(List<Unclean> sorted, long offset) {
-            int low = 0;
-            int high = sorted.size();
-            while (low < high) {
-                int middle = (low + high) >>> 1;
-                if (sorted.get(middle).offset() < offset) {
-                    low = middle + 1;
-                } else {
-                    high = middle;
-                }
-            }
-            // A split entry overlaps at most the two parts that it became: three steps back cover them all.
-            return Math.max(0, low - 3);
-        }
-
-        private void zeroUncovered(Unclean run) {
-            long at = run.offset();
-            long end = run.offset() + run.length();
-            for (Unclean extent : allocated.subList(firstEndingAfter(allocated, at), allocated.size())) {
-                if (extent.offset() >= end) {
-                    break;
-                }
-                if (extent.offset() > at) {
-                    RawMemory.fill(base + at, extent.offset() - at, (byte) 0);
-                }
-                at = Math.max(at, extent.offset() + extent.length());
-            }
-            if (at < end) {
-                RawMemory.fill(base + at, end - at, (byte) 0);
-            }
-        }
-
-        @GuardedBy("ArenaAllocator.this")
-        private void addGaps() {
-            List<Unclean> taken = new ArrayList<>(allocated);
-            taken.addAll(unclean);
-            taken.sort(Comparator.comparingLong(Unclean::offset));
-            long at = dataOffset;
-            for (Unclean run : taken) {
-                clean.add(at, run.offset() - at);
-                at = run.offset() + run.length();
-            }
-            clean.add(at, arenaBytes - at);
-        }
     }
 }

@@ -343,7 +343,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
      * @param allocatedBytes bytes of LMRs
      * @param freeBytes free bytes, clean or not
      * @param uncleanBytes free bytes that are not clean yet
-     * @param extents of LMRs
+     * @param extents of LMRs; the words of locks and barriers share some
      * @param handles of all sessions
      * @param sessions open sessions
      * @param reclaiming LMRs whose memory is not freed yet

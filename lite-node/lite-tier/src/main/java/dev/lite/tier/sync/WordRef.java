@@ -9,6 +9,6 @@ import java.util.UUID;
  * @param arena the id of that node's arena
  * @param lmrId the internal LMR; identifies the lock or barrier in messages
  * @param offset bytes from the start of the arena
- * @param entry the word's entry in the arena's extent table
+ * @param entry the entry of the word's extent in the arena's extent table
  */
 public record WordRef(int home, UUID arena, long lmrId, long offset, int entry) {}

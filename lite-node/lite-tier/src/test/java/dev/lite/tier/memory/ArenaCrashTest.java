@@ -25,7 +25,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Kills a process that allocates and frees at a random time, and adopts its arena. */
+/** Kills a process that allocates and frees extents and words at a random time, and adopts its arena. */
 class ArenaCrashTest {
     private static final long BYTES = 16 << 20;
     private static final int EXTENTS = 1024;
@@ -34,11 +34,11 @@ class ArenaCrashTest {
     @TempDir(factory = InDevShm.class)
     Path root;
 
-    /** The last line that the killed process printed about an extent. */
+    /** The last line that the killed process printed about an extent or a word. */
     private record Report(ExtentRun run, boolean beingFreed) {}
 
     @Test
-    void everyExtentThatAKilledProcessReportedSurvivesWithItsBytes() {
+    void everyExtentAndWordThatAKilledProcessReportedSurvivesWithItsBytes() {
         Seeds.forEach(1, random -> {
             Map<Long, ExtentRun> kept = new HashMap<>();
             for (int kill = 0; kill < KILLS; kill++) {
@@ -87,11 +87,15 @@ class ArenaCrashTest {
             ArenaAllocator allocator = new ArenaAllocator(arena, "n0");
             NavigableMap<Long, Long> inTable = allocatedInTable(arena);
             lastReports.forEach((lmr, last) -> {
-                Long length = inTable.get(last.run().offset());
                 if (last.beingFreed()) {
                     return;
                 }
-                assertThat(length).as("LMR %d", lmr).isEqualTo(last.run().length());
+                assertThat(allocator.holds(lmr, last.run())).as("LMR %d", lmr).isTrue();
+                if (last.run().length() != ArenaAllocator.WORD_BYTES) {
+                    assertThat(inTable.get(last.run().offset()))
+                            .as("LMR %d", lmr)
+                            .isEqualTo(last.run().length());
+                }
                 assertThat(TestArena.isFilled(arena, last.run(), lmr)).isTrue();
                 kept.put(lmr, last.run());
             });
@@ -151,7 +155,7 @@ class ArenaCrashTest {
     }
 
     /**
-     * Allocates, fills and frees at random with three threads and a cleaner until it is killed. It prints {@code
+     * Allocates, fills and frees extents and words at random with three threads and a cleaner until it is killed. It prints {@code
      * "allocated"} after it has filled an extent, and {@code "freeing"} before it frees it.
      */
     static final class Allocating {
@@ -191,9 +195,11 @@ class ArenaCrashTest {
                     continue;
                 }
                 try {
-                    ExtentRun run = allocator
-                            .allocate(lmr, 1 + random.nextInt(100_000), 1, 1)
-                            .getFirst();
+                    ExtentRun run = random.nextInt(3) == 0
+                            ? allocator.allocateWord(lmr)
+                            : allocator
+                                    .allocate(lmr, 1 + random.nextInt(100_000), 1, 1)
+                                    .getFirst();
                     if (!TestArena.isZero(arena, run)) {
                         throw new AssertionError("not clean: " + run);
                     }

@@ -2,7 +2,9 @@ package dev.lite.tier.operator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.lite.api.HeldLock;
 import dev.lite.api.Lifetime;
+import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
@@ -71,6 +73,39 @@ class OrphansTest {
             assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
             assertThat(named.fetchAdd(0, 1) + anonymous.fetchAdd(0, 1) + ofItsOwn.fetchAdd(0, 1))
                     .isZero();
+        }
+    }
+
+    @Test
+    void wordsWithoutARecordAreFreedAndNewLocksUseTheirPlaces() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            long[] tokens = new long[10];
+            try (Lite lite = cluster.node(1).attach("app")) {
+                for (int index = 0; index < 10; index++) {
+                    try (HeldLock held = lite.sync().lock("l" + index).acquire(LONG)) {
+                        tokens[index] = held.fencingToken();
+                    }
+                }
+                for (int index = 5; index < 10; index++) {
+                    cluster.attach(0).sync().lock("l" + index);
+                }
+            } // nobody uses the first five locks any more
+            long bytes = cluster.node(1).lmrBytes();
+            int extents = cluster.node(1).usage().extents();
+            for (int index = 0; index < 5; index++) {
+                forget(cluster.directory(0), ClusterDirectory.INTERNAL_PREFIX + "lock/l" + index);
+            }
+
+            cluster.node(1).setOrphanGrace(GRACE);
+            Waits.until("their words are freed", () -> cluster.node(1).lmrBytes() == bytes / 2);
+
+            for (int index = 0; index < 10; index++) {
+                try (HeldLock held = cluster.attach(1).sync().lock("l" + index).acquire(LONG)) {
+                    assertThat(held.fencingToken()).as("lock %d", index).isGreaterThan(index < 5 ? 0 : tokens[index]);
+                }
+            }
+            assertThat(cluster.node(1).lmrBytes()).isEqualTo(bytes);
+            assertThat(cluster.node(1).usage().extents()).isEqualTo(extents);
         }
     }
 
