@@ -92,7 +92,7 @@ public record LmrRecord(
      *
      * @param offset bytes from the start of the arena
      * @param length bytes
-     * @param entry its index in the arena's extent table
+     * @param entry the name of its entry in the arena's extent table
      */
     public record Run(long offset, long length, int entry) {}
 

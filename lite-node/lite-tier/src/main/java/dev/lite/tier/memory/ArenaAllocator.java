@@ -244,7 +244,7 @@ public final class ArenaAllocator {
         table.put(entry, ExtentTable.State.ALLOCATED, lmrId, offset, length);
         allocatedBytes += length;
         allocatedExtents++;
-        return new ExtentRun(offset, length, entry);
+        return new ExtentRun(offset, length, table.name(entry));
     }
 
     @GuardedBy("this")
@@ -273,10 +273,11 @@ public final class ArenaAllocator {
 
     /** Whether this LMR has this extent here. Does not check the length. */
     public synchronized boolean holds(long lmrId, ExtentRun run) {
-        int entry = run.entry();
-        return !closed
-                && entry >= 0
-                && entry < table.capacity()
+        if (closed) {
+            return false;
+        }
+        int entry = table.entryOf(run.entry());
+        return entry >= 0
                 && table.state(entry) == ExtentTable.State.ALLOCATED
                 && table.lmrId(entry) == lmrId
                 && table.offset(entry) == run.offset();
@@ -285,13 +286,14 @@ public final class ArenaAllocator {
     /**
      * Frees an extent. The caller follows the reclamation rule: nobody may touch the extent any more.
      *
-     * @return false if this LMR has no such extent here now; freeing twice is harmless
+     * @return false if this LMR has no such extent here now. Freeing again is harmless, however late: the next extent at
+     *     the same entry has another name
      */
     public synchronized boolean free(long lmrId, ExtentRun run) {
-        int entry = run.entry();
         if (!holds(lmrId, run)) {
             return false;
         }
+        int entry = table.entryOf(run.entry());
         long length = table.length(entry);
         // Keep the LMR's id: a valid entry may change only with its last store.
         table.put(entry, ExtentTable.State.UNCLEAN, lmrId, run.offset(), length);
@@ -365,9 +367,10 @@ public final class ArenaAllocator {
         return dataBytes;
     }
 
-    /** Whether the extent at this table entry belongs to this LMR and holds the whole range. */
-    public synchronized boolean holds(long lmrId, int entry, long offset, long length) {
-        if (entry < 0 || entry >= table.capacity() || table.state(entry) != ExtentTable.State.ALLOCATED) {
+    /** Whether the extent with this name in the table belongs to this LMR and holds the whole range. */
+    public synchronized boolean holds(long lmrId, int name, long offset, long length) {
+        int entry = closed ? -1 : table.entryOf(name);
+        if (entry < 0 || table.state(entry) != ExtentTable.State.ALLOCATED) {
             return false;
         }
         long at = offset - table.offset(entry);
@@ -408,7 +411,7 @@ public final class ArenaAllocator {
         int entry = closed ? -1 : usedEntries.nextSetBit(from);
         for (int seen = 0; entry >= 0 && seen < VISIT_STEP; seen++) {
             if (table.state(entry) == ExtentTable.State.ALLOCATED && table.lmrId(entry) != INTERNAL_LMR) {
-                runs.add(new ExtentRun(table.offset(entry), table.length(entry), entry));
+                runs.add(new ExtentRun(table.offset(entry), table.length(entry), table.name(entry)));
                 ids.add(table.lmrId(entry));
             }
             entry = usedEntries.nextSetBit(entry + 1);

@@ -5,6 +5,6 @@ package dev.lite.tier.memory;
  *
  * @param offset bytes from the start of the arena
  * @param length bytes
- * @param entry its entry in the arena's extent table
+ * @param entry the name of its entry in the arena's extent table, which no later extent at the same entry has
  */
 public record ExtentRun(long offset, long length, int entry) {}
