@@ -92,7 +92,7 @@ public record LmrRecord(
      *
      * @param offset bytes from the start of the arena
      * @param length bytes
-     * @param entry the index of its extent in the arena's extent table
+     * @param entry the name of its extent in the arena's extent table
      */
     public record Run(long offset, long length, int entry) {}
 

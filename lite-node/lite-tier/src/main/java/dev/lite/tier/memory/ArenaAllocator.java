@@ -43,7 +43,7 @@ public final class ArenaAllocator {
     /** Entries that a split needs: the rest before the extent, the rest after it, and the extent itself. */
     private static final int SPLIT_ENTRIES = 3;
 
-    /** Of runs that are freed but not clean yet. */
+    /** Of runs that are freed but not clean yet; these have the index of their entry instead of its name. */
     private static final Comparator<ExtentRun> BY_LENGTH =
             Comparator.comparingLong(ExtentRun::length).thenComparingLong(ExtentRun::offset);
 
@@ -116,7 +116,9 @@ public final class ArenaAllocator {
             unclean.add(run);
             uncleanBytes += run.length();
         }
-        found.pages().forEach(words::add);
+        for (ExtentRun page : found.pages()) {
+            words.add(new ExtentRun(page.offset(), page.length(), table.name(page.entry())));
+        }
         found.addGapsTo(clean);
     }
 
@@ -272,7 +274,7 @@ public final class ArenaAllocator {
         table.put(entry, ExtentTable.State.ALLOCATED, lmrId, offset, length);
         allocatedBytes += length;
         allocatedExtents++;
-        return new ExtentRun(offset, length, entry);
+        return new ExtentRun(offset, length, table.name(entry));
     }
 
     @GuardedBy("this")
@@ -352,15 +354,16 @@ public final class ArenaAllocator {
     public synchronized boolean holds(long lmrId, ExtentRun run) {
         return !closed
                 && (words.holds(lmrId, run.entry(), run.offset())
-                        || (isExtentOf(lmrId, run.entry()) && table.offset(run.entry()) == run.offset()));
+                        || (isExtentOf(lmrId, run.entry())
+                                && table.offset(table.entryOf(run.entry())) == run.offset()));
     }
 
     @GuardedBy("this")
-    private boolean isExtentOf(long lmrId, int entry) {
+    private boolean isExtentOf(long lmrId, int name) {
         assert Thread.holdsLock(this);
+        int entry = table.entryOf(name);
         return lmrId != WordPages.OWNER // a page goes only when it has no word
                 && entry >= 0
-                && entry < table.capacity()
                 && table.state(entry) == ExtentTable.State.ALLOCATED
                 && table.lmrId(entry) == lmrId;
     }
@@ -368,7 +371,8 @@ public final class ArenaAllocator {
     /**
      * Frees an extent or a word. The caller follows the reclamation rule: nobody may touch the extent any more.
      *
-     * @return false if this LMR has no such extent or word here now; freeing twice is harmless
+     * @return false if this LMR has no such extent or word here now. Freeing again is harmless, however late: the next
+     *     extent at the same entry has another name
      */
     public synchronized boolean free(long lmrId, ExtentRun run) {
         if (!holds(lmrId, run)) {
@@ -385,7 +389,7 @@ public final class ArenaAllocator {
     @GuardedBy("this")
     private void freeExtent(long lmrId, ExtentRun run) {
         assert Thread.holdsLock(this);
-        int entry = run.entry();
+        int entry = table.entryOf(run.entry());
         long length = table.length(entry);
         // Keep the LMR's id: a valid entry may change only with its last store.
         table.put(entry, ExtentTable.State.UNCLEAN, lmrId, run.offset(), length);
@@ -458,14 +462,18 @@ public final class ArenaAllocator {
         return dataBytes;
     }
 
-    /** Whether the extent or word at this table entry belongs to this LMR and holds the whole range. */
-    public synchronized boolean holds(long lmrId, int entry, long offset, long length) {
-        if (words.holds(lmrId, entry, offset)) {
-            return length >= 0 && length <= WORD_BYTES;
-        }
-        if (!isExtentOf(lmrId, entry)) {
+    /** Whether the extent with this name in the table, or a word in it, belongs to this LMR and holds the whole range. */
+    public synchronized boolean holds(long lmrId, int name, long offset, long length) {
+        if (closed) {
             return false;
         }
+        if (words.holds(lmrId, name, offset)) {
+            return length >= 0 && length <= WORD_BYTES;
+        }
+        if (!isExtentOf(lmrId, name)) {
+            return false;
+        }
+        int entry = table.entryOf(name);
         long at = offset - table.offset(entry);
         return at >= 0 && length >= 0 && length <= table.length(entry) - at;
     }
@@ -505,9 +513,9 @@ public final class ArenaAllocator {
         for (int seen = 0; entry >= 0 && seen + runs.size() < VISIT_STEP; seen++) {
             long lmrId = table.lmrId(entry);
             if (table.state(entry) == ExtentTable.State.ALLOCATED && lmrId == WordPages.OWNER) {
-                words.copyWords(entry, runs, ids);
+                words.copyWords(table.name(entry), runs, ids);
             } else if (table.state(entry) == ExtentTable.State.ALLOCATED && lmrId != INTERNAL_LMR) {
-                runs.add(new ExtentRun(table.offset(entry), table.length(entry), entry));
+                runs.add(new ExtentRun(table.offset(entry), table.length(entry), table.name(entry)));
                 ids.add(lmrId);
             }
             entry = usedEntries.nextSetBit(entry + 1);

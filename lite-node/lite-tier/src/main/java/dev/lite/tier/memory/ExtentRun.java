@@ -5,6 +5,6 @@ package dev.lite.tier.memory;
  *
  * @param offset bytes from the start of the arena
  * @param length bytes
- * @param entry the entry of the extent in the arena's extent table
+ * @param entry the name of the extent's entry in the arena's extent table; no later extent at the same entry has it
  */
 public record ExtentRun(long offset, long length, int entry) {}

@@ -13,6 +13,10 @@ import java.util.zip.CRC32C;
  * written last, in one store. SIGKILL stops a process between two stores, never inside one, so an entry is either
  * complete or invalid. Memory without an entry is free and clean.
  *
+ * <p>The commit word also counts how often its entry was cleared. This count and the entry's index make the entry's
+ * {@link #name}: the next extent at the same entry has another name. A free that arrives late, or a second time, names
+ * the extent that it was meant for, and frees no other, even if the same LMR has returned to the same bytes.
+ *
  * <p>A split or merge writes the new entries before it clears the old one, so entries may overlap after a crash:
  * {@link State#UNCLEAN} entries may overlap any others, {@link State#ALLOCATED} entries never overlap each other.
  *
@@ -39,8 +43,16 @@ final class ExtentTable {
 
     private static final int WORDS_BYTES = 4 * Long.BYTES;
 
+    private static final int STATE_SHIFT = 56;
+
+    /** Above the checksum, below the state: how often the entry was cleared. */
+    private static final int CLEARED_SHIFT = Integer.SIZE;
+
+    private static final int CLEARED_MASK = (1 << (STATE_SHIFT - CLEARED_SHIFT)) - 1;
+
     private final long address;
     private final int capacity;
+    private final int indexBits;
     private final CRC32C crc = new CRC32C();
     private final byte[] crcBytes = new byte[WORDS_BYTES + Integer.BYTES];
     private final ByteBuffer crcBuffer = ByteBuffer.wrap(crcBytes);
@@ -48,6 +60,7 @@ final class ExtentTable {
     ExtentTable(long address, int capacity) {
         this.address = address;
         this.capacity = capacity;
+        this.indexBits = Integer.SIZE - Integer.numberOfLeadingZeros(capacity - 1);
     }
 
     int capacity() {
@@ -67,11 +80,30 @@ final class ExtentTable {
     }
 
     void clear(int entry) {
-        RawMemory.putLongRelease(at(entry) + 24, 0);
+        long next = (cleared(entry) + 1) & CLEARED_MASK;
+        RawMemory.putLongRelease(at(entry) + 24, next << CLEARED_SHIFT);
+    }
+
+    private long cleared(int entry) {
+        return (RawMemory.getLongAcquire(at(entry) + 24) >>> CLEARED_SHIFT) & CLEARED_MASK;
+    }
+
+    /**
+     * The name of the extent at an entry: the index, and above it the lower bits of the entry's count of clears. With
+     * 65,536 entries a name recurs after 32,768 extents at the same entry. Equal to the index for the first one.
+     */
+    int name(int entry) {
+        return (int) (cleared(entry) << indexBits | entry) & Integer.MAX_VALUE;
+    }
+
+    /** The entry of an extent with this name; negative if it has another extent now. */
+    int entryOf(int name) {
+        int entry = name & ((1 << indexBits) - 1);
+        return name >= 0 && entry < capacity && name(entry) == name ? entry : -1;
     }
 
     State state(int entry) {
-        int number = (int) (RawMemory.getLongAcquire(at(entry) + 24) >>> 56);
+        int number = (int) (RawMemory.getLongAcquire(at(entry) + 24) >>> STATE_SHIFT);
         return number == State.ALLOCATED.number
                 ? State.ALLOCATED
                 : number == State.UNCLEAN.number ? State.UNCLEAN : State.EMPTY;
@@ -97,7 +129,7 @@ final class ExtentTable {
     void check(Path file, long dataOffset, long arenaBytes) {
         for (int entry = 0; entry < capacity; entry++) {
             long commit = RawMemory.getLongAcquire(at(entry) + 24);
-            if (commit == 0) {
+            if (commit == cleared(entry) << CLEARED_SHIFT) {
                 continue;
             }
             State state = state(entry);
@@ -132,9 +164,9 @@ final class ExtentTable {
                 .putLong(offset)
                 .putLong(length)
                 .putLong(state.number)
-                .putInt(entry);
+                .putInt(name(entry));
         crc.reset();
         crc.update(crcBytes);
-        return ((long) state.number << 56) | crc.getValue();
+        return ((long) state.number << STATE_SHIFT) | (cleared(entry) << CLEARED_SHIFT) | crc.getValue();
     }
 }

@@ -36,7 +36,7 @@ final class WordPages {
     private static final long AT_ID = WORD_BYTES;
 
     private final long base;
-    private final Map<Integer, Page> pages = new HashMap<>(); // by entry
+    private final Map<Integer, Page> pages = new HashMap<>(); // by the name of the extent
     private final TreeMap<Integer, Page> withRoom = new TreeMap<>(); // those with a free slot
     private int unused; // pages without a word
 
@@ -135,9 +135,9 @@ final class WordPages {
         return new ExtentRun(page.offset(slot), WORD_BYTES, page.run.entry());
     }
 
-    /** Whether this LMR has a word at this offset, in the page at this entry. */
-    boolean holds(long lmrId, int entry, long offset) {
-        return lmrId > 0 && isSlot(pages.get(entry), offset) && id(offset) == lmrId;
+    /** Whether this LMR has a word at this offset, in the page of this name. */
+    boolean holds(long lmrId, int name, long offset) {
+        return lmrId > 0 && isSlot(pages.get(name), offset) && id(offset) == lmrId;
     }
 
     private static boolean isSlot(@Nullable Page page, long offset) {
@@ -149,14 +149,14 @@ final class WordPages {
     }
 
     /** Frees a slot; false if this LMR has no such slot. Call {@link #removeSpare} afterwards. */
-    boolean free(long lmrId, int entry, long offset) {
-        Page page = pages.get(entry);
-        if (page == null || !holds(lmrId, entry, offset)) {
+    boolean free(long lmrId, int name, long offset) {
+        Page page = pages.get(name);
+        if (page == null || !holds(lmrId, name, offset)) {
             return false;
         }
         RawMemory.putLongRelease(base + offset + AT_ID, -lmrId);
         page.taken.clear((int) ((offset - page.run.offset()) / SLOT_BYTES));
-        withRoom.put(entry, page);
+        withRoom.put(name, page);
         page.words--;
         if (page.words == 0) {
             unused++;
@@ -183,9 +183,9 @@ final class WordPages {
         throw new AssertionError("%d pages have no word, but none was found".formatted(unused));
     }
 
-    /** Appends the words of the page at this entry, and the ids of their LMRs. */
-    void copyWords(int entry, List<ExtentRun> words, List<Long> ids) {
-        Page page = pages.get(entry);
+    /** Appends the words of the page of this name, and the ids of their LMRs. */
+    void copyWords(int name, List<ExtentRun> words, List<Long> ids) {
+        Page page = pages.get(name);
         if (page == null) {
             return; // it is being added
         }

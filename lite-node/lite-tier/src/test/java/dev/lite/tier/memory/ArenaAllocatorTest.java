@@ -300,6 +300,25 @@ class ArenaAllocatorTest {
         open(BYTES, extents);
     }
 
+    /** A mover and the node that undid its move may both free the new memory; the free of one may be late. */
+    @Test
+    void aLateSecondFreeDoesNotTakeMemoryThatTheSameLmrGotAgain() {
+        ExtentRun before = allocator.allocate(7, 4096, 1, 1).getFirst();
+        assertThat(allocator.free(7, before)).isTrue();
+        cleanAll();
+        ExtentRun now = allocator.allocate(7, 4096, 1, 1).getFirst();
+        assertThat(now.offset()).as("the memory that was freed").isEqualTo(before.offset());
+
+        assertThat(allocator.holds(7, before)).isFalse();
+        assertThat(allocator.free(7, before)).isFalse();
+        assertThat(allocator.holds(7, now)).isTrue();
+
+        reopen();
+        assertThat(allocator.free(7, before)).as("after a restart").isFalse();
+        assertThat(allocator.holds(7, now)).isTrue();
+        assertThat(allocator.free(7, now)).isTrue();
+    }
+
     @Test
     void freeingTwiceOrWithTheWrongOwnerDoesNothing() {
         ExtentRun run = allocator.allocate(1, 4096, 1, 1).getFirst();
