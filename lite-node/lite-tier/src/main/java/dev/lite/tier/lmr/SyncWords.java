@@ -61,6 +61,8 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     /** The mappings of words with their home at this node; changes of a record do not reach them. */
     private final Set<Mapping> own = ConcurrentHashMap.newKeySet();
 
+    private volatile boolean closed;
+
     /** A node creates one instance. */
     public SyncWords(
             int self,
@@ -183,6 +185,9 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
         }
         Mapping mapping = lmrs.memory().mapOwn(ownRecord(ref), Permission.ATOMIC.bit(), this, Deadline.in(deadline));
         own.add(mapping);
+        if (closed) { // close() sees the mapping, or this sees closed
+            mapping.end(stops());
+        }
         return new SyncWord(mapping);
     }
 
@@ -288,11 +293,16 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
         }
     }
 
+    private LmrUnavailableException stops() {
+        return new LmrUnavailableException(
+                "node %s stops".formatted(lmrs.places().nodeName(self)));
+    }
+
     /** Ends every use of the words when the node stops. */
     @Override
     public void close() {
-        LiteException why = new LmrUnavailableException(
-                "node %s stops".formatted(lmrs.places().nodeName(self)));
+        closed = true;
+        LiteException why = stops();
         try {
             List<Mapping> all = new ArrayList<>(lmrs.mappings().of(this));
             all.addAll(own);

@@ -96,6 +96,8 @@ final class NodeLock implements WordUser {
     /** Draws whose ticket is not claimed yet, except those within an operation on the mapping. */
     private final AtomicInteger drawing = new AtomicInteger();
 
+    private final Tries tries = new Tries();
+
     /** Incremented when holds are lost without a release; changed under the monitor. */
     private volatile int generation;
 
@@ -162,7 +164,7 @@ final class NodeLock implements WordUser {
     /** Whether no thread of this node draws, waits or holds. Only without a session, which may draw on the fast path. */
     @Override
     public synchronized boolean isIdle() {
-        return claims.isEmpty() && drawing.get() == 0;
+        return claims.isEmpty() && drawing.get() == 0 && !tries.areUnderWay();
     }
 
     /**
@@ -176,16 +178,15 @@ final class NodeLock implements WordUser {
             return null;
         }
         int since = generation;
-        long before;
         try {
-            before = mapping.fetchAdd(0, LockWord.DRAW, user);
+            long before = mapping.fetchAdd(0, LockWord.DRAW, user);
+            if (LockWord.count(before) == 0) {
+                return new Hold(user, before + LockWord.DRAW, Hold.HELD, since);
+            }
+            return enterDrawn(before, new Hold.Queued(user, LockWord.next(before), Hold.WAITING, since));
         } catch (Mapping.NotMappedException | LmrFreedException e) {
-            return null; // the word moves, or was removed; the slow path handles that
+            return null; // the word moves, or is dead; the slow path handles that
         }
-        if (LockWord.count(before) == 0) {
-            return new Hold(user, before + LockWord.DRAW, Hold.HELD, since);
-        }
-        return enterDrawn(before, new Hold.Queued(user, LockWord.next(before), Hold.WAITING, since));
     }
 
     /** Records a draw on the fast path; runs within the operation on the mapping. */
@@ -253,12 +254,19 @@ final class NodeLock implements WordUser {
                 dead = true;
                 countTickets();
             }
-            throw new LmrFreedException("lock \"%s\": its word was removed".formatted(name));
+            throw died();
         }
+    }
+
+    private LmrFreedException died() {
+        return new LmrFreedException("lock \"%s\": its word was removed".formatted(name));
     }
 
     private synchronized void beginDraw(SessionSync session) {
         session.requireOpen();
+        if (dead) {
+            throw died();
+        }
         if (tickets + drawing.get() >= TICKETS_MAX) {
             throw new LimitExceededException(
                     "lock \"%s\": %d tickets of this node are in its queue, %d of them abandoned; the limit is %d"
@@ -418,11 +426,11 @@ final class NodeLock implements WordUser {
             takenReports.report();
             return Optional.empty(); // a ticket of this node waits, or waited and now holds the lock
         }
-        drawing.incrementAndGet();
+        int half = tries.begin();
         int since = generation;
         try {
             long guess = guessedWord;
-            for (int tries = 0; tries < TRIES; tries++) {
+            for (int count = 0; count < TRIES; count++) {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
                 if (before == guess) {
                     guessedWord = guess + LockWord.DRAW + LockWord.PASS; // the value after the release
@@ -437,7 +445,7 @@ final class NodeLock implements WordUser {
             }
             return Optional.empty();
         } finally {
-            drawing.decrementAndGet();
+            tries.end(half);
         }
     }
 
@@ -516,6 +524,7 @@ final class NodeLock implements WordUser {
     }
 
     private synchronized Claim claim(long ticket) {
+        boolean undecided = drawing.get() > 0 || tries.mayHaveDrawn(ticket); // before what they record is read
         if (givenUp.remove(ticket)) {
             countTickets();
             return Claim.UNKNOWN;
@@ -525,7 +534,7 @@ final class NodeLock implements WordUser {
             if (held() == LockWord.heldAlone(ticket)) {
                 return Claim.TAKEN;
             }
-            return drawing.get() > 0 ? Claim.UNDECIDED : Claim.UNKNOWN;
+            return undecided ? Claim.UNDECIDED : Claim.UNKNOWN;
         }
         if (hold.state() == Hold.WAITING) {
             hold.setState(Hold.HELD);

@@ -171,6 +171,8 @@ final class Retirement {
             }
         } catch (LiteException e) {
             log.debug("unused words stay for now: {}", e.getMessage());
+        } catch (RejectedExecutionException e) {
+            log.debug("unused words stay: the node stops");
         } catch (RuntimeException e) {
             log.error("removing unused words failed; trying again", e);
         } finally {

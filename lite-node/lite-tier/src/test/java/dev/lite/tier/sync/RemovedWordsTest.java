@@ -313,20 +313,79 @@ class RemovedWordsTest {
         TestCluster cluster = cluster(3, NEVER);
         useOnce(cluster.node(0), "x");
         LtLock there = cluster.attach(2).sync().lock("x");
-        network.pause("n2"); // it does not acknowledge the end of its mapping
+        network.pause("n2");
+        network.drop("n0", "n2"); // n2 does not learn that its mapping must end
+        Waits.until(
+                "the home has lost the node",
+                () -> cluster.node(0).nodes().stream()
+                        .anyMatch(node -> node.fabric().equals("none")));
         Named word = word(cluster, "lock/x");
         retire(cluster.node(0), word);
         Waits.until("the record is removed", () -> words(cluster).isEmpty());
         assertThat(cluster.node(0).lmrBytes()).isPositive();
-        useOnce(cluster.node(1), "x"); // nobody waits for the silent node
+        long last;
+        try (Lite lite = cluster.attach(1)) {
+            last = lite.sync().lock("x").acquire(LONG).fencingToken(); // nobody waits for the silent node
+        }
 
+        cluster.stop("n0"); // before the silent node answers
         network.resume("n2");
-        cluster.stop("n0");
         LiteNode again = cluster.start("n0");
         again.setOrphanGrace(Duration.ofMillis(100));
         cluster.awaitConnections();
         Waits.until("the orphan is freed", () -> again.lmrBytes() == 0);
-        there.acquire(LONG).close();
+        Waits.until("its memory is clean", () -> again.usage().uncleanBytes() == 0);
+
+        try (HeldLock held = there.acquire(LONG)) { // not by the clean memory
+            assertThat(held.fencingToken()).isGreaterThan(last);
+        }
+    }
+
+    @Test
+    void aDeadWordGrantsNothingBeforeItsRecordIsRemoved() {
+        TestCluster cluster = cluster();
+        HeldNews[] directory = new HeldNews[1];
+        LiteNode node = cluster.start(cluster.config("n0"), real -> directory[0] = new HeldNews(real));
+        LtLock lock = node.attach("app").sync().lock("x");
+        long first;
+        try (HeldLock held = lock.acquire(LONG)) {
+            first = held.fencingToken();
+        }
+        directory[0].refuseChangesOf(ClusterDirectory.INTERNAL_PREFIX + "lock/x");
+        retire(node, word(cluster, "lock/x"));
+        for (int count = 0; count < 3; count++) {
+            assertThatExceptionOfType(LiteTimeoutException.class)
+                    .isThrownBy(() -> lock.acquire(Waits.seconds(0.1)))
+                    .withMessageContaining("\"x\"");
+        }
+
+        directory[0].refuseChangesOf("");
+
+        try (HeldLock held = lock.acquire(LONG)) {
+            assertThat(held.fencingToken()).isGreaterThan(first);
+        }
+    }
+
+    @Test
+    void aDeadWordThatMovesIsRemovedByItsNextHome() {
+        TestCluster cluster = cluster();
+        HeldNews[] directory = new HeldNews[1];
+        LiteNode home = cluster.start(cluster.config("n0"), real -> directory[0] = new HeldNews(real));
+        cluster.start("n1");
+        cluster.awaitConnections();
+        long first;
+        try (Lite lite = home.attach("app")) {
+            first = lite.sync().lock("x").acquire(LONG).fencingToken();
+        }
+        directory[0].refuseChangesOf(ClusterDirectory.INTERNAL_PREFIX + "tickets/floor");
+        retire(home, word(cluster, "lock/x"));
+
+        assertThat(home.drain(LONG)).isEmpty();
+
+        assertThat(word(cluster, "lock/x").ref().home()).isEqualTo(1);
+        try (HeldLock held = cluster.attach(1).sync().lock("x").acquire(LONG)) {
+            assertThat(held.fencingToken()).isGreaterThan(first);
+        }
     }
 
     /** Sessions come and go, words die all the time: the lock never has two holders, and its tokens only grow. */
