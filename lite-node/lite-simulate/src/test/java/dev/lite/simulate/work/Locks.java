@@ -1,25 +1,33 @@
 package dev.lite.simulate.work;
 
 import dev.lite.api.HeldLock;
+import dev.lite.api.Lite;
 import dev.lite.api.LtLock;
 import dev.lite.simulate.tier.Cluster;
 import dev.lite.simulate.tier.Pause;
+import dev.lite.tier.node.LiteNode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A few locks. Two holders never meet, unless the node of the first one was fenced, and tokens only grow. The last lock is only
- * ever tried.
+ * ever tried. In half of the histories each use has a session of its own and unused words are removed soon, so that the words of
+ * a name follow one another.
  */
 final class Locks implements Part {
     private static final int LOCKS = 3;
     private static final long HOLD_NS_MAX = 3_000_000;
     private static final long FREE_AFTER_NS = 5_000_000_000L;
 
+    private static final long IDLE_NS_MAX = 20_000_000;
+
     private final Cluster cluster;
+    private final RandomGenerator random;
+    private final boolean removesWords;
     private final List<State> locks = new ArrayList<>();
 
     /** The holder of each lock, according to the results that the applications got. */
@@ -42,15 +50,34 @@ final class Locks implements Part {
 
     Locks(Cluster cluster) {
         this.cluster = cluster;
+        this.random = cluster.simulation().streams().stream("locks");
+        this.removesWords = random.nextBoolean();
         for (int i = 0; i < LOCKS; i++) {
             locks.add(new State("lock" + i, i == LOCKS - 1));
         }
     }
 
     @Override
+    public void started(LiteNode node) {
+        if (removesWords) {
+            node.setNameIdle(Duration.ofNanos(1 + random.nextLong(IDLE_NS_MAX)));
+        }
+    }
+
+    @Override
     public void step(App app) {
         State state = locks.get(app.random.nextInt(LOCKS));
-        LtLock lock = app.lite.sync().lock(state.name);
+        if (removesWords) {
+            try (Lite own = app.member.node().attach("lock user")) {
+                use(app, own, state);
+            }
+        } else {
+            use(app, app.lite, state);
+        }
+    }
+
+    private void use(App app, Lite lite, State state) {
+        LtLock lock = lite.sync().lock(state.name);
         int node = app.member.node().self().id();
         long incarnation = app.member.node().self().incarnation();
         Optional<HeldLock> got = state.onlyTried || app.random.nextInt(3) == 0

@@ -47,6 +47,12 @@ public enum ControlKind {
     BARRIER_PARTIES(22, Slots.WORK),
     /** Node to home: a try found a lock taken. */
     LOCK_TAKEN(23, Slots.WORK),
+    /** Node to home: asks for the value of a word that the node begins to use. */
+    WORD_OPEN(24, Slots.WORK),
+    /** Node to home: no session of the node uses a word any more. */
+    WORD_LEFT(25, Slots.WORK),
+    /** Home to node: asks which of some words the node uses. */
+    WORDS_USED(26, Slots.WORK),
     /** Creates a ring for the calls of an RPC function. */
     BIND_FUNCTION(32, Slots.WORK),
     /** Queries the use of a node's arena. */

@@ -57,6 +57,17 @@ public final class Mappers {
         return nodes;
     }
 
+    /**
+     * The nodes that may use an LMR whose record is removed.
+     *
+     * @throws dev.lite.api.ClusterUnavailableException if the directory does not answer
+     */
+    Set<Integer> ofRemoved(Deadline deadline) {
+        Set<Integer> nodes = fencing.notFenced(deadline);
+        nodes.add(self);
+        return nodes;
+    }
+
     /** Whether the last report of the directory lists a node. */
     boolean isLive(int node) {
         return links.isLive(node);

@@ -104,9 +104,32 @@ public final class Reclaimer implements AutoCloseable {
         enqueue(new Reclamation(null, lmr, true));
     }
 
+    /**
+     * Ends every mapping of LMRs that no longer exist: they have no record, or their creator has ended.
+     *
+     * @return those whose memory nobody can touch any more
+     */
+    public Set<Long> endMappings(Set<Long> lmrIds, Deadline deadline) {
+        Set<Integer> nodes = mappers.ofRemoved(deadline);
+        Set<Long> ended = new HashSet<>();
+        for (long id : lmrIds) {
+            Set<Integer> left = new TreeSet<>(nodes);
+            left.removeAll(mappers.notifyAll(nodes, "freeing lmr=" + id, node -> calls.revoke(node, id, deadline)));
+            if (left.isEmpty()) {
+                ended.add(id);
+            }
+        }
+        return ended;
+    }
+
     private void enqueue(Reclamation reclamation) {
         pending.incrementAndGet();
         queue.add(reclamation);
+    }
+
+    /** Whether memory of connected nodes is not freed yet. */
+    boolean isFreeing() {
+        return pending.get() > hopeless.get();
     }
 
     /** The number of LMRs whose memory is not freed yet. */
@@ -116,7 +139,7 @@ public final class Reclaimer implements AutoCloseable {
 
     /** Waits until connected nodes have all their memory back, or until the deadline. */
     void drain(Deadline deadline) {
-        Polling.until(() -> pending.get() <= hopeless.get() || !thread.isAlive(), deadline, DRAIN_PAUSE_NS);
+        Polling.until(() -> !isFreeing() || !thread.isAlive(), deadline, DRAIN_PAUSE_NS);
     }
 
     /** Waits for a reclamation and attempts it; false if this object is closed, which also interrupts. On the thread only. */

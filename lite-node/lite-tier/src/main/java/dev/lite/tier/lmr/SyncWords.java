@@ -4,6 +4,7 @@ import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
 import dev.lite.cluster.ClusterDirectory;
@@ -52,12 +53,15 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     private final ClusterDirectory directory;
     private final WordMoves moves;
     private final Duration deadline;
+    private final TicketFloor floor;
 
     /** Words whose record may or may not be in the directory. A retry creates the same record. */
     private final Map<String, LmrRecord> doubtful = new ConcurrentHashMap<>();
 
     /** The mappings of words with their home at this node; changes of a record do not reach them. */
     private final Set<Mapping> own = ConcurrentHashMap.newKeySet();
+
+    private volatile boolean closed;
 
     /** A node creates one instance. */
     public SyncWords(
@@ -75,6 +79,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
         this.moves = moves;
         this.directory = directory;
         this.deadline = deadline;
+        this.floor = new TicketFloor(directory);
     }
 
     @Override
@@ -86,7 +91,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
                         Permission.ATOMIC.bit(),
                         this,
                         () -> {
-                            LmrRecord lmr = read(record, until).orElseGet(() -> make(record, until));
+                            LmrRecord lmr = readOrMake(record, until);
                             endDoubt(record);
                             return lmr;
                         },
@@ -107,7 +112,21 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
         return directory.read(record, until.remaining()).map(found -> LmrRecord.decode(found.bytes()));
     }
 
-    private LmrRecord make(String record, Deadline until) {
+    private LmrRecord readOrMake(String record, Deadline until) {
+        while (true) {
+            Optional<LmrRecord> known = read(record, until).or(() -> make(record, until));
+            if (known.isPresent()) {
+                return known.get();
+            }
+            if (until.passed()) {
+                throw new ClusterUnavailableException(
+                        until.expired("opening a lock or barrier, whose record is removed and created all the time"));
+            }
+        }
+    }
+
+    /** Creates the record; empty if there is one already, which may be removed by now. */
+    private Optional<LmrRecord> make(String record, Deadline until) {
         LmrRecord lmr = doubtful.get(record);
         if (lmr == null) {
             if (doubtful.size() >= DOUBTFUL_MAX) {
@@ -122,13 +141,11 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
             }
         }
         if (directory.create(record, lmr.encode(), until.remaining())) {
-            return lmr;
+            return Optional.of(lmr);
         }
         lmrs.reclaimer().giveBackLater(lmr); // another node was faster
         endDoubt(record);
-        return read(record, until)
-                .orElseThrow(() -> new ClusterUnavailableException(
-                        "the record of a lock or barrier disappeared, but nobody removes such records"));
+        return Optional.empty();
     }
 
     private void endDoubt(String record) {
@@ -155,17 +172,79 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
     }
 
     @Override
+    public boolean isHere(WordRef ref) {
+        return allocator.holds(ref.lmrId(), new ExtentRun(ref.offset(), SyncWord.BYTES, ref.entry()));
+    }
+
+    @Override
     public SyncWord own(WordRef ref) {
-        if (!allocator.holds(ref.lmrId(), new ExtentRun(ref.offset(), SyncWord.BYTES, ref.entry()))) {
-            throw new LmrUnavailableException(
-                    "node %s has no word at offset %d for the lock or barrier %d; it restarted with a new arena"
+        if (!isHere(ref)) {
+            throw new LmrFreedException(
+                    "node %s has no word at offset %d for the lock or barrier %d: it was removed, or the node restarted with a new arena"
                             .formatted(lmrs.places().nodeName(self), ref.offset(), ref.lmrId()));
         }
-        Run run = new Run(ref.offset(), SyncWord.BYTES, ref.entry());
-        LmrRecord lmr = record(ref.lmrId(), new Share(self, arena.id(), List.of(run)));
-        Mapping mapping = lmrs.memory().mapOwn(lmr, Permission.ATOMIC.bit(), this, Deadline.in(deadline));
+        Mapping mapping = lmrs.memory().mapOwn(ownRecord(ref), Permission.ATOMIC.bit(), this, Deadline.in(deadline));
         own.add(mapping);
+        if (closed) { // close() sees the mapping, or this sees closed
+            mapping.end(stops());
+        }
         return new SyncWord(mapping);
+    }
+
+    private LmrRecord ownRecord(WordRef ref) {
+        Run run = new Run(ref.offset(), SyncWord.BYTES, ref.entry());
+        return record(ref.lmrId(), new Share(self, arena.id(), List.of(run)));
+    }
+
+    @Override
+    public boolean isFreeing() {
+        return lmrs.reclaimer().isFreeing() || allocator.uncleanBytes() > 0;
+    }
+
+    @Override
+    public long ticketFloor(Deadline until) {
+        return floor.read(until);
+    }
+
+    @Override
+    public void raiseTicketFloor(long ticket, Deadline until) {
+        floor.raise(ticket, until);
+    }
+
+    @Override
+    public boolean remove(Named word, Deadline until) {
+        String record = prefix(word.kind()) + word.name();
+        WordRef ref = word.ref();
+        Optional<LmrRecords.Found> found =
+                lmrs.records().find(record, until).filter(now -> now.lmr().id() == ref.lmrId());
+        if (found.isPresent()) {
+            LmrRecord lmr = found.get().lmr();
+            if (lmr.state() == LmrRecord.State.MOVING) {
+                return false;
+            }
+            if (!SyncWord.ref(lmr).equals(ref)) {
+                return true; // it moved away: its home is another node, or has another arena
+            }
+            if (!directory.delete(record, found.get().version(), until.remaining())) {
+                return false; // a move began
+            }
+        }
+        LmrRecord doubted = doubtful.get(record);
+        if (doubted != null && doubted.id() == ref.lmrId()) {
+            endDoubt(record); // a retry must not publish it again
+        }
+        if (isHere(ref)) {
+            lmrs.reclaimer().reclaimLater(record, ownRecord(ref));
+        }
+        return true;
+    }
+
+    /** The word that a record describes; empty if it is not the record of a word. */
+    public static Optional<Named> named(String record, LmrRecord lmr) {
+        return Arrays.stream(Kind.values())
+                .filter(kind -> record.startsWith(prefix(kind)))
+                .findFirst()
+                .map(kind -> new Named(kind, record.substring(prefix(kind).length()), SyncWord.ref(lmr)));
     }
 
     @Override
@@ -214,11 +293,16 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
         }
     }
 
+    private LmrUnavailableException stops() {
+        return new LmrUnavailableException(
+                "node %s stops".formatted(lmrs.places().nodeName(self)));
+    }
+
     /** Ends every use of the words when the node stops. */
     @Override
     public void close() {
-        LiteException why = new LmrUnavailableException(
-                "node %s stops".formatted(lmrs.places().nodeName(self)));
+        closed = true;
+        LiteException why = stops();
         try {
             List<Mapping> all = new ArrayList<>(lmrs.mappings().of(this));
             all.addAll(own);

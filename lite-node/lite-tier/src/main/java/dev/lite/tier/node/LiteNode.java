@@ -155,6 +155,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     lmrs.records(),
                     creatorQueries,
                     lmrs.extents(),
+                    lmrs.reclaimer(),
+                    found -> SyncWords.named(found.name(), found.lmr()).ifPresent(sync::found),
                     ORPHAN_GRACE_DEFAULT);
             Relocation relocation = new Relocation(
                     self, directory, links, lmrs.extents(), lmrs.allocation(), lmrs.reclaimer(), lmrs.drainMarks());
@@ -398,6 +400,14 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
      */
     public void setOrphanGrace(Duration grace) {
         orphans.setGrace(grace);
+    }
+
+    /**
+     * Sets how long the word of a lock or barrier stays in this node's arena when nobody uses it any more; the default is a
+     * minute.
+     */
+    public void setNameIdle(Duration idle) {
+        sync.setIdle(idle);
     }
 
     /** Sets an action for when an operator has drained this node and wants it to leave. It runs on its own thread. */

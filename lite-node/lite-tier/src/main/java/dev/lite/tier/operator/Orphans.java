@@ -11,6 +11,7 @@ import dev.lite.tier.lmr.LmrRecords;
 import dev.lite.tier.lmr.NamedLmrs;
 import dev.lite.tier.lmr.NodeExtents;
 import dev.lite.tier.lmr.PrincipalBytes;
+import dev.lite.tier.lmr.Reclaimer;
 import dev.lite.tier.memory.ArenaAllocator;
 import dev.lite.tier.memory.ExtentRun;
 import java.time.Duration;
@@ -23,6 +24,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -32,7 +34,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>An extent is an orphan if no record contains it and its LMR's creator, unless that node is gone, does not know it
  * either. Both must hold at every scan during a grace time. Allocations and moves own extents before a record does; the
- * grace time is longer than they take. If a scan cannot ask the directory or a node, it frees nothing.
+ * grace time is longer than they take. If a scan cannot ask the directory or a node, it frees nothing. Like all memory, an
+ * orphan's is reused only when no node has it mapped any more.
  *
  * <p>A scan visits every record whose LMR has extents on this node. So it also counts those that are older than this
  * process ({@link PrincipalBytes#adopt}).
@@ -58,6 +61,8 @@ public final class Orphans implements AutoCloseable {
     private final LmrRecords records;
     private final CreatorQueries creatorQueries;
     private final NodeExtents extents;
+    private final Reclaimer reclaimer;
+    private final Consumer<NamedLmrs.Named> whenFound;
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -73,7 +78,11 @@ public final class Orphans implements AutoCloseable {
 
     private record Extent(long lmrId, ExtentRun run) {}
 
-    /** Does not start yet; see {@link #start}. */
+    /**
+     * Does not start yet; see {@link #start}.
+     *
+     * @param whenFound gets each named LMR with memory here at each scan; must not block
+     */
     public Orphans(
             int self,
             ArenaAllocator allocator,
@@ -82,6 +91,8 @@ public final class Orphans implements AutoCloseable {
             LmrRecords records,
             CreatorQueries creatorQueries,
             NodeExtents extents,
+            Reclaimer reclaimer,
+            Consumer<NamedLmrs.Named> whenFound,
             Duration grace) {
         this.self = self;
         this.allocator = allocator;
@@ -90,6 +101,8 @@ public final class Orphans implements AutoCloseable {
         this.records = records;
         this.creatorQueries = creatorQueries;
         this.extents = extents;
+        this.reclaimer = reclaimer;
+        this.whenFound = whenFound;
         this.grace = grace;
         this.thread = RepeatingThread.unstarted("lite-orphans", this::step, log::error);
     }
@@ -185,6 +198,7 @@ public final class Orphans implements AutoCloseable {
         Deadline deadline = Deadline.in(TIMEOUT);
         // First the extents, then the records: an LMR that is published in between is found in its record.
         Set<Extent> unknown = new HashSet<>();
+        Set<Long> living = new HashSet<>();
         allocator.forEachExtent((id, run) -> {
             if (!records.knows(id)) { // filters most of very many
                 unknown.add(new Extent(id, run));
@@ -195,11 +209,32 @@ public final class Orphans implements AutoCloseable {
             unknown.forEach(extent -> here.add(extent.lmrId()));
             Map<Long, NamedLmrs.Named> ofNames = named.find(lmr -> here.contains(lmr.id()), deadline);
             ofNames.values().forEach(lmr -> removeAll(unknown, lmr.lmr()));
+            ofNames.values().forEach(whenFound);
+            living.addAll(ofNames.keySet());
             here.removeAll(ofNames.keySet());
             Set<Long> known = creatorQueries.known(here, deadline);
             unknown.removeIf(extent -> known.contains(extent.lmrId()));
         }
-        return free(judge(unknown, longEnough));
+        return free(untouched(judge(unknown, longEnough), living, deadline));
+    }
+
+    /**
+     * Those of the orphans that nobody can touch. A node may have an LMR mapped whose record was removed, or whose creator
+     * has ended, if nobody could notify it yet. So its mappings end first, as for every LMR that is freed.
+     *
+     * @param living LMRs with a record: no mapping leads to their orphans
+     */
+    private List<Extent> untouched(List<Extent> orphans, Set<Long> living, Deadline deadline) {
+        Set<Long> removed = new HashSet<>();
+        orphans.forEach(orphan -> removed.add(orphan.lmrId()));
+        removed.removeAll(living);
+        if (removed.isEmpty()) {
+            return orphans;
+        }
+        Set<Long> ended = reclaimer.endMappings(removed, deadline);
+        return orphans.stream()
+                .filter(orphan -> living.contains(orphan.lmrId()) || ended.contains(orphan.lmrId()))
+                .toList();
     }
 
     private void removeAll(Set<Extent> unknown, LmrRecord lmr) {

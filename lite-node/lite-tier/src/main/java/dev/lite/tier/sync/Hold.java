@@ -22,7 +22,7 @@ sealed class Hold implements HeldLock {
     }
 
     /** The ticket's session and lock. */
-    private final NodeLock.User user;
+    private final LockUser user;
 
     /** The value of the word while this ticket holds the lock and no later ticket was drawn; the release expects it. */
     private final long alone;
@@ -33,7 +33,7 @@ sealed class Hold implements HeldLock {
     /** {@link NodeLock#generation} before the ticket was drawn; changed under the lock's monitor while it waits. */
     private volatile int generation;
 
-    Hold(NodeLock.User user, long alone, int state, int generation) {
+    Hold(LockUser user, long alone, int state, int generation) {
         this.user = user;
         this.alone = alone;
         this.state = state;
@@ -106,7 +106,7 @@ sealed class Hold implements HeldLock {
         /** The thread that drew the ticket and may wait. */
         final Thread waiter = Thread.currentThread();
 
-        Queued(NodeLock.User user, long ticket, int state, int generation) {
+        Queued(LockUser user, long ticket, int state, int generation) {
             super(user, LockWord.heldAlone(ticket), state, generation);
         }
     }

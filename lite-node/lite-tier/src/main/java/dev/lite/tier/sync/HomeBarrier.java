@@ -2,6 +2,7 @@ package dev.lite.tier.sync;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
+import dev.lite.api.LmrFreedException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.sync.SyncCalls.BarrierStatus;
 import dev.lite.tier.sync.SyncCalls.Stage;
@@ -35,6 +36,9 @@ final class HomeBarrier {
 
     private static final int AUDIT_TICKS = 5;
 
+    /** Marks a dead word. */
+    private static final long DEAD = Long.MIN_VALUE;
+
     private final SyncWord word;
     private final SyncCalls calls;
     private final ClusterView cluster;
@@ -51,6 +55,9 @@ final class HomeBarrier {
 
     @GuardedBy("this")
     private boolean auditing;
+
+    @GuardedBy("this")
+    private boolean retired;
 
     @GuardedBy("this")
     private CompletableFuture<Void> notifying = CompletableFuture.completedFuture(null);
@@ -81,7 +88,28 @@ final class HomeBarrier {
         return word;
     }
 
+    /**
+     * Ends the word, unless a party waits: sets its highest bit. No round of this word begins any more; the numbers of
+     * rounds start again with the next word of the name.
+     */
+    synchronized boolean retire() {
+        if (!open.members.isEmpty()) {
+            return false;
+        }
+        retired = word.testSet(open.number, open.number | DEAD, word.deadline(CALL)) == open.number;
+        return retired;
+    }
+
+    @GuardedBy("this")
+    private void requireAlive() {
+        if (retired) {
+            throw new LmrFreedException(
+                    "the word of the barrier %d is dead".formatted(word.ref().lmrId()));
+        }
+    }
+
     synchronized BarrierStatus arrive(int node, long round, int parties, long party) {
+        requireAlive();
         if (round != open.number) {
             return status(round, party);
         }
@@ -96,6 +124,7 @@ final class HomeBarrier {
     }
 
     synchronized BarrierStatus leave(long round, long party, String reason) {
+        requireAlive();
         if (round != open.number || !open.members.containsKey(party)) {
             return status(round, party);
         }

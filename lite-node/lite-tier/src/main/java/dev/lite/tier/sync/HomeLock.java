@@ -2,6 +2,7 @@ package dev.lite.tier.sync;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
+import dev.lite.api.LmrFreedException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.sync.SyncCalls.Claim;
 import dev.lite.tier.sync.SyncCalls.Place;
@@ -76,7 +77,18 @@ final class HomeLock {
     }
 
     private long now() {
-        return word.fetchAdd(0, word.deadline(CALL));
+        long seen = word.fetchAdd(0, word.deadline(CALL));
+        if (LockWord.isDead(seen)) {
+            throw new LmrFreedException(
+                    "the word of the lock %d is dead".formatted(word.ref().lmrId()));
+        }
+        return seen;
+    }
+
+    /** Ends the word, unless a ticket holds the lock or waits. From now on nobody can acquire the lock by this word. */
+    synchronized boolean retire() {
+        long seen = now();
+        return LockWord.count(seen) == 0 && word.testSet(seen, LockWord.dead(seen), word.deadline(CALL)) == seen;
     }
 
     /** A node reports that it waits with a ticket. */
@@ -197,9 +209,13 @@ final class HomeLock {
 
     private void audit() {
         try {
-            long seen = now();
-            long turn = LockWord.turn(seen);
-            if (LockWord.count(seen) > 0 && isUnclaimed(turn)) {
+            // One ticket after the other: when nodes died with many waiters, the lock does not wait a tick for each.
+            Deadline deadline = Deadline.in(CALL);
+            for (long seen = now(); LockWord.count(seen) > 0 && !deadline.passed(); seen = now()) {
+                long turn = LockWord.turn(seen);
+                if (!isUnclaimed(turn)) {
+                    return;
+                }
                 log.info("lock {}: no node claims ticket {}; passing it over", word.ref(), turn);
                 passOver(turn);
             }

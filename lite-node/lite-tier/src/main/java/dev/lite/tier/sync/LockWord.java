@@ -2,12 +2,27 @@ package dev.lite.tier.sync;
 
 /**
  * The arithmetic of a lock's word. Its low {@value #COUNT_BITS} bits count the tickets that were drawn and have not
- * passed; the high bits are the next ticket. So the word also gives the current turn: next ticket minus count. A draw
+ * passed; the bits above are the next ticket. So the word also gives the current turn: next ticket minus count. A draw
  * increments both and keeps the turn. A pass decrements the count and so advances the turn by one. The turn only grows,
  * so a pass is safe to repeat: its compare-and-set can never succeed twice for one ticket.
  *
- * <p>Tickets are never reused: 2⁴⁴ tickets last half a year at a million per second. The count cannot overflow: 1,024
+ * <p>A ticket has 43 bits: they last a hundred days at a million tickets per second. The count cannot overflow: 1,024
  * nodes have at most {@link NodeLock#TICKETS_MAX} tickets each.
+ *
+ * <p>A word has three lives:
+ *
+ * <ul>
+ *   <li><b>unborn</b> ({@link #UNBORN}): it has a record, and nobody has drawn from it;
+ *   <li><b>born</b>: it counts tickets. Its first ticket is at least 1, so a born word is never {@link #UNBORN} again;
+ *   <li><b>dead</b> ({@link #isDead}): the highest bit is set, for ever. It dies only while its count is 0, by one
+ *       compare-and-set, so nobody holds or awaits a dead lock. Its count is not 0 then: a draw finds it taken, and adds to
+ *       a word that nobody reads for its tickets.
+ * </ul>
+ *
+ * <p><b>Invariant: the tokens of a name grow across its words.</b> Before the record of a dead word is removed, the
+ * ticket floor in the directory is at least the word's next ticket. A name has one record at a time. So whoever finds a
+ * word unborn and reads the floor <i>after</i> it has found the record, reads a floor that is at least the next ticket of
+ * every earlier word of the name; the floor is the first ticket of the word that is born.
  */
 final class LockWord {
     private static final int COUNT_BITS = 20;
@@ -19,16 +34,36 @@ final class LockWord {
     /** What a pass adds. */
     static final long PASS = -1;
 
+    /** The value of a new word. */
+    static final long UNBORN = 0;
+
+    private static final long DEAD = Long.MIN_VALUE;
+
     private LockWord() {}
+
+    /** The value of a free lock whose next ticket is this one. */
+    static long free(long next) {
+        return next << COUNT_BITS;
+    }
+
+    /** Whether the word is dead: only the directory says which word the lock has now. */
+    static boolean isDead(long word) {
+        return word < 0;
+    }
+
+    /** The value that a free or unborn word dies with; see the class comment. */
+    static long dead(long free) {
+        return free | DEAD | 1;
+    }
 
     /** Number of tickets that were drawn and have not passed; the first of them holds the lock. */
     static int count(long word) {
         return (int) word & COUNT_MASK;
     }
 
-    /** The ticket that the next draw gets. */
+    /** The ticket that the next draw gets; of a dead word at least the one that it would have got. */
     static long next(long word) {
-        return word >>> COUNT_BITS;
+        return (word & ~DEAD) >>> COUNT_BITS;
     }
 
     /** The ticket whose turn it is; if the lock is free, the next ticket. */

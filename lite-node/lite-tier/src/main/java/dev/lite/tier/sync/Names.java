@@ -3,7 +3,6 @@ package dev.lite.tier.sync;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LimitExceededException;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
@@ -15,8 +14,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The locks, or the barriers, that the sessions of this node use, by name and by the id of their word. A name counts as
- * long as a session uses it: the last session that leaves it ends this node's mapping of the word. The word and its
- * record stay. Any thread.
+ * long as a session uses it: the last session that leaves it ends this node's mapping of the word. Any thread.
+ *
+ * <p>A name's word may be removed by its home. The session that finds it dead puts a new object in its place ({@link
+ * #replace}).
  *
  * <p>Invariant: an object that can be found by name can be found by id. So the node never denies a ticket or a party of a
  * session that has found the object by its name.
@@ -32,16 +33,20 @@ final class Names<T> {
     @GuardedBy("this")
     private final Map<String, Entry<T>> byName = new HashMap<>();
 
-    private final Map<Long, T> byId = new ConcurrentHashMap<>();
+    private final Map<Long, Entry<T>> byId = new ConcurrentHashMap<>();
 
+    /** Compared by identity. */
     private static final class Entry<T> {
+        final String name;
         final T object;
         final long id;
         int users; // guarded by the names
 
-        Entry(T object, long id) {
+        Entry(String name, T object, long id, int users) {
+            this.name = name;
             this.object = object;
             this.id = id;
+            this.users = users;
         }
     }
 
@@ -77,12 +82,42 @@ final class Names<T> {
     synchronized T add(String name, long id, T made) {
         Entry<T> known = byName.get(name);
         if (known == null) {
-            known = new Entry<>(made, id);
-            byId.put(id, made);
-            byName.put(name, known);
+            known = new Entry<>(name, made, id, 0);
+            put(known);
         }
         known.users++;
         return known.object;
+    }
+
+    @GuardedBy("this")
+    private void put(Entry<T> entry) {
+        byId.put(entry.id, entry);
+        byName.put(entry.name, entry);
+    }
+
+    /**
+     * Puts a new object in place of one whose word is dead, for all sessions that use the name.
+     *
+     * @return the object with this name: this one, or one that another thread put there first; null if no session uses the
+     *     name any more
+     */
+    synchronized @Nullable T replace(String name, T dead, long id, T made) {
+        Entry<T> known = byName.get(name);
+        if (known == null) {
+            return null;
+        }
+        if (known.object != dead) {
+            return known.object;
+        }
+        put(new Entry<>(name, made, id, known.users));
+        byId.remove(known.id, known);
+        return made;
+    }
+
+    /** The object that has this name now; null if there is none. The caller is one of its sessions. */
+    synchronized @Nullable T now(String name) {
+        Entry<T> known = byName.get(name);
+        return known == null ? null : known.object;
     }
 
     /**
@@ -137,18 +172,37 @@ final class Names<T> {
     /** Whether the entry's name ends; its object cannot be found by id then. */
     @GuardedBy("this")
     private boolean endsNow(Entry<T> entry) {
-        return entry.users == 0 && idle.test(entry.object) && byId.remove(entry.id, entry.object);
+        return entry.users == 0 && idle.test(entry.object) && byId.remove(entry.id, entry);
     }
 
     /** The object of a word; null if no session here uses it. */
     @Nullable
     T byId(long id) {
-        return byId.get(id);
+        Entry<T> known = byId.get(id);
+        return known == null ? null : known.object;
     }
 
-    /** The objects now; the collection may change while it is read. */
-    Collection<T> all() {
-        return byId.values();
+    /**
+     * Whether a session uses the object of a word, or one of its tickets or parties is left. If not, the object ends now.
+     */
+    boolean uses(long id) {
+        Entry<T> entry = byId.get(id);
+        if (entry == null) {
+            return false;
+        }
+        synchronized (this) {
+            if (!endsNow(entry)) {
+                return byId.get(id) == entry;
+            }
+            byName.remove(entry.name);
+        }
+        end.accept(entry.object);
+        return false;
+    }
+
+    /** The objects now. */
+    List<T> all() {
+        return byId.values().stream().map(entry -> entry.object).toList();
     }
 
     /** The number of names. */

@@ -5,6 +5,7 @@ import dev.lite.api.BarrierBrokenException;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.sync.SyncCalls.BarrierStatus;
@@ -24,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Limit: {@link dev.lite.api.LtSync#PARTIES_MAX} parties at once.
  */
-final class NodeBarrier {
+final class NodeBarrier implements WordUser {
     /** Interval at which a party reports to the home again, in case the home restarted. */
     private static final Duration ARRIVE_AGAIN = Duration.ofSeconds(2);
 
@@ -86,26 +87,34 @@ final class NodeBarrier {
         this.partyIds = partyIds;
     }
 
-    String name() {
+    @Override
+    public String name() {
         return name;
     }
 
-    SyncWord word() {
+    @Override
+    public SyncWord word() {
         return word;
     }
 
+    @Override
+    public void wordDied() {
+        // A word dies only while no party is counted. Parties of this node find it out when they report to the home.
+    }
+
     /** Whether no party waits on this node. */
-    synchronized boolean isIdle() {
+    @Override
+    public synchronized boolean isIdle() {
         return here.isEmpty();
     }
 
-    long await(SessionSync session, int parties, Duration timeout) {
-        Deadline deadline = Deadline.in(timeout);
+    /** @throws LmrFreedException if the word was removed; the barrier must be opened by its name again */
+    long await(SessionSync session, int parties, Deadline deadline) {
         Party party = enter(session, parties);
         try {
             BarrierStatus outcome = await(party, parties, deadline);
             if (outcome == null) {
-                outcome = leave(party, "a party gave up at its deadline of " + timeout, deadline);
+                outcome = leave(party, "a party gave up at its deadline of " + deadline.duration(), deadline);
                 if (outcome == null || outcome.stage() != Stage.PASSED) {
                     throw new LiteTimeoutException(
                             deadline.expired("waiting for %d parties at barrier \"%s\"".formatted(parties, name)));
@@ -181,6 +190,11 @@ final class NodeBarrier {
                     : ARRIVE_AGAIN.toNanos();
         } catch (LmrUnavailableException e) {
             throw e;
+        } catch (LmrFreedException e) {
+            if (!breakIfCounted(party, "its home no longer has it, and does not know how it ended")) {
+                throw e;
+            }
+            return 0;
         } catch (LiteException e) {
             return ARRIVE_RETRY_NS; // until the deadline
         }
@@ -202,16 +216,21 @@ final class NodeBarrier {
             }
             case OTHER_ROUND -> {
                 round = Math.max(round, answer.round());
-                if (party.counted) {
-                    party.outcome = new BarrierStatus(
-                            Stage.BROKEN, party.round, "its home was restarted, and does not know how it ended");
-                } else {
+                if (!breakIfCounted(party, "its home was restarted, and does not know how it ended")) {
                     party.round = answer.round();
                     return true;
                 }
             }
         }
         return false;
+    }
+
+    /** Breaks the round of a party whose arrival was confirmed; false if it was not. */
+    private synchronized boolean breakIfCounted(Party party, String reason) {
+        if (party.counted && party.outcome == null) {
+            party.outcome = new BarrierStatus(Stage.BROKEN, party.round, reason);
+        }
+        return party.counted;
     }
 
     private @Nullable BarrierStatus leave(Party party, String reason, Deadline deadline) {
@@ -246,7 +265,8 @@ final class NodeBarrier {
     }
 
     /** The word moved to another home, which does not know the waiters yet: wakes them to report to it. */
-    synchronized void homeMoved() {
+    @Override
+    public synchronized void homeMoved() {
         homeMoves++;
         here.values().forEach(party -> LockSupport.unpark(party.thread));
     }

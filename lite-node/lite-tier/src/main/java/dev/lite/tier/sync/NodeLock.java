@@ -42,7 +42,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Limit: {@value #TICKETS_MAX} tickets, including abandoned ones that are still in the queue.
  */
-final class NodeLock {
+final class NodeLock implements WordUser {
     /**
      * Maximum number of tickets of one node in a lock's queue. The word counts up to 2²⁰ tickets: 1,024 for each of
      * 1,024 nodes. The difference is reserved for threads that find the queue empty at the same moment and draw without
@@ -96,14 +96,19 @@ final class NodeLock {
     /** Draws whose ticket is not claimed yet, except those within an operation on the mapping. */
     private final AtomicInteger drawing = new AtomicInteger();
 
+    private final Tries tries = new Tries();
+
     /** Incremented when holds are lost without a release; changed under the monitor. */
     private volatile int generation;
 
     /** How often the word moved to another home; changed under the monitor, read without it. */
     private volatile int homeMoves;
 
-    /** Number of slow-path tickets; changed under the monitor, read without it. */
+    /** Number of slow-path tickets, and one if the word is dead; changed under the monitor, read without it. */
     private volatile int tickets;
+
+    @GuardedBy("this")
+    private boolean dead; // its sessions open the lock again by its name
 
     NodeLock(String name, SyncWord word, SyncCalls calls, Executor executor, SyncCounters counters) {
         this.name = name;
@@ -114,11 +119,13 @@ final class NodeLock {
         takenReports = new TakenReports(word, calls, executor);
     }
 
-    String name() {
+    @Override
+    public String name() {
         return name;
     }
 
-    SyncWord word() {
+    @Override
+    public SyncWord word() {
         return word;
     }
 
@@ -148,71 +155,46 @@ final class NodeLock {
         countTickets();
     }
 
+    /** A word dies only while nobody holds the lock: holds that this node still believes in have passed on. */
+    @Override
+    public void wordDied() {
+        lose();
+    }
+
     /** Whether no thread of this node draws, waits or holds. Only without a session, which may draw on the fast path. */
-    synchronized boolean isIdle() {
-        return claims.isEmpty() && drawing.get() == 0;
+    @Override
+    public synchronized boolean isIdle() {
+        return claims.isEmpty() && drawing.get() == 0 && !tries.areUnderWay();
     }
 
-    /** A session's access to the lock. */
-    User user(SessionSync session) {
-        return new User(session);
+    /**
+     * Draws a ticket on the fast path.
+     *
+     * @return a hold that holds the lock, or one to {@link #await}; null if the caller must {@link #acquire}
+     */
+    @Nullable
+    Hold draw(LockUser user) {
+        if (tickets != 0 || !mapping.isOneMappedExtent()) {
+            return null;
+        }
+        int since = generation;
+        try {
+            long before = mapping.fetchAdd(0, LockWord.DRAW, user);
+            if (LockWord.count(before) == 0) {
+                return new Hold(user, before + LockWord.DRAW, Hold.HELD, since);
+            }
+            return enterDrawn(before, new Hold.Queued(user, LockWord.next(before), Hold.WAITING, since));
+        } catch (Mapping.NotMappedException | LmrFreedException e) {
+            return null; // the word moves, or is dead; the slow path handles that
+        }
     }
 
-    /** One session's access to this lock. Any thread. */
-    final class User implements Mapping.Drawer {
-        private final SessionSync session;
-
-        User(SessionSync session) {
-            this.session = session;
-        }
-
-        NodeLock lock() {
-            return NodeLock.this;
-        }
-
-        SessionSync session() {
-            return session;
-        }
-
-        HeldLock acquire(Duration timeout) {
-            if (tickets != 0 || !mapping.isOneMappedExtent()) {
-                return acquireBeside(this, Deadline.in(timeout));
-            }
-            int since = generation;
-            long before;
-            try {
-                before = mapping.fetchAdd(0, LockWord.DRAW, this);
-            } catch (Mapping.NotMappedException e) {
-                return acquireBeside(this, Deadline.in(timeout)); // the word moves; the slow path waits for that
-            }
-            if (LockWord.count(before) == 0) {
-                return new Hold(this, before + LockWord.DRAW, Hold.HELD, since);
-            }
-            Hold.Queued hold = new Hold.Queued(this, LockWord.next(before), Hold.WAITING, since);
-            enterDrawn(hold);
-            return await(hold, Deadline.in(timeout));
-        }
-
-        Optional<HeldLock> tryAcquire() {
-            return NodeLock.this.tryAcquire(this);
-        }
-
-        /**
-         * Runs within the operation: either this sees that the session ended, or the end waits until the draw is
-         * recorded.
-         */
-        @Override
-        public void beforeDraw() {
-            session.requireOpen();
-        }
-
-        @Override
-        public void drawn(long before) {
-            if (LockWord.count(before) == 0) {
-                hold(before + LockWord.DRAW, session);
-            } else {
-                drawing.incrementAndGet();
-            }
+    /** Records a draw on the fast path; runs within the operation on the mapping. */
+    void drawn(long before, SessionSync session) {
+        if (LockWord.count(before) == 0) {
+            hold(before + LockWord.DRAW, session);
+        } else {
+            drawing.incrementAndGet();
         }
     }
 
@@ -227,12 +209,17 @@ final class NodeLock {
         return (long) HELD.getAcquire(this);
     }
 
-    private HeldLock acquireBeside(User user, Deadline deadline) {
+    /**
+     * Acquires on the slow path.
+     *
+     * @throws LmrFreedException if the word was removed; the lock must be opened by its name again
+     */
+    HeldLock acquire(LockUser user, Deadline deadline) {
         Hold.Queued hold = takeOver(user, deadline);
         if (hold != null) {
             return await(hold, deadline);
         }
-        beginDraw(user.session);
+        beginDraw(user.session());
         int since = generation;
         boolean drawn = false;
         long before;
@@ -246,20 +233,40 @@ final class NodeLock {
         }
         boolean free = LockWord.count(before) == 0;
         hold = new Hold.Queued(user, LockWord.next(before), free ? Hold.HELD : Hold.WAITING, since);
-        enterDrawn(hold);
+        enterDrawn(before, hold);
         return free ? hold : await(hold, deadline);
     }
 
-    private void enterDrawn(Hold.Queued hold) {
+    private Hold enterDrawn(long before, Hold.Queued hold) {
         try {
+            requireAlive(before);
             enter(hold);
+            return hold;
         } finally {
             drawing.decrementAndGet();
         }
     }
 
+    /** Nobody draws from a dead word any more: each thread on the way may add to it once. */
+    private void requireAlive(long now) {
+        if (LockWord.isDead(now)) {
+            synchronized (this) {
+                dead = true;
+                countTickets();
+            }
+            throw died();
+        }
+    }
+
+    private LmrFreedException died() {
+        return new LmrFreedException("lock \"%s\": its word was removed".formatted(name));
+    }
+
     private synchronized void beginDraw(SessionSync session) {
         session.requireOpen();
+        if (dead) {
+            throw died();
+        }
         if (tickets + drawing.get() >= TICKETS_MAX) {
             throw new LimitExceededException(
                     "lock \"%s\": %d tickets of this node are in its queue, %d of them abandoned; the limit is %d"
@@ -282,22 +289,23 @@ final class NodeLock {
 
     @GuardedBy("this")
     private void countTickets() {
-        tickets = claims.size() + givenUp.size();
+        tickets = claims.size() + givenUp.size() + (dead ? 1 : 0);
     }
 
     /**
      * Reuses an abandoned ticket of this node if it is the last in the queue. So a thread that retries with a short
      * deadline keeps its place and does not fill the queue.
      */
-    private Hold.@Nullable Queued takeOver(User user, Deadline deadline) {
+    private Hold.@Nullable Queued takeOver(LockUser user, Deadline deadline) {
         synchronized (this) {
             if (givenUp.isEmpty()) {
                 return null;
             }
         }
         long now = word.fetchAdd(0, deadline);
+        requireAlive(now);
         synchronized (this) {
-            user.session.requireOpen();
+            user.session().requireOpen();
             givenUp.headSet(LockWord.turn(now)).clear();
             if (givenUp.isEmpty() || givenUp.last() + 1 != LockWord.next(now)) {
                 countTickets();
@@ -316,7 +324,9 @@ final class NodeLock {
                 return false;
             }
         }
-        long turn = LockWord.turn(word.fetchAdd(0, deadline));
+        long now = word.fetchAdd(0, deadline);
+        requireAlive(now);
+        long turn = LockWord.turn(now);
         synchronized (this) {
             givenUp.headSet(turn).clear();
             countTickets();
@@ -324,7 +334,8 @@ final class NodeLock {
         }
     }
 
-    private HeldLock await(Hold.Queued hold, Deadline deadline) {
+    /** Waits for the turn of a ticket that {@link #draw} drew. Throws as {@link #acquire} does. */
+    HeldLock await(Hold.Queued hold, Deadline deadline) {
         counters.waited();
         HeldLock held = null;
         try {
@@ -388,8 +399,8 @@ final class NodeLock {
                                     .formatted(name, hold.ticket()));
             }
             return null;
-        } catch (LmrUnavailableException e) {
-            throw e; // the home's memory is lost, or the home passed this ticket over
+        } catch (LmrUnavailableException | LmrFreedException e) {
+            throw e; // the home passed this ticket over, or has no such word
         } catch (LiteException e) {
             return e;
         }
@@ -407,23 +418,25 @@ final class NodeLock {
         return true;
     }
 
-    private Optional<HeldLock> tryAcquire(User user) {
-        user.session.requireOpen();
-        Deadline deadline = word.deadline(user.session.timeout());
+    /** See {@link dev.lite.api.LtLock#tryAcquire}. Throws as {@link #acquire} does. */
+    Optional<HeldLock> tryAcquire(LockUser user) {
+        user.session().requireOpen();
+        Deadline deadline = word.deadline(user.session().timeout());
         if (tickets != 0 && !dropPassed(deadline)) {
             takenReports.report();
             return Optional.empty(); // a ticket of this node waits, or waited and now holds the lock
         }
-        drawing.incrementAndGet();
+        int half = tries.begin();
         int since = generation;
         try {
             long guess = guessedWord;
-            for (int tries = 0; tries < TRIES; tries++) {
+            for (int count = 0; count < TRIES; count++) {
                 long before = word.testSet(guess, guess + LockWord.DRAW, deadline);
                 if (before == guess) {
                     guessedWord = guess + LockWord.DRAW + LockWord.PASS; // the value after the release
                     return Optional.of(holdNow(guess + LockWord.DRAW, user, since));
                 }
+                requireAlive(before);
                 if (LockWord.count(before) != 0) {
                     takenReports.report();
                     break;
@@ -432,17 +445,17 @@ final class NodeLock {
             }
             return Optional.empty();
         } finally {
-            drawing.decrementAndGet();
+            tries.end(half);
         }
     }
 
-    private Hold holdNow(long alone, User user, int since) {
-        hold(alone, user.session);
+    private Hold holdNow(long alone, LockUser user, int since) {
+        hold(alone, user.session());
         VarHandle.fullFence(); // either the session's end sees held, or isOpen() below sees the end
         Hold hold = new Hold(user, alone, Hold.HELD, since);
-        if (!user.session.isOpen()) {
+        if (!user.session().isOpen()) {
             release(hold);
-            throw user.session.ended();
+            throw user.session().ended();
         }
         return hold;
     }
@@ -511,6 +524,7 @@ final class NodeLock {
     }
 
     private synchronized Claim claim(long ticket) {
+        boolean undecided = drawing.get() > 0 || tries.mayHaveDrawn(ticket); // before what they record is read
         if (givenUp.remove(ticket)) {
             countTickets();
             return Claim.UNKNOWN;
@@ -520,7 +534,7 @@ final class NodeLock {
             if (held() == LockWord.heldAlone(ticket)) {
                 return Claim.TAKEN;
             }
-            return drawing.get() > 0 ? Claim.UNDECIDED : Claim.UNKNOWN;
+            return undecided ? Claim.UNDECIDED : Claim.UNKNOWN;
         }
         if (hold.state() == Hold.WAITING) {
             hold.setState(Hold.HELD);
@@ -531,7 +545,8 @@ final class NodeLock {
     }
 
     /** The word moved to another home, which does not know the waiters yet: wakes them to report to it. */
-    synchronized void homeMoved() {
+    @Override
+    public synchronized void homeMoved() {
         homeMoves++;
         for (Hold.Queued hold : claims.values()) {
             LockSupport.unpark(hold.waiter);
@@ -558,7 +573,7 @@ final class NodeLock {
         mapping.awaitOperations();
         for (long now = held(); now != 0 && heldBy == session; now = held()) {
             if (isTurnOf(LockWord.turn(now))) {
-                release(new Hold(user(session), now, Hold.HELD, generation));
+                release(new Hold(new LockUser(this, session), now, Hold.HELD, generation));
             }
             HELD.compareAndSet(this, now, 0L);
         }
@@ -571,7 +586,8 @@ final class NodeLock {
 
     private boolean isTurnOf(long ticket) {
         try {
-            return LockWord.turn(word.fetchAdd(0, word.deadline(QUEUE_AGAIN))) == ticket;
+            long now = word.fetchAdd(0, word.deadline(QUEUE_AGAIN));
+            return !LockWord.isDead(now) && LockWord.turn(now) == ticket;
         } catch (LiteException e) {
             log.debug("lock {}: cannot tell whether ticket {} holds it: {}", name, ticket, e.getMessage());
             return true; // releasing it twice is harmless

@@ -2,7 +2,6 @@ package dev.lite.tier.sync;
 
 import dev.lite.api.HeldLock;
 import dev.lite.api.LimitExceededException;
-import dev.lite.api.LmrFreedException;
 import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
@@ -11,7 +10,6 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.TierSync;
 import java.time.Duration;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -94,7 +92,7 @@ public final class SessionSync implements TierSync {
         }
         LtSync.checkName(name);
         requireRoom(locks.size());
-        SessionLock made = new SessionLock(service.lock(name, Deadline.in(deadline)));
+        SessionLock made = new SessionLock(service, this, service.lock(name, Deadline.in(deadline)));
         SessionLock first = locks.putIfAbsent(name, made);
         if (first != null) {
             service.leaveLock(name); // each session counts once
@@ -118,7 +116,7 @@ public final class SessionSync implements TierSync {
         LtSync.checkName(name);
         LtSync.checkParties(parties);
         NodeBarrier known = barriers.get(name);
-        return new SessionBarrier(known == null ? use(name, deadline) : known, parties);
+        return new SessionBarrier(this, known == null ? use(name, deadline) : known, parties);
     }
 
     private NodeBarrier use(String name, Duration deadline) {
@@ -131,6 +129,15 @@ public final class SessionSync implements TierSync {
             throw ended();
         }
         return barrier;
+    }
+
+    /** The barrier with this name, whose word was removed. */
+    NodeBarrier reopen(NodeBarrier dead, Deadline deadline) {
+        requireOpen();
+        NodeBarrier now = service.reopen(dead, deadline);
+        barriers.replace(dead.name(), dead, now); // before a party enters: the session's end finds it
+        requireOpen();
+        return now;
     }
 
     private void requireRoom(int names) {
@@ -148,7 +155,7 @@ public final class SessionSync implements TierSync {
     @Override
     public void endWaits() {
         open = false;
-        locks.values().forEach(lock -> lock.lock.endWaits(this));
+        locks.values().forEach(lock -> lock.lock().endWaits(this));
         barriers.values().forEach(barrier -> barrier.endWaits(this));
     }
 
@@ -156,7 +163,7 @@ public final class SessionSync implements TierSync {
     public void close() {
         endWaits();
         end = Deadline.in(timeout);
-        locks.values().forEach(lock -> lock.lock.releaseAll(this));
+        locks.values().forEach(lock -> lock.lock().releaseAll(this));
         locks.forEach((name, lock) -> {
             if (locks.remove(name, lock)) {
                 service.leaveLock(name);
@@ -169,82 +176,10 @@ public final class SessionSync implements TierSync {
         });
     }
 
-    private static Duration positive(Duration deadline) {
+    static Duration positive(Duration deadline) {
         if (deadline.isNegative() || deadline.isZero()) {
             throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
         }
         return deadline;
-    }
-
-    /** A lock as this session uses it. */
-    private final class SessionLock implements LtLock {
-        private final NodeLock lock;
-        private final NodeLock.User user;
-
-        SessionLock(NodeLock lock) {
-            this.lock = lock;
-            this.user = lock.user(SessionSync.this);
-        }
-
-        @Override
-        public String name() {
-            return lock.name();
-        }
-
-        @Override
-        public HeldLock acquire(Duration deadline) {
-            try {
-                return user.acquire(positive(deadline));
-            } catch (LmrFreedException e) {
-                requireOpen(); // the word was unmapped after the end of its last session
-                throw e;
-            }
-        }
-
-        @Override
-        public Optional<HeldLock> tryAcquire() {
-            try {
-                return user.tryAcquire();
-            } catch (LmrFreedException e) {
-                requireOpen(); // likewise
-                throw e;
-            }
-        }
-
-        @Override
-        public String toString() {
-            return "LtLock[%s]".formatted(name());
-        }
-    }
-
-    /** A barrier as this session uses it. */
-    private final class SessionBarrier implements LtBarrier {
-        private final NodeBarrier barrier;
-        private final int parties;
-
-        SessionBarrier(NodeBarrier barrier, int parties) {
-            this.barrier = barrier;
-            this.parties = parties;
-        }
-
-        @Override
-        public String name() {
-            return barrier.name();
-        }
-
-        @Override
-        public int parties() {
-            return parties;
-        }
-
-        @Override
-        public long await(Duration deadline) {
-            return barrier.await(SessionSync.this, parties, positive(deadline));
-        }
-
-        @Override
-        public String toString() {
-            return "LtBarrier[%s, %d parties]".formatted(name(), parties);
-        }
     }
 }

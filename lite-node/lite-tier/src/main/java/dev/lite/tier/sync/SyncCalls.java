@@ -5,6 +5,8 @@ import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
 import dev.lite.tier.control.ControlMessage;
+import dev.lite.tier.sync.WordStore.Kind;
+import dev.lite.tier.sync.WordStore.Named;
 import java.util.List;
 import java.util.UUID;
 
@@ -96,6 +98,9 @@ final class SyncCalls {
      */
     record BarrierStatus(Stage stage, long round, String reason) {}
 
+    /** Maximum number of words in one question. */
+    static final int WORDS_MAX = 128;
+
     private final int self;
     private final UUID arena;
     private final ControlChannel channel;
@@ -158,6 +163,43 @@ final class SyncCalls {
                 .getInt();
     }
 
+    /**
+     * Node → home: this node begins to use a word. Returns its value: 0 if it is unborn, negative if it is dead or the home
+     * has no such word. Then the home removes what is left of it, so that the name can have a new word.
+     */
+    long open(Named word, Deadline deadline) {
+        return channel.call(word.ref().home(), ControlKind.WORD_OPEN, request(word), deadline)
+                .getLong();
+    }
+
+    /** Node → home: no session of this node uses the word any more. */
+    void left(Named word, Deadline deadline) {
+        channel.call(word.ref().home(), ControlKind.WORD_LEFT, request(word), deadline);
+    }
+
+    /** Home → node: which of these words the node uses. */
+    boolean[] used(int node, Kind kind, List<Long> lmrIds, Deadline deadline) {
+        ControlMessage request =
+                new ControlMessage().putByte(kind.number()).putCount("words", lmrIds.size(), WORDS_MAX);
+        lmrIds.forEach(request::putLong);
+        ControlMessage reply = channel.call(node, ControlKind.WORDS_USED, request, deadline);
+        boolean[] used = new boolean[lmrIds.size()];
+        for (int i = 0; i < used.length; i++) {
+            used[i] = reply.getByte() != 0;
+        }
+        return used;
+    }
+
+    private static ControlMessage request(Named word) {
+        return request(word.ref()).putByte(word.kind().number()).putName("a lock or barrier", word.name());
+    }
+
+    private Named named(ControlMessage request) {
+        WordRef ref = word(request);
+        Kind kind = read(Kind.values(), request);
+        return new Named(kind, request.getName("a lock or barrier"), ref);
+    }
+
     /** Registers this node's handlers of these calls. They do not block. */
     void serve(SyncService service) {
         channel.serve(ControlKind.LOCK_QUEUE, (node, request, reply) -> {
@@ -187,6 +229,14 @@ final class SyncCalls {
         channel.serve(
                 ControlKind.BARRIER_PARTIES,
                 (node, request, reply) -> reply.putInt(service.parties(word(request), request.getLong())));
+        channel.serve(ControlKind.WORD_OPEN, (node, request, reply) -> reply.putLong(service.open(named(request))));
+        channel.serve(ControlKind.WORD_LEFT, (node, request, reply) -> service.left(named(request)));
+        channel.serve(ControlKind.WORDS_USED, (node, request, reply) -> {
+            Kind kind = read(Kind.values(), request);
+            for (int left = request.getCount("words", WORDS_MAX); left > 0; left--) {
+                reply.putByte(service.uses(kind, request.getLong()) ? 1 : 0);
+            }
+        });
     }
 
     private static ControlMessage request(WordRef word) {

@@ -1,29 +1,28 @@
 package dev.lite.tier.sync;
 
-import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
-import dev.lite.api.NodeUnreachableException;
+import dev.lite.api.LmrFreedException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.control.ControlChannel;
+import dev.lite.tier.sync.WordStore.Kind;
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.Map;
 import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Function;
+import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Locks and barriers of one node (paper §7.2): those that its sessions use, and the queues of those whose word lies on
- * this node. One background thread ("lite-sync") audits the waits for which this node is the home; it blocks while
- * there are none.
+ * this node. One background thread ("lite-sync") audits the waits for which this node is the home, and starts the
+ * removal of unused words; it blocks while there is nothing to do.
  *
  * <p>Limits: {@value #NAMES_MAX} locks and {@value #NAMES_MAX} barriers in use on this node; one queue per word that
  * was made on this node.
@@ -39,21 +38,23 @@ public final class SyncService implements AutoCloseable {
     private final WordStore words;
     private final WordMoves moves;
     private final SyncCalls calls;
-    private final ClusterView cluster;
     private final Executor executor;
     private final SyncCounters counters = new SyncCounters();
     private final AtomicLong partyIds;
 
-    private final Names<NodeLock> locks = new Names<>("locks", NAMES_MAX, NodeLock::isIdle, lock -> end(lock.word()));
-    private final Map<Long, HomeLock> lockHomes = new ConcurrentHashMap<>();
+    private final Names<NodeLock> locks =
+            new Names<>("locks", NAMES_MAX, NodeLock::isIdle, lock -> leave(Kind.LOCK, lock));
     private final Names<NodeBarrier> barriers =
-            new Names<>("barriers", NAMES_MAX, NodeBarrier::isIdle, barrier -> end(barrier.word()));
-    private final Map<Long, HomeBarrier> barrierHomes = new ConcurrentHashMap<>();
+            new Names<>("barriers", NAMES_MAX, NodeBarrier::isIdle, barrier -> leave(Kind.BARRIER, barrier));
+    private final Opening opening;
+    private final LeftWords leftWords;
+    private final HomeWords homes;
+    private final Retirement retirement;
 
     private final Thread thread;
     /**
-     * A permit for each wait that began and each try that failed at this home since the last tick, and one if any wait
-     * was left at that tick.
+     * A permit for each wait that began, each try that failed and each word that was left at this home since the last
+     * tick, and one if any wait was left at that tick.
      */
     private final Semaphore waits = new Semaphore(0);
 
@@ -77,13 +78,30 @@ public final class SyncService implements AutoCloseable {
         this.words = words;
         this.moves = moves;
         this.calls = new SyncCalls(self, arena, channel);
-        this.cluster = cluster;
         this.executor = executor;
+        this.opening = new Opening(words, calls, new RoomForWords());
+        this.leftWords = new LeftWords(calls, executor);
+        this.homes = new HomeWords(words, moves, calls, cluster, executor, counters);
+        this.retirement = new Retirement(words, homes, calls, cluster, executor, this::taken);
         // A restarted node starts from another number, so that no party gets the number of an earlier one.
         this.partyIds = new AtomicLong(
                 (long) self << PARTY_NODE_SHIFT | new SecureRandom().nextLong(1L << (PARTY_NODE_SHIFT - 1)));
         this.thread = RepeatingThread.unstarted("lite-sync", this::step, log::error);
         calls.serve(this);
+    }
+
+    /** Room in this arena, in place of words that nobody uses. */
+    private final class RoomForWords implements Opening.Room {
+        @Override
+        public void make() {
+            retirement.hurry();
+            waits.release();
+        }
+
+        @Override
+        public boolean isBeingMade() {
+            return leftWords.isSending() || retirement.isRemoving() || words.isFreeing();
+        }
     }
 
     /** Starts the background thread. */
@@ -103,21 +121,7 @@ public final class SyncService implements AutoCloseable {
 
     /** The lock with this name, for one more session; {@link #leaveLock} must follow. */
     NodeLock lock(String name, Deadline deadline) {
-        NodeLock known = locks.use(name);
-        if (known != null) {
-            return known;
-        }
-        locks.requireRoom();
-        SyncWord word = words.open(WordStore.Kind.LOCK, name, deadline);
-        NodeLock made = new NodeLock(name, word, calls, executor, counters);
-        long id = word.ref().lmrId();
-        NodeLock first = locks.add(name, id, made);
-        if (first == made) {
-            moves.whenMoved(id, word, made::homeMoved);
-        } else {
-            words.giveBack(word);
-        }
-        return first;
+        return use(locks, Kind.LOCK, name, this::makeLock, deadline);
     }
 
     /** A session no longer uses the lock: it holds it no more, and none of its threads waits. */
@@ -127,21 +131,7 @@ public final class SyncService implements AutoCloseable {
 
     /** The barrier with this name, for one more session; {@link #leaveBarrier} must follow. */
     NodeBarrier barrier(String name, Deadline deadline) {
-        NodeBarrier known = barriers.use(name);
-        if (known != null) {
-            return known;
-        }
-        barriers.requireRoom();
-        SyncWord word = words.open(WordStore.Kind.BARRIER, name, deadline);
-        NodeBarrier made = new NodeBarrier(name, word, calls, partyIds);
-        long id = word.ref().lmrId();
-        NodeBarrier first = barriers.add(name, id, made);
-        if (first == made) {
-            moves.whenMoved(id, word, made::homeMoved);
-        } else {
-            words.giveBack(word);
-        }
-        return first;
+        return use(barriers, Kind.BARRIER, name, this::makeBarrier, deadline);
     }
 
     /** A session no longer uses the barrier: none of its threads waits. */
@@ -149,13 +139,91 @@ public final class SyncService implements AutoCloseable {
         barriers.leave(name);
     }
 
+    /**
+     * The lock with the name of one whose word is dead, for a session that uses it. If its word is not dead, or no session
+     * uses the name any more, this returns the same lock, after a pause.
+     */
+    NodeLock reopen(NodeLock dead, Deadline deadline) {
+        return reopen(locks, Kind.LOCK, dead, this::makeLock, deadline);
+    }
+
+    /** {@link #reopen(NodeLock, Deadline)} for a barrier. */
+    NodeBarrier reopen(NodeBarrier dead, Deadline deadline) {
+        return reopen(barriers, Kind.BARRIER, dead, this::makeBarrier, deadline);
+    }
+
+    private NodeLock makeLock(String name, SyncWord word) {
+        return new NodeLock(name, word, calls, executor, counters);
+    }
+
+    private NodeBarrier makeBarrier(String name, SyncWord word) {
+        return new NodeBarrier(name, word, calls, partyIds);
+    }
+
+    private <T extends WordUser> T use(
+            Names<T> names, Kind kind, String name, BiFunction<String, SyncWord, T> make, Deadline deadline) {
+        T known = names.use(name);
+        if (known != null) {
+            return known;
+        }
+        names.requireRoom();
+        T made = make.apply(name, opening.open(kind, name, deadline));
+        T first = names.add(name, id(made), made);
+        begin(made, first);
+        return first;
+    }
+
+    private <T extends WordUser> T reopen(
+            Names<T> names, Kind kind, T dead, BiFunction<String, SyncWord, T> make, Deadline deadline) {
+        String name = dead.name();
+        T now = names.now(name);
+        if (now != null && now != dead) {
+            return now; // another thread has opened it
+        }
+        T made = make.apply(name, opening.open(kind, name, deadline));
+        boolean isDead = id(made) != id(dead); // a name has one word at a time
+        if (isDead) {
+            dead.wordDied();
+        }
+        T first = isDead ? names.replace(name, dead, id(made), made) : dead;
+        begin(made, first);
+        if (first == made) {
+            end(dead);
+        } else if (first == null || first == dead) {
+            Opening.pause(name, null, deadline);
+        }
+        return first == null ? dead : first;
+    }
+
+    private static long id(WordUser user) {
+        return user.word().ref().lmrId();
+    }
+
+    /** @param first the object that the name has now: the one made here, or another one */
+    private void begin(WordUser made, @Nullable WordUser first) {
+        if (first == made) {
+            moves.whenMoved(id(made), made.word(), made::homeMoved);
+        } else {
+            words.giveBack(made.word());
+        }
+    }
+
+    /** The last session of this node has left the name. */
+    private void leave(Kind kind, WordUser user) {
+        end(user);
+        leftWords.report(new WordStore.Named(kind, user.name(), user.word().ref()));
+    }
+
     /** Ends this node's use of a word as a user; it may still be the word's home. */
-    private void end(SyncWord word) {
-        moves.forget(word.ref().lmrId(), word);
+    private void end(WordUser user) {
+        moves.forget(id(user), user.word());
         try {
-            words.giveBack(word);
+            words.giveBack(user.word());
         } catch (LiteTimeoutException e) {
-            log.info("the word {} stays mapped until the node stops: {}", word.ref(), e.getMessage());
+            log.info(
+                    "the word {} stays mapped until the node stops: {}",
+                    user.word().ref(),
+                    e.getMessage());
         }
     }
 
@@ -172,7 +240,7 @@ public final class SyncService implements AutoCloseable {
     }
 
     SyncCalls.Place queue(int node, WordRef ref, long ticket) {
-        SyncCalls.Place place = home(ref).queue(node, ticket);
+        SyncCalls.Place place = homes.atLock(ref, home -> home.queue(node, ticket));
         if (place == SyncCalls.Place.QUEUED) {
             waits.release();
         }
@@ -180,12 +248,56 @@ public final class SyncService implements AutoCloseable {
     }
 
     void release(WordRef ref, long ticket) {
-        home(ref).release(ticket);
+        homes.atLock(ref, home -> {
+            home.release(ticket);
+            return home;
+        });
     }
 
     /** A try found the lock taken. */
     void taken(WordRef ref) {
-        home(ref).tried();
+        homes.atLock(ref, home -> {
+            home.tried();
+            return home;
+        });
+        waits.release();
+    }
+
+    /** A node begins to use a word. Returns its value; negative if it is dead or not here. */
+    long open(WordStore.Named word) {
+        long value;
+        try {
+            value = homes.value(word.ref());
+        } catch (LmrFreedException e) {
+            value = -1;
+        }
+        if (value < 0) {
+            retirement.dead(word);
+            waits.release();
+        }
+        return value;
+    }
+
+    /** No session of a node uses a word any more. */
+    void left(WordStore.Named word) {
+        retirement.left(word);
+        waits.release();
+    }
+
+    /** A scan of this node's arena found a word; somebody may use it. Does not block. */
+    public void found(WordStore.Named word) {
+        retirement.found(word);
+        waits.release();
+    }
+
+    /** Whether this node uses a word. */
+    boolean uses(Kind kind, long lmrId) {
+        return kind == Kind.LOCK ? locks.uses(lmrId) : barriers.uses(lmrId);
+    }
+
+    /** Sets how long a word is kept that nobody uses. The default is {@link Retirement#IDLE_DEFAULT}. */
+    public void setIdle(Duration idle) {
+        retirement.setIdle(idle);
         waits.release();
     }
 
@@ -195,7 +307,7 @@ public final class SyncService implements AutoCloseable {
     }
 
     SyncCalls.BarrierStatus arrive(int node, WordRef ref, long round, int parties, long party) {
-        SyncCalls.BarrierStatus status = barrierHome(ref).arrive(node, round, parties, party);
+        SyncCalls.BarrierStatus status = homes.atBarrier(ref, home -> home.arrive(node, round, parties, party));
         if (status.stage() == SyncCalls.Stage.WAITS) {
             waits.release();
         }
@@ -203,7 +315,7 @@ public final class SyncService implements AutoCloseable {
     }
 
     SyncCalls.BarrierStatus leave(WordRef ref, long round, long party, String reason) {
-        return barrierHome(ref).leave(round, party, reason);
+        return homes.atBarrier(ref, home -> home.leave(round, party, reason));
     }
 
     void over(WordRef ref, SyncCalls.BarrierStatus outcome) {
@@ -218,90 +330,37 @@ public final class SyncService implements AutoCloseable {
         return known == null ? 0 : known.parties(round);
     }
 
-    private HomeLock home(WordRef ref) {
-        return home(lockHomes, ref, word -> new HomeLock(word, calls, cluster, executor, counters));
-    }
-
-    private HomeBarrier barrierHome(WordRef ref) {
-        return home(barrierHomes, ref, word -> new HomeBarrier(word, calls, cluster, executor));
-    }
-
-    private <T> T home(Map<Long, T> homes, WordRef ref, Function<SyncWord, T> make) {
-        T known = homes.get(ref.lmrId());
-        // Rare, and never blocks: the word is in this node's own memory.
-        return known != null
-                ? known
-                : homes.computeIfAbsent(ref.lmrId(), id -> {
-                    if (moves.hasLeft(ref)) {
-                        throw new NodeUnreachableException(
-                                "the lock or barrier %d moves to another home; it is to be asked".formatted(id));
-                    }
-                    return make.apply(words.own(ref));
-                });
-    }
-
     /**
      * Ends this node's role as the home of a word that is about to move. After the return, this node no longer accesses
      * the word as its home, and callers must retry. Blocks until operations in flight have ended.
      */
     public void leaveHome(WordRef ref) {
-        moves.leave(ref); // first: a home that is created later sees it
-        lockHomes.computeIfPresent(ref.lmrId(), (id, home) -> {
-            words.giveBack(home.word());
-            return null;
-        });
-        HomeBarrier barrier = barrierHomes.remove(ref.lmrId());
-        if (barrier != null) {
-            words.giveBack(barrier.word()); // from here on no round ends
-            barrier.awaitNotified();
-        }
+        homes.leave(ref);
     }
 
     /** Undoes {@link #leaveHome}: the word stays. */
     public void stayHome(WordRef ref) {
-        moves.stay(ref);
+        homes.stay(ref);
     }
 
-    /** Blocks until a wait begins, then for one tick, and audits all waits; false if the service is closed. */
+    /**
+     * Blocks until a wait begins or an unused word is due, then for one tick, and audits all waits; false if the service is
+     * closed.
+     */
     private boolean step() throws InterruptedException {
-        waits.acquire();
-        waits.drainPermits(); // one tick handles all of them
+        if (waits.tryAcquire(retirement.untilDueNs(), TimeUnit.NANOSECONDS)) {
+            waits.drainPermits(); // one tick handles all of them
+        }
         if (closed.await(TICK_NS, TimeUnit.NANOSECONDS)) {
             return false;
         }
         boolean any = true; // a tick that fails is repeated
         try {
-            any = tickAll();
+            any = homes.tick();
+            retirement.tick();
         } finally {
             if (any) {
                 waits.release();
-            }
-        }
-        return true;
-    }
-
-    private boolean tickAll() {
-        boolean any = false;
-        for (HomeLock home : lockHomes.values()) {
-            any |= tick(home::isWaitedFor, home::tick);
-        }
-        for (HomeBarrier home : barrierHomes.values()) {
-            any |= tick(home::isWaitedFor, home::tick);
-        }
-        return any;
-    }
-
-    private boolean tick(java.util.function.BooleanSupplier isWaitedFor, Runnable tick) {
-        try {
-            if (!isWaitedFor.getAsBoolean()) {
-                return false;
-            }
-            tick.run();
-        } catch (LiteException e) {
-            log.debug("cannot audit a lock or barrier any more: {}", e.getMessage()); // its word moves
-        } catch (RuntimeException | Error e) { // one word's failure must not keep the audit from the others
-            if (closed.getCount() > 0) {
-                log.error("auditing a lock or barrier failed; continuing", e);
             }
         }
         return true;
@@ -311,6 +370,7 @@ public final class SyncService implements AutoCloseable {
     @Override
     public void close() {
         closed.countDown();
+        homes.close();
         waits.release();
     }
 }

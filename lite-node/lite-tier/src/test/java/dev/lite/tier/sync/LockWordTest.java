@@ -12,7 +12,7 @@ class LockWordTest {
     void drawsAndPassesInAnyOrderAgreeWithAQueueOfTickets() {
         Seeds.forEach(40, random -> {
             ArrayDeque<Long> queue = new ArrayDeque<>();
-            long next = random.nextLong(1L << 43);
+            long next = random.nextLong(1L << 42);
             long word = LockWord.heldAlone(next - 1) + LockWord.PASS; // free, after this many tickets
             for (int step = 0; step < 2_000; step++) {
                 if (queue.isEmpty() || random.nextInt(100) < 55) {
@@ -32,7 +32,7 @@ class LockWordTest {
     @Test
     void theWordOfASoleHolderIsTheOneLeftByItsDraw() {
         Seeds.forEach(1_000, random -> {
-            long ticket = random.nextLong(1L << 43);
+            long ticket = random.nextLong(1L << 42);
             long free = LockWord.heldAlone(ticket - 1) + LockWord.PASS;
             assertThat(LockWord.count(free)).isZero();
             assertThat(free + LockWord.DRAW).isEqualTo(LockWord.heldAlone(ticket));
@@ -45,10 +45,33 @@ class LockWordTest {
     void noTwoTicketsHaveTheSameWordOfASoleHolder() {
         assertThat(LockWord.heldAlone(0)).isNotEqualTo(LockWord.heldAlone(1));
         Seeds.forEach(1_000, random -> {
-            long ticket = random.nextLong(1L << 43);
+            long ticket = random.nextLong(1L << 42);
             long later = ticket + 1 + random.nextInt(1 << 20);
             assertThat(LockWord.heldAlone(later)).isGreaterThan(LockWord.heldAlone(ticket));
         });
+    }
+
+    @Test
+    void aDeadWordIsNeverFreeAndRemembersItsNextTicketWhateverIsDrawn() {
+        Seeds.forEach(1_000, random -> {
+            long next = random.nextLong(1L << 42);
+            assertThat(LockWord.isDead(LockWord.free(next))).isFalse();
+            long dead = LockWord.dead(LockWord.free(next));
+            for (int draws = 0; draws < 1_000; draws++) {
+                assertThat(LockWord.isDead(dead)).isTrue();
+                assertThat(LockWord.count(dead)).isPositive();
+                assertThat(LockWord.next(dead)).isEqualTo(next + draws);
+                dead += LockWord.DRAW;
+            }
+        });
+    }
+
+    @Test
+    void aBornWordIsNeverTheValueOfAnUnbornOne() {
+        assertThat(LockWord.free(1)).isNotEqualTo(LockWord.UNBORN);
+        assertThat(LockWord.count(LockWord.free(1))).isZero();
+        assertThat(LockWord.next(LockWord.free(1))).isEqualTo(1);
+        assertThat(LockWord.isDead(LockWord.dead(LockWord.UNBORN))).isTrue();
     }
 
     @Test

@@ -25,6 +25,8 @@ public final class HeldNews implements ClusterDirectory {
     private boolean holdsNodes; // guarded by this
     private boolean holdsRegistrations; // guarded by this
     private boolean losesAnswer; // guarded by this
+    private volatile String refusedName = "";
+    private volatile int refusals;
 
     /** @param directory still owned by the caller */
     public HeldNews(ClusterDirectory directory) {
@@ -45,6 +47,23 @@ public final class HeldNews implements ClusterDirectory {
     /** Loses the answer to the next compare-and-set, which is made. */
     public synchronized void loseNextAnswer() {
         losesAnswer = true;
+    }
+
+    /** Fails every change of the record of a name from now on. */
+    public void refuseChangesOf(String name) {
+        refusedName = name;
+    }
+
+    /** How many changes were refused. */
+    public int refusals() {
+        return refusals;
+    }
+
+    private synchronized void refuse(String name) {
+        if (name.equals(refusedName)) {
+            refusals++;
+            throw new ClusterUnavailableException("refused by a test");
+        }
     }
 
     private synchronized boolean losesThisAnswer() {
@@ -161,6 +180,7 @@ public final class HeldNews implements ClusterDirectory {
 
     @Override
     public boolean create(String name, byte[] record, Duration deadline) {
+        refuse(name);
         return directory.create(name, record, deadline);
     }
 
@@ -171,6 +191,7 @@ public final class HeldNews implements ClusterDirectory {
 
     @Override
     public Optional<Integer> compareAndSet(String name, int expectedVersion, byte[] record, Duration deadline) {
+        refuse(name);
         Optional<Integer> answer = directory.compareAndSet(name, expectedVersion, record, deadline);
         if (losesThisAnswer()) {
             throw new ClusterUnavailableException("the answer is lost, by a test");
@@ -180,6 +201,7 @@ public final class HeldNews implements ClusterDirectory {
 
     @Override
     public boolean delete(String name, int expectedVersion, Duration deadline) {
+        refuse(name);
         return directory.delete(name, expectedVersion, deadline);
     }
 
