@@ -41,6 +41,7 @@ public final class SimulatedDirectory implements ClusterDirectory {
     private @Nullable NodeRecord registered;
     private long nodesHeardNs;
     private long epochHeardNs;
+    private double lossFailureRate;
 
     /** Opens a session of the calling thread's process. */
     public SimulatedDirectory(SimulatedStore store, String process) {
@@ -134,6 +135,54 @@ public final class SimulatedDirectory implements ClusterDirectory {
 
     private void verifyAfter(long ns) {
         simulation.after(ns, () -> registrar.add(this::verify));
+    }
+
+    /** A listener that fails now and then instead of handling a lost registration: it must be asked again. */
+    private final class Failing implements DirectoryListener {
+        private final DirectoryListener listener;
+
+        Failing(DirectoryListener listener) {
+            this.listener = listener;
+        }
+
+        @Override
+        public void registrationLost() {
+            if (net.random().nextDouble() < lossFailureRate) {
+                simulation.note(process + " fails to handle the loss of its registration");
+                throw new AssertionError("the loss of the registration is not handled, on purpose");
+            }
+            listener.registrationLost();
+        }
+
+        @Override
+        public void registrationRefused(String reason) {
+            listener.registrationRefused(reason);
+        }
+
+        @Override
+        public void registeredAgain(NodeRecord now) {
+            listener.registeredAgain(now);
+        }
+
+        @Override
+        public void nodesChanged(List<NodeRecord> nodes) {
+            listener.nodesChanged(nodes);
+        }
+
+        @Override
+        public void epochChanged(Epoch epoch) {
+            listener.epochChanged(epoch);
+        }
+
+        @Override
+        public void availabilityChanged(boolean available) {
+            listener.availabilityChanged(available);
+        }
+    }
+
+    /** The probability that a listener fails to handle a lost registration, each time it is asked to. */
+    public void setLossFailureRate(double rate) {
+        lossFailureRate = rate;
     }
 
     // Faults.
@@ -279,7 +328,7 @@ public final class SimulatedDirectory implements ClusterDirectory {
     public void addListener(DirectoryListener listener) {
         List<NodeRecord> nodes = cachedNodes;
         Epoch epoch = cachedEpoch;
-        listeners.add(listener, added -> {
+        listeners.add(new Failing(listener), added -> {
             added.nodesChanged(nodes);
             if (epoch.number() > 0) {
                 added.epochChanged(epoch);

@@ -5,11 +5,14 @@ import dev.lite.cluster.EpochStore.Known;
 import dev.lite.simulate.engine.Simulation;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -39,8 +42,10 @@ public final class SimulatedStore {
     private final TreeMap<Integer, Acknowledged> acks = new TreeMap<>();
     private final List<SimulatedDirectory> directories = new ArrayList<>();
     private final List<SimulatedLeadership> candidates = new ArrayList<>();
+    private final Set<Object> ended = Collections.newSetFromMap(new IdentityHashMap<>());
     private Epoch epoch = Epoch.NONE;
     private int epochVersion;
+    private long incarnationsBefore;
     private int recordVersion;
     private @Nullable SimulatedLeadership leader;
     private Consumer<List<Order>> whenOrdersChange = orders -> {};
@@ -60,6 +65,11 @@ public final class SimulatedStore {
     /** The longest that most news of a change travels to a listener. */
     public void setNewsNsMax(long ns) {
         net.setNewsNsMax(ns);
+    }
+
+    /** The first incarnation of each node follows this one. */
+    public void beginIncarnationsAt(long last) {
+        incarnationsBefore = last;
     }
 
     /** Sets what follows each registration, at the same moment. */
@@ -126,15 +136,19 @@ public final class SimulatedStore {
         return id;
     }
 
-    /** Returns null while another session has the name. */
+    /** Returns null while another session has the name, and for a session that has ended. */
     @Nullable
     NodeRecord register(NodeAdvert advert, Object session) {
+        if (ended.contains(session)) {
+            return null;
+        }
         Registration other = live.get(advert.name());
         if (other != null) {
             return other.session() == session ? other.record() : null;
         }
         int id = claimId(advert.name(), advert.heldId());
-        NodeRecord record = NodeIds.record(advert, id, incarnations.merge(advert.name(), 1L, Long::sum));
+        NodeRecord record = NodeIds.record(
+                advert, id, incarnations.merge(advert.name(), 1 + incarnationsBefore, (last, first) -> last + 1));
         live.put(advert.name(), new Registration(record, session));
         simulation.note("directory registers %s as incarnation %d".formatted(record.name(), record.incarnation()));
         whenRegistered.accept(record);
@@ -160,6 +174,7 @@ public final class SimulatedStore {
 
     /** Removes what lives as long as this session. */
     void expire(Object session) {
+        ended.add(session);
         acks.values().removeIf(ack -> ack.session() == session);
         if (live.values().removeIf(registration -> registration.session() == session)) {
             nodesChanged();

@@ -15,14 +15,9 @@ import dev.lite.simulate.tier.Shape;
 import dev.lite.simulate.tier.Statics;
 import dev.lite.simulate.work.Workload;
 import dev.lite.tier.node.LiteNode;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** One run of the tier: everything in it comes from the seed. */
@@ -75,7 +70,7 @@ final class History {
 
     /** @param root a directory on a memory file system; its content is deleted */
     static Outcome of(long seed, Detail detail, Path root) {
-        wipe(root);
+        Scratch.delete(root);
         Statics.reset();
         History history = new History(seed, detail, root);
         Hook.install(history.simulation, history.simulation.streams().seedOf("salt"));
@@ -87,7 +82,7 @@ final class History {
             Log.into(null);
             running = null;
             Hook.uninstall();
-            wipe(root);
+            Scratch.delete(root);
         }
     }
 
@@ -188,19 +183,6 @@ final class History {
         }
         if (await("close", CLOSED_NS, () -> closed.get() == cluster.members().size())) {
             done = true;
-        }
-    }
-
-    private static void wipe(Path path) {
-        if (!Files.exists(path)) {
-            return;
-        }
-        try (Stream<Path> all = Files.walk(path)) {
-            for (Path each : all.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(each);
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot delete " + path, e);
         }
     }
 }

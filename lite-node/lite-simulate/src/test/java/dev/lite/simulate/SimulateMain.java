@@ -15,18 +15,23 @@ public final class SimulateMain {
     private static final long WARM_UP_SEED = 1;
     private static final int WARM_UPS = Integer.getInteger("lite.simulate.warm-ups", 2);
     private static final int STUCK_SECONDS = 60;
+    private static final double MINUTES = 3;
+    private static final double MINUTES_MAX = 1e6;
 
     private SimulateMain() {}
 
-    /** Reads {@code lite.simulate.seed}, {@code .minutes}, {@code .histories} and {@code .detail}. */
+    /** Reads the properties {@code lite.simulate.*}; docs/simulation.md has a table of them. */
     public static void main(String[] args) {
-        Path root = Path.of(System.getProperty(
-                "lite.simulate.root",
-                "/dev/shm/lite-simulate-" + ProcessHandle.current().pid()));
-        String seed = System.getProperty("lite.simulate.seed", "");
-        long first = seed.isBlank() ? System.nanoTime() & 0xFFFF_FFFFL : Long.parseLong(seed);
-        double minutes = Double.parseDouble(System.getProperty("lite.simulate.minutes", "3"));
-        long histories = Long.getLong("lite.simulate.histories", Long.MAX_VALUE);
+        Path root = Scratch.ofThisProcess(Path.of(System.getProperty("lite.simulate.root", "/dev/shm")));
+        String seed = given("seed");
+        long first = seed.isEmpty() ? System.nanoTime() & 0xFFFF_FFFFL : Long.parseLong(seed);
+        // A seed alone is that history and no other, however long it takes.
+        boolean one = !seed.isEmpty()
+                && given("minutes").isEmpty()
+                && given("histories").isEmpty();
+        double minutes =
+                one ? MINUTES_MAX : given("minutes").isEmpty() ? MINUTES : Double.parseDouble(given("minutes"));
+        long histories = one ? 1 : given("histories").isEmpty() ? Long.MAX_VALUE : Long.parseLong(given("histories"));
         boolean goesOn = Boolean.getBoolean("lite.simulate.continue");
         watch();
         for (int i = 0; i < WARM_UPS; i++) {
@@ -69,6 +74,11 @@ public final class SimulateMain {
         System.exit(failures > 0 ? 1 : 0);
     }
 
+    /** A property; empty when it is not given. */
+    private static String given(String name) {
+        return System.getProperty("lite.simulate." + name, "").strip();
+    }
+
     private static void report(Outcome outcome, Path root) {
         Detail detail = Detail.valueOf(System.getProperty("lite.simulate.detail", "EVENTS"));
         Outcome again = History.of(outcome.seed(), detail, root);
@@ -80,8 +90,11 @@ public final class SimulateMain {
                 again.hash() == outcome.hash()
                         ? "A second run gave the same history."
                         : "A second run gave ANOTHER history: " + again.broken());
+        String mix = given("mix").isEmpty() ? "" : " -Dlite.simulate.mix=" + given("mix");
+        String without = given("without").isEmpty() ? "" : " -Dlite.simulate.without=" + given("without");
         System.out.printf(
-                "Again: mvn -Psimulate -Dlite.simulate.seed=%d -Dlite.simulate.histories=1%n", outcome.seed());
+                "Again: mvn -Psimulate -pl lite-node/lite-simulate -am -Dlite.simulate.seed=%d%s%s%n",
+                outcome.seed(), mix, without);
     }
 
     /** A loop that neither waits nor touches what others share hangs the whole simulation: then the process ends. */

@@ -40,6 +40,7 @@ final class SimulatedEndpoint implements FabricEndpoint {
     private State state = State.CONNECTING;
     private boolean announced;
     private boolean closedHere;
+    private boolean endReported;
 
     @Nullable
     private SimulatedEndpoint peer;
@@ -148,6 +149,9 @@ final class SimulatedEndpoint implements FabricEndpoint {
             network.trace(label + " posts " + operation);
             network.schedule(arrivalNs(immediate), fabric, () -> arrive(operation));
             network.injectFaults(this);
+            if (immediate) {
+                network.sends(fabric, to.fabric, operation.immediate);
+            }
             return Post.ACCEPTED;
         });
     }
@@ -192,7 +196,9 @@ final class SimulatedEndpoint implements FabricEndpoint {
             return;
         }
         network.trace(label + " executes " + operation);
-        network.touches(fabric, to.fabric, over.establishedNs);
+        if (operation.length > 0) {
+            network.touches(fabric, to.fabric, over.establishedNs);
+        }
         operation.carryOut(to.fabric.memoryAddress());
         if (operation.kind == Kind.WRITE_IMM) {
             to.fabric.deliver(new Delivery.Immediate(to, operation.immediate));
@@ -214,7 +220,9 @@ final class SimulatedEndpoint implements FabricEndpoint {
         // A peer whose side has ended lets nothing in any more, however late this side hears of it.
         if (!operation.isCarriedOut() && !to.isClosed() && !to.fabric.isClosed() && network.chance(0.5)) {
             network.trace(label + " executes, although disconnected, " + operation);
-            network.touches(fabric, to.fabric, link == null ? 0 : link.establishedNs);
+            if (operation.length > 0) {
+                network.touches(fabric, to.fabric, link == null ? 0 : link.establishedNs);
+            }
             operation.carryOut(to.fabric.memoryAddress());
         }
     }
@@ -281,7 +289,20 @@ final class SimulatedEndpoint implements FabricEndpoint {
             fabric.deliver(new Delivery.Failed(this, operation.context, FabricError.FLUSHED));
         }
         underWay.clear();
-        fabric.deliver(new Delivery.Disconnected(this, reason));
+        long lateNs = closedHere && !fabric.isClosed() ? network.closeReportedAfterNs() : 0;
+        if (lateNs > 0) {
+            network.schedule(network.clockNs() + lateNs, null, () -> reportEnd(reason));
+        } else {
+            reportEnd(reason);
+        }
+    }
+
+    /** Tells the handler that the endpoint has ended, unless it knows. */
+    void reportEnd(String reason) {
+        if (!endReported) {
+            endReported = true;
+            fabric.deliver(new Delivery.Disconnected(this, reason));
+        }
     }
 
     /** Connects the two sides; the accepting one may learn of it at once. */

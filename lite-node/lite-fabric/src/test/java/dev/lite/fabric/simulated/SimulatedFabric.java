@@ -199,7 +199,9 @@ final class SimulatedFabric implements Fabric {
             closed = true;
             network.remove(this);
             for (SimulatedEndpoint endpoint : List.copyOf(endpoints)) {
-                endpoint.closeHere("the fabric of node " + node + " is closed");
+                String reason = "the fabric of node " + node + " is closed";
+                endpoint.closeHere(reason);
+                endpoint.reportEnd(reason);
             }
             network.signal();
             return true;

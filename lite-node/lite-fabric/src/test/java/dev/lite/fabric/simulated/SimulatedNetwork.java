@@ -366,6 +366,16 @@ public final class SimulatedNetwork {
         }
     }
 
+    void sends(SimulatedFabric from, SimulatedFabric to, int immediate) {
+        if (timeline != null) {
+            timeline.sends(from.address(), to.address(), immediate);
+        }
+    }
+
+    long closeReportedAfterNs() {
+        return timeline == null ? 0 : timeline.closeReportedAfterNs();
+    }
+
     private void resume(SimulatedFabric fabric, int pause) {
         if (!fabric.resume(pause)) {
             return;

@@ -27,4 +27,15 @@ public interface Timeline {
      * @param to the address that it connects to
      */
     void connects(String from, String to);
+
+    /**
+     * An immediate was posted.
+     *
+     * @param from the address of the fabric that posted
+     * @param to the address of the fabric that it goes to
+     */
+    void sends(String from, String to, int immediate);
+
+    /** How long after it closed a connection a fabric reports the connection's end, in nanoseconds. */
+    long closeReportedAfterNs();
 }

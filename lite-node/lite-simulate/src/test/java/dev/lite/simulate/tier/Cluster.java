@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /** The nodes and managers of one history. */
@@ -30,6 +31,7 @@ public final class Cluster {
     private static final long LIMITS_AFTER_NS = 60_000_000;
     private static final int ATTEMPTS_MAX = 60;
     private static final long ATTEMPTS_NS = 1_000_000_000;
+    private static final long CLOSE_REPORTED_NS_MAX = 20_000_000;
 
     private final Simulation simulation;
     private final Shape shape;
@@ -41,6 +43,13 @@ public final class Cluster {
     private final List<Member> members = new ArrayList<>();
     private final List<Manager> managers = new ArrayList<>();
     private Consumer<Member> whenStarted = member -> {};
+    private Sent whenSent = (from, to, immediate) -> {};
+
+    /** What follows each immediate that a node posts. */
+    interface Sent {
+        /** Called at the moment of the post with the names of both nodes; must not block. */
+        void sent(String from, String to, int immediate);
+    }
 
     /** A manager by its number: a process after the other. */
     public final class Manager {
@@ -112,6 +121,7 @@ public final class Cluster {
     /** Nobody touches another's memory after it was fenced, and nobody floods another with connections. */
     private final class Touches implements Timeline {
         private final Map<String, ArrayDeque<Long>> attempts = new HashMap<>();
+        private final RandomGenerator closing = simulation.streams().stream("closing");
 
         @Override
         public void connects(String from, String to) {
@@ -121,6 +131,20 @@ public final class Cluster {
                 rule.broken("%s connected to %s more than %d times within %d ms"
                         .formatted(from, to, ATTEMPTS_MAX, ATTEMPTS_NS / 1_000_000));
             }
+        }
+
+        @Override
+        public void sends(String from, String to, int immediate) {
+            whenSent.sent(nameOf(from), nameOf(to), immediate);
+        }
+
+        private String nameOf(String address) {
+            return address.substring(address.indexOf(':') + 1);
+        }
+
+        @Override
+        public long closeReportedAfterNs() {
+            return shape.mix() == Mix.CUTS ? closing.nextLong(CLOSE_REPORTED_NS_MAX) : 0;
         }
 
         @Override
@@ -237,8 +261,14 @@ public final class Cluster {
         whenStarted = action;
     }
 
+    /** Sets what follows each immediate that a node posts. */
+    void whenSent(Sent action) {
+        whenSent = action;
+    }
+
     void started(Member member) {
         if (shape.nearLimits()) {
+            Limits.nearLastGeneration(member.node());
             // Later, when some ids were drawn: those that come after the last ones must not be the same.
             LiteNode node = member.node();
             simulation.after(LIMITS_AFTER_NS, () -> Limits.nearLastLmrId(node));
@@ -250,6 +280,9 @@ public final class Cluster {
     public void start() {
         store.whenRegistered(this::registered);
         store.setNewsNsMax(shape.newsNsMax());
+        if (shape.nearLimits()) {
+            store.beginIncarnationsAt(Limits.OWN_ID_BLOCKS - 2);
+        }
         managers.forEach(Manager::start);
         members.forEach(Member::start);
     }

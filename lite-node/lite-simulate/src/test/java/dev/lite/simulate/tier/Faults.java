@@ -2,30 +2,73 @@ package dev.lite.simulate.tier;
 
 import dev.lite.cluster.SimulatedDirectory;
 import dev.lite.simulate.engine.Simulation;
+import dev.lite.tier.peer.ImmediateKind;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
 import java.util.random.RandomGenerator;
 
 /** What goes wrong in a history, drawn from a stream of its own: one fault after the other, at random times. */
 public final class Faults {
-    private static final int KINDS = 9;
+    private enum Kind {
+        PAUSE,
+        KILL,
+        DROP,
+        HALF_OPEN,
+        LOSE_SESSION,
+        LOSE_DIRECTORY,
+        MANAGER,
+        LATE_NEWS,
+        SKEW,
+        RETURN
+    }
+
+    private static final List<Kind> KINDS = List.of(Kind.values());
+    private static final int CONTROL_REQUEST = ImmediateKind.CONTROL_REQUEST.with(0);
+    private static final long CUT_APART_NS = 15_000_000;
+    private static final long CUT_NS_MAX = 40_000;
+
     private static final long MS = 1_000_000;
     private static final long SECOND_NS = 1_000 * MS;
 
     private final Cluster cluster;
     private final Simulation simulation;
     private final RandomGenerator random;
-    private final int[] weights = new int[KINDS];
+    private final Map<Kind, Integer> weights;
     private boolean over;
     private int injected;
+    private long nextCutNs;
 
     /** None yet. */
     public Faults(Cluster cluster) {
         this.cluster = cluster;
         this.simulation = cluster.simulation();
         this.random = simulation.streams().stream("faults");
-        for (int i = 0; i < KINDS; i++) {
-            weights[i] = random.nextInt(3) == 0 ? 0 : 1 << random.nextInt(4);
+        Mix mix = cluster.shape().mix();
+        this.weights = mix == Mix.ANY ? any() : directed(mix);
+        if (mix == Mix.CUTS) {
+            cluster.whenSent(this::sent);
         }
-        weights[random.nextInt(KINDS)] += 4;
+    }
+
+    private Map<Kind, Integer> any() {
+        Map<Kind, Integer> drawn = new EnumMap<>(Kind.class);
+        for (Kind kind : KINDS) {
+            drawn.put(kind, random.nextInt(3) == 0 ? 0 : 1 << random.nextInt(4));
+        }
+        drawn.merge(KINDS.get(random.nextInt(KINDS.size())), 4, Integer::sum);
+        return drawn;
+    }
+
+    private static Map<Kind, Integer> directed(Mix mix) {
+        return switch (mix) {
+            case RETURNS -> Map.of(Kind.RETURN, 8, Kind.KILL, 1, Kind.LATE_NEWS, 1);
+            case CUTS -> Map.of(Kind.HALF_OPEN, 4, Kind.DROP, 1);
+            case SESSIONS ->
+                Map.of(Kind.LOSE_SESSION, 8, Kind.LOSE_DIRECTORY, 1, Kind.LATE_NEWS, 1, Kind.RETURN, 1, Kind.PAUSE, 1);
+            case HOLDERS -> Map.of(Kind.KILL, 4, Kind.PAUSE, 2, Kind.LOSE_SESSION, 2, Kind.RETURN, 1);
+            default -> Map.of(Kind.DROP, 1, Kind.PAUSE, 1);
+        };
     }
 
     /** From now on faults happen. */
@@ -64,30 +107,29 @@ public final class Faults {
     private void inject() {
         injected++;
         switch (kind()) {
-            case 0 -> pause();
-            case 1 -> anyMember().kill(ms(600));
-            case 2 -> drop(false);
-            case 3 -> drop(true);
-            case 4 -> loseSession();
-            case 5 -> loseDirectory();
-            case 6 -> manager();
-            case 7 -> lateNews();
-            default -> skew();
+            case PAUSE -> pause();
+            case KILL -> anyMember().kill(ms(600));
+            case DROP -> drop(anyMember(), anyMember(), false);
+            case HALF_OPEN -> drop(anyMember(), anyMember(), true);
+            case LOSE_SESSION -> loseSession();
+            case LOSE_DIRECTORY -> loseDirectory();
+            case MANAGER -> manager();
+            case LATE_NEWS -> lateNews();
+            case SKEW -> skew();
+            case RETURN -> returnUnheard();
         }
     }
 
-    private int kind() {
-        int sum = 0;
-        for (int weight : weights) {
-            sum += weight;
+    private Kind kind() {
+        int at = random.nextInt(
+                weights.values().stream().mapToInt(Integer::intValue).sum());
+        for (Kind kind : KINDS) {
+            at -= weights.getOrDefault(kind, 0);
+            if (at < 0) {
+                return kind;
+            }
         }
-        int at = random.nextInt(sum);
-        int kind = 0;
-        while (at >= weights[kind]) {
-            at -= weights[kind];
-            kind++;
-        }
-        return kind;
+        throw new IllegalStateException("no weight");
     }
 
     /** One process hears late of one kind of change. */
@@ -124,9 +166,49 @@ public final class Faults {
         }
     }
 
-    private void drop(boolean half) {
-        Member from = anyMember();
-        Member to = anyMember();
+    /** Now and then a connection breaks just while a control request, its effect or its answer is on its way. */
+    private void sent(String from, String to, int immediate) {
+        long nowNs = simulation.nowNs();
+        if (over || (immediate & ~ImmediateKind.PAYLOAD_MAX) != CONTROL_REQUEST || nowNs < nextCutNs) {
+            return;
+        }
+        if (random.nextInt(6) == 0) {
+            nextCutNs = nowNs + CUT_APART_NS + random.nextLong(4 * CUT_APART_NS);
+            injected++;
+            Member sender = member(from);
+            Member receiver = member(to);
+            boolean half = random.nextBoolean();
+            // The receiver of the request may hear of it first, and connect again before the sender hears of it.
+            simulation.after(random.nextLong(CUT_NS_MAX), () -> drop(receiver, sender, half));
+        }
+    }
+
+    private Member member(String name) {
+        return cluster.members().stream()
+                .filter(member -> member.name().equals(name))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** A node's session ends, and it returns at once as another incarnation; some peers hear late of the new one. */
+    private void returnUnheard() {
+        Member member = anyMember();
+        SimulatedDirectory directory = member.directory();
+        if (directory == null) {
+            return;
+        }
+        for (Member other : cluster.members()) {
+            SimulatedDirectory ofOther = other.directory();
+            if (other != member && ofOther != null && random.nextBoolean()) {
+                ofOther.delayNodes(100 * MS + ms(400));
+            }
+        }
+        directory.disconnect();
+        directory.expire();
+        simulation.after(ms(5), directory::reconnect);
+    }
+
+    private void drop(Member from, Member to, boolean half) {
         if (from == to
                 || !cluster.network().has(from.name())
                 || !cluster.network().has(to.name())) {
@@ -135,7 +217,7 @@ public final class Faults {
         simulation.note(
                 "connections between %s and %s break%s".formatted(from.name(), to.name(), half ? " on one side" : ""));
         if (half) {
-            cluster.network().halfOpen(from.name(), to.name(), random.nextBoolean() ? ms(5) : ms(500));
+            cluster.network().halfOpen(from.name(), to.name(), random.nextBoolean() ? ms(5) : ms(700));
         } else {
             cluster.network().drop(from.name(), to.name());
         }

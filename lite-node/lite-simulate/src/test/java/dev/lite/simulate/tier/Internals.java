@@ -20,6 +20,17 @@ final class Internals {
         return value;
     }
 
+    /** Sets a field that is not final. */
+    static void set(Object owner, String name, int value) {
+        try {
+            Field field = owner.getClass().getDeclaredField(name);
+            field.setAccessible(true);
+            field.setInt(owner, value);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(owner.getClass() + " has no field " + name, e);
+        }
+    }
+
     /** The value of a field that may be null. */
     static @Nullable Object getOrNull(Object owner, String name) {
         try {

@@ -1,8 +1,10 @@
 package dev.lite.simulate.tier;
 
+import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PeerLinks;
+import dev.lite.tier.sync.SyncWord;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -14,6 +16,11 @@ import org.jspecify.annotations.Nullable;
 public final class Limits {
     private static final long LMR_IDS = 1L << 30;
     private static final int LEFT = 12;
+    private static final int GENERATIONS = 0xffff;
+    private static final int TICKET_SHIFT = 20;
+
+    /** Incarnations below this have a block of LMR ids of their own; later ones take one from the directory. */
+    static final long OWN_ID_BLOCKS = 1L << 21;
 
     private Limits() {}
 
@@ -21,6 +28,26 @@ public final class Limits {
     public static void nearLastLmrId(LiteNode node) {
         Object ids = Internals.get(Internals.get(Internals.get(node, "lmrs"), "records"), "ids");
         ((AtomicLong) Internals.get(Internals.get(ids, "block"), "used")).set(LMR_IDS - LEFT);
+    }
+
+    /** The generations of bindings of functions begin anew soon. */
+    static void nearLastGeneration(LiteNode node) {
+        Object bindings = Internals.get(Internals.get(node, "rpc"), "bindings");
+        Internals.set(bindings, "generation", GENERATIONS - 3);
+    }
+
+    /** The next ticket of a free lock that this node uses is just below this one. Does nothing while it is taken. */
+    public static void nearTicket(LiteNode node, String lock, long ticket) {
+        Object names = Internals.get(Internals.get(node, "sync"), "locks");
+        Object entry = ((Map<?, ?>) Internals.get(names, "byName")).get(lock);
+        if (entry != null) {
+            Mapping word = ((SyncWord) Internals.get(Internals.get(entry, "object"), "word")).mapping();
+            long seen = word.fetchAdd(0, 0);
+            long next = (ticket - LEFT) << TICKET_SHIFT;
+            if (seen < next && (seen & ((1L << TICKET_SHIFT) - 1)) == 0) {
+                long unused = word.testSet(0, seen, next);
+            }
+        }
     }
 
     /** Rings of a connection that is gone, in words; null if there are none. */

@@ -21,6 +21,7 @@ public final class Member {
     }
 
     private static final long START_RETRY_NS = 20_000_000;
+    private static final double LOSS_FAILURES = 0.3;
 
     private final Cluster cluster;
     private final String name;
@@ -85,6 +86,7 @@ public final class Member {
         while (true) {
             SimulatedDirectory opened = new SimulatedDirectory(cluster.store(), name);
             directory = opened;
+            opened.setLossFailureRate(cluster.shape().mix() == Mix.SESSIONS ? LOSS_FAILURES : 0);
             try {
                 LiteNode started = LiteNode.start(
                         cluster.config(name), opened, List.of(cluster.network().provider()));

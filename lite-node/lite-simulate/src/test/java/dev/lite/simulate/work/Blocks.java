@@ -8,6 +8,7 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.simulate.tier.Cluster;
+import dev.lite.simulate.tier.Mix;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -17,11 +18,13 @@ import java.util.Map;
 
 /**
  * Short-lived LMRs. A new one is clean, has an id that none had before, and holds what its owner wrote into it and nothing else:
- * so nobody writes to memory that was given to another. A guest writes into each as well, also after it was freed.
+ * so nobody writes to memory that was given to another. A guest writes into each as well, also after it was freed. What follows
+ * the guest's words is set by the nodes that store it.
  */
 final class Blocks implements Part {
     private static final int LIVE_MAX = 30;
     private static final int WORDS_MAX = 2048;
+    private static final int SET_BYTES = 512;
     private static final Permission[] DATA = {Permission.READ, Permission.WRITE};
     private static final Permission[] ALL = {Permission.READ, Permission.WRITE, Permission.MASTER};
 
@@ -31,7 +34,7 @@ final class Blocks implements Part {
     private final Map<Long, Integer> ids = new HashMap<>();
     private int made;
 
-    /** An LMR of which the first half is its owner's and the second one its guest's. */
+    /** An LMR: first its owner's words, as many words of its guest, then bytes that its owner sets. */
     private static final class Block {
         final int number;
         final int words;
@@ -52,6 +55,10 @@ final class Blocks implements Part {
         long tag() {
             return 0x0b00_0000_0000_0000L + number;
         }
+
+        byte setTo() {
+            return (byte) (1 + number % 100);
+        }
     }
 
     /** Another application's handle of a block. */
@@ -62,13 +69,23 @@ final class Blocks implements Part {
     }
 
     @Override
+    public int weight(Mix mix) {
+        return switch (mix) {
+            case CUTS -> 8;
+            case RETURNS -> 4;
+            default -> 1;
+        };
+    }
+
+    @Override
     public void step(App app) {
-        switch (app.random.nextInt(9)) {
+        switch (app.random.nextInt(11)) {
             case 0, 1 -> make(app);
             case 2, 3 -> verify(app);
             case 4 -> invite(app);
             case 5, 6 -> visit(app);
             case 7 -> move(app);
+            case 8, 9 -> set(app);
             default -> free(app);
         }
     }
@@ -80,7 +97,7 @@ final class Blocks implements Part {
         int number = ++made;
         int words = 2 * (1 + app.random.nextInt(WORDS_MAX / 2));
         boolean named = app.random.nextBoolean();
-        LmrSpec spec = LmrSpec.of(8L * words)
+        LmrSpec spec = LmrSpec.of(8L * words + SET_BYTES)
                 .withPlacement(Placement.on(app.anyNode()))
                 .withDefaultPermissions(DATA);
         String name = named ? "block" + number : "";
@@ -91,7 +108,7 @@ final class Blocks implements Part {
         }
         Block block = new Block(number, words, handle, app, name);
         blocks.add(block);
-        long[] content = new long[words];
+        long[] content = new long[words + SET_BYTES / Long.BYTES];
         handle.read(0, MemorySegment.ofArray(content));
         for (long word : content) {
             if (word != 0) {
@@ -132,7 +149,7 @@ final class Blocks implements Part {
 
     private void invite(App app) {
         List<Block> others = blocks.stream()
-                .filter(block -> block.owner != app && !block.freed)
+                .filter(block -> block.owner != app && block.written && !block.freed)
                 .toList();
         if (!others.isEmpty()) {
             Block block = others.get(app.random.nextInt(others.size()));
@@ -160,6 +177,25 @@ final class Blocks implements Part {
             }
             throw e;
         }
+    }
+
+    /** Each node sets what it stores; the bytes hold that or nothing. */
+    private void set(App app) {
+        List<Block> mine = of(app);
+        if (mine.isEmpty()) {
+            return;
+        }
+        Block block = mine.get(app.random.nextInt(mine.size()));
+        byte[] before = new byte[SET_BYTES];
+        block.handle.read(8L * block.words, before);
+        for (byte each : before) {
+            if (each != 0 && each != block.setTo() && !block.freed) {
+                cluster.rule()
+                        .broken("block %d holds %x where only zeros and %x were set"
+                                .formatted(block.number, each, block.setTo()));
+            }
+        }
+        block.handle.memset(8L * block.words, SET_BYTES, block.setTo());
     }
 
     private void move(App app) {

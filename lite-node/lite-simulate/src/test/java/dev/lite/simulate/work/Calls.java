@@ -1,5 +1,6 @@
 package dev.lite.simulate.work;
 
+import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
@@ -8,6 +9,7 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.simulate.tier.Cluster;
 import dev.lite.simulate.tier.Member;
+import dev.lite.simulate.tier.Mix;
 import dev.lite.simulate.tier.Pause;
 import dev.lite.tier.node.LiteNode;
 import java.lang.foreign.MemorySegment;
@@ -27,6 +29,9 @@ final class Calls implements Part {
     private static final String FAILING = "failing";
     private static final String HANGING = "hanging";
     private static final int CONCURRENCY = 4;
+    private static final int MANY = 300;
+    private static final int LAPS = 24;
+    private static final int INLINE_BYTES = 1536;
     private static final long SETTLED_NS = 5_000_000_000L;
 
     private final Cluster cluster;
@@ -34,12 +39,22 @@ final class Calls implements Part {
     private final int hangs;
     private final Map<Long, Integer> runs = new HashMap<>();
     private long lastCall;
+    private int principals;
     private boolean over;
 
     Calls(Cluster cluster) {
         this.cluster = cluster;
         this.random = cluster.simulation().streams().stream("functions");
         this.hangs = Without.is("hangs") ? 0 : random.nextInt(4) == 0 ? 40 : 1;
+    }
+
+    @Override
+    public int weight(Mix mix) {
+        return switch (mix) {
+            case HANGS -> 8;
+            case CUTS -> 4;
+            default -> 1;
+        };
     }
 
     @Override
@@ -88,11 +103,24 @@ final class Calls implements Part {
 
     @Override
     public void step(App app) {
+        Mix mix = cluster.shape().mix();
         int kind = app.random.nextInt(12);
         if (kind == 0) {
-            for (int i = 0; i < hangs; i++) {
-                hang(app);
+            String node = app.anyNode();
+            // Large ones now and then, so that the slots of the whole node would be gone.
+            boolean many = mix == Mix.HANGS && !Without.is("hangs") && app.random.nextInt(4) == 0;
+            int bytes = many ? 64 << 10 : bytes(app.random);
+            for (int i = 0; i < (many ? MANY : hangs); i++) {
+                hang(app, node, bytes);
             }
+            return;
+        }
+        if (kind == 1 && mix == Mix.HANGS) {
+            pass(app);
+            return;
+        }
+        if (kind < 7 && mix == Mix.CUTS) {
+            bindAnew(app);
             return;
         }
         String function = kind < 4 ? FAILING : ECHO;
@@ -112,9 +140,25 @@ final class Calls implements Part {
         return String.valueOf(e.getMessage()).contains("on purpose");
     }
 
-    private void hang(App app) {
+    /** So many calls of a function, one after the other, that the ring of their binding passes its end. */
+    private void pass(App app) {
+        String node = app.anyNode();
+        for (int i = 0; i < LAPS; i++) {
+            call(app, node, ECHO, INLINE_BYTES, Duration.ofMillis(300));
+        }
+    }
+
+    /** As a new principal, so that the function is bound once more. */
+    private void bindAnew(App app) {
+        try (Lite other = app.member.node().attach("app" + ++principals)) {
+            App as = new App(app.cluster, app.member, other, app.random);
+            call(as, app.anyNode(), ECHO, 64, Duration.ofMillis(50));
+        }
+    }
+
+    private void hang(App app, String node, int bytes) {
         try {
-            call(app, app.anyNode(), HANGING, bytes(app.random), Duration.ofNanos(200_000));
+            call(app, node, HANGING, bytes, Duration.ofNanos(200_000));
         } catch (LiteException e) {
             app.note("hanging call: " + e.getClass().getSimpleName());
         }
@@ -153,12 +197,17 @@ final class Calls implements Part {
         }
     }
 
+    /** Each node can call each. */
     @Override
     public void settle(App any) {
-        for (Member member : cluster.members()) {
-            for (int bytes : new int[] {64, 64 << 10}) {
-                for (String function : new String[] {ECHO, FAILING}) {
-                    settled(any, member.name(), function, bytes);
+        for (Member from : cluster.members()) {
+            try (Lite lite = from.node().attach(Workload.PRINCIPAL)) {
+                App caller = new App(cluster, from, lite, any.random);
+                for (Member member : cluster.members()) {
+                    for (int bytes : new int[] {64, 64 << 10}) {
+                        settled(caller, member.name(), ECHO, bytes);
+                        settled(caller, member.name(), FAILING, bytes);
+                    }
                 }
             }
         }

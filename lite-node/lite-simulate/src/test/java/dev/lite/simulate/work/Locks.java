@@ -4,7 +4,10 @@ import dev.lite.api.HeldLock;
 import dev.lite.api.Lite;
 import dev.lite.api.LtLock;
 import dev.lite.simulate.tier.Cluster;
+import dev.lite.simulate.tier.Limits;
+import dev.lite.simulate.tier.Mix;
 import dev.lite.simulate.tier.Pause;
+import dev.lite.simulate.tier.Shape;
 import dev.lite.tier.node.LiteNode;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -24,6 +27,8 @@ final class Locks implements Part {
     private static final long FREE_AFTER_NS = 5_000_000_000L;
 
     private static final long IDLE_NS_MAX = 20_000_000;
+    /** The home passes over one dead ticket after the other, and each may be one of an application that was killed. */
+    private static final long PASSED_OVER_NS = 3_000_000_000L;
 
     private final Cluster cluster;
     private final RandomGenerator random;
@@ -65,6 +70,26 @@ final class Locks implements Part {
     }
 
     @Override
+    public int weight(Mix mix) {
+        return switch (mix) {
+            case HOLDERS -> 8;
+            case CUTS, SESSIONS -> 2;
+            default -> 0;
+        };
+    }
+
+    /** Near the limits, tickets pass 31 or 32 bits. */
+    @Override
+    public void prepare(App first) {
+        if (cluster.shape().nearLimits()) {
+            for (State state : locks) {
+                LtLock unused = first.lite.sync().lock(state.name);
+                Limits.nearTicket(first.member.node(), state.name, first.random.nextBoolean() ? 1L << 31 : 1L << 32);
+            }
+        }
+    }
+
+    @Override
     public void step(App app) {
         State state = locks.get(app.random.nextInt(LOCKS));
         if (removesWords) {
@@ -92,7 +117,8 @@ final class Locks implements Part {
                 entered(state, now);
             }
             if (app.random.nextBoolean()) {
-                Pause.ns(cluster.simulation(), app.random.nextLong(HOLD_NS_MAX));
+                boolean longer = cluster.shape().mix() == Mix.HOLDERS && app.random.nextBoolean();
+                Pause.ns(cluster.simulation(), app.random.nextLong(longer ? 30 * HOLD_NS_MAX : HOLD_NS_MAX));
             }
             if (now.equals(state.holder)) {
                 state.holder = null; // from here on it may be released
@@ -120,9 +146,11 @@ final class Locks implements Part {
 
     @Override
     public void settle(App any) {
+        Shape shape = cluster.shape();
+        long freeAfterNs = FREE_AFTER_NS + PASSED_OVER_NS * shape.nodes() * shape.threadsPerNode();
         for (State state : locks) {
             LtLock lock = any.lite.sync().lock(state.name);
-            boolean free = Pause.until(cluster.simulation(), FREE_AFTER_NS, () -> {
+            boolean free = Pause.until(cluster.simulation(), freeAfterNs, () -> {
                 Optional<HeldLock> got = lock.tryAcquire();
                 got.ifPresent(HeldLock::close);
                 return got.isPresent();
@@ -130,7 +158,7 @@ final class Locks implements Part {
             if (!free) {
                 cluster.rule()
                         .broken("%s: nobody holds it, and tryAcquire still fails after %d s"
-                                .formatted(state.name, FREE_AFTER_NS / 1_000_000_000));
+                                .formatted(state.name, freeAfterNs / 1_000_000_000));
             }
         }
     }

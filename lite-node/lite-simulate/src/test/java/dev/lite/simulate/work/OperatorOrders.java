@@ -5,6 +5,7 @@ import dev.lite.cluster.Orders;
 import dev.lite.cluster.SimulatedDirectory;
 import dev.lite.cluster.SimulatedStore;
 import dev.lite.simulate.tier.Cluster;
+import dev.lite.simulate.tier.Mix;
 import dev.lite.simulate.tier.Pause;
 import java.time.Duration;
 import java.util.HashMap;
@@ -59,6 +60,11 @@ final class OperatorOrders implements Part {
                 running.put(order.id(), order);
             }
         }
+    }
+
+    @Override
+    public int weight(Mix mix) {
+        return mix == Mix.SESSIONS ? 3 : mix == Mix.RETURNS ? 1 : 0;
     }
 
     @Override

@@ -5,6 +5,8 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.simulate.tier.Cluster;
+import dev.lite.simulate.tier.Mix;
 import dev.lite.simulate.tier.Rule;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -39,6 +41,7 @@ final class Words implements Part {
     private static final Permission[] ALL = {Permission.READ, Permission.WRITE, Permission.ATOMIC, Permission.MASTER};
 
     private final Rule rule;
+    private final boolean restless;
     private final List<Shared> lmrs = new ArrayList<>();
     private final IdentityHashMap<App, Mapped> mapped = new IdentityHashMap<>();
 
@@ -67,11 +70,21 @@ final class Words implements Part {
         final MemorySegment word = MemorySegment.ofArray(new long[1]);
     }
 
-    Words(Rule rule) {
-        this.rule = rule;
+    Words(Cluster cluster) {
+        this.rule = cluster.rule();
+        this.restless = cluster.shape().mix() == Mix.RETURNS;
         for (int i = 0; i < LMRS; i++) {
             lmrs.add(new Shared("words" + i));
         }
+    }
+
+    @Override
+    public int weight(Mix mix) {
+        return switch (mix) {
+            case RETURNS -> 8;
+            case SESSIONS -> 4;
+            default -> 1;
+        };
     }
 
     @Override
@@ -101,6 +114,10 @@ final class Words implements Part {
             mine.handles[number] = handle;
         }
         try {
+            if (restless && app.random.nextInt(4) == 0) {
+                handle.moveTo(app.anyNode());
+                return;
+            }
             switch (app.random.nextInt(12)) {
                 case 0, 1, 2 -> add(app, lmr, handle);
                 case 3, 4, 5, 6 -> read(app, lmr, handle, mine);

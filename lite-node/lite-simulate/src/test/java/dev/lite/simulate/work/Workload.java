@@ -5,6 +5,7 @@ import dev.lite.api.LiteException;
 import dev.lite.simulate.engine.Simulation;
 import dev.lite.simulate.tier.Cluster;
 import dev.lite.simulate.tier.Member;
+import dev.lite.simulate.tier.Mix;
 import dev.lite.simulate.tier.Pause;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,6 +13,9 @@ import java.util.random.RandomGenerator;
 
 /** The applications of a history. What they do comes from a stream of its own. */
 public final class Workload {
+    /** The name of all applications. */
+    static final String PRINCIPAL = "app";
+
     private static final long RETRY_NS = 20_000_000;
     private static final long SETTLE_NS = 20_000_000_000L;
 
@@ -30,7 +34,7 @@ public final class Workload {
     public Workload(Cluster cluster) {
         this.cluster = cluster;
         this.simulation = cluster.simulation();
-        parts.add(new Words(cluster.rule()));
+        parts.add(new Words(cluster));
         parts.add(new Blocks(cluster));
         parts.add(new Locks(cluster));
         parts.add(new Calls(cluster));
@@ -39,10 +43,14 @@ public final class Workload {
         }
         RandomGenerator random = simulation.streams().stream("workload");
         weights = new int[parts.size()];
+        Mix mix = cluster.shape().mix();
         for (int i = 0; i < weights.length; i++) {
-            weights[i] = random.nextInt(4) == 0 ? 0 : 1 << random.nextInt(4);
+            weights[i] =
+                    mix != Mix.ANY ? parts.get(i).weight(mix) : random.nextInt(4) == 0 ? 0 : 1 << random.nextInt(4);
         }
-        weights[random.nextInt(weights.length)] += 4;
+        if (mix == Mix.ANY) {
+            weights[random.nextInt(weights.length)] += 4;
+        }
     }
 
     /** How many steps were made, and how many of them failed with an exception of the tier. */
@@ -67,7 +75,7 @@ public final class Workload {
     }
 
     private App app(Member member) {
-        Lite lite = member.node().attach("app");
+        Lite lite = member.node().attach(PRINCIPAL);
         return new App(cluster, member, lite, simulation.streams().stream("app" + ++apps));
     }
 

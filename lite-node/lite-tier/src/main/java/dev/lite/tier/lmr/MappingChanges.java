@@ -122,7 +122,7 @@ public final class MappingChanges implements PeerListener {
     public void pauseAll(Deadline deadline) {
         List<Mapping> all = mappings.changeAll();
         all.forEach(Mapping::pause);
-        if (!all.isEmpty() && !Mapping.awaitEnd(all, deadline)) {
+        if (!all.isEmpty() && !Mapping.awaitEndHere(all, deadline)) {
             throw new LiteTimeoutException(
                     deadline.expired("ending the operations on %d handles of node %s".formatted(all.size(), self)));
         }

@@ -82,8 +82,9 @@ public final class BulkOperations {
                         .memset(node, where.arenaOf(Layout.remotePlace(node, 0)), id, runs, value, deadline)));
                 CompletableFuture<?> all = CompletableFuture.allOf(works.toArray(new CompletableFuture<?>[0]));
                 handedOver = true;
+                mapping.handOver();
                 await(
-                        all.whenComplete((none, error) -> mapping.endHold()),
+                        all.whenComplete((none, error) -> mapping.endHandedOver()),
                         deadline,
                         () -> "memset of %s on the nodes %s".formatted(mapping, remote.keySet()));
             }
@@ -199,10 +200,12 @@ public final class BulkOperations {
                 CompletableFuture<@Nullable Void> work =
                         source.handleOwner().remoteWork().copy(sourcePart, targetPart, piece, deadline);
                 handedOver = true;
+                source.handOver();
+                target.handOver();
                 await(
                         work.whenComplete((none, error) -> {
-                            source.endHold();
-                            target.endHold();
+                            source.endHandedOver();
+                            target.endHandedOver();
                         }),
                         deadline,
                         () -> "copying from %s to %s by node %d".formatted(source, target, sourcePart.node()));

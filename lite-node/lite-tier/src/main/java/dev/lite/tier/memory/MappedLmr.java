@@ -47,6 +47,8 @@ final class MappedLmr {
     /** Operations that wait for a fabric or another node. An operation adds itself inside its in-flight slot. */
     private final AtomicInteger posted = new AtomicInteger();
 
+    private final AtomicInteger handedOver = new AtomicInteger();
+
     /** A recent deadline, for reuse. Threads race on it without ordering, because any recent value works. */
     private @Nullable Deadline lastDeadline;
 
@@ -231,9 +233,24 @@ final class MappedLmr {
         posted.decrementAndGet();
     }
 
-    /** Waits until no operation waits for a fabric or another node; false if one still does at the deadline. */
-    boolean awaitPosted(Deadline deadline) {
-        for (int spins = 0; posted.get() > 0; spins++) {
+    /** Counts an operation after {@link #beginPosted} as carried out by other nodes from now on. */
+    void handOver() {
+        handedOver.incrementAndGet(); // first: it is never uncounted in between
+        posted.decrementAndGet();
+    }
+
+    /** Uncounts an operation after {@link #handOver}. */
+    void endHandedOver() {
+        handedOver.decrementAndGet();
+    }
+
+    /**
+     * Waits until no operation waits for a fabric or another node; false if one still does at the deadline.
+     *
+     * @param elsewhere whether to wait also for operations that other nodes carry out
+     */
+    boolean awaitPosted(boolean elsewhere, Deadline deadline) {
+        for (int spins = 0; posted.get() > 0 || (elsewhere && handedOver.get() > 0); spins++) {
             if (deadline.passed()) {
                 return false;
             }

@@ -317,6 +317,16 @@ public final class Mapping implements TierHandle {
         rest().endPosted();
     }
 
+    /** Other nodes carry out what the hold is for. {@link #endHandedOver} ends it then. */
+    void handOver() {
+        rest().handOver();
+    }
+
+    /** Ends a hold after {@link #handOver}. Any thread. */
+    void endHandedOver() {
+        rest().endHandedOver();
+    }
+
     void awaitResumed(Deadline deadline) {
         rest().awaitResumed(deadline);
     }
@@ -602,6 +612,19 @@ public final class Mapping implements TierHandle {
      * @return false if one of them is still in flight at the deadline
      */
     public static boolean awaitEnd(Collection<Mapping> mappings, Deadline deadline) {
+        return awaitEnd(mappings, true, deadline);
+    }
+
+    /**
+     * {@link #awaitEnd}, but not for what other nodes carry out for this node: for a lost registration. Those nodes end
+     * it before they acknowledge that this process was removed, and only then is anything of it given to others. And
+     * without a connection this node cannot hear of the end.
+     */
+    public static boolean awaitEndHere(Collection<Mapping> mappings, Deadline deadline) {
+        return awaitEnd(mappings, false, deadline);
+    }
+
+    private static boolean awaitEnd(Collection<Mapping> mappings, boolean elsewhere, Deadline deadline) {
         if (mappings.size() == 1) {
             long only = mappings.iterator().next().number();
             InFlight.awaitEnd(number -> number == only);
@@ -612,7 +635,7 @@ public final class Mapping implements TierHandle {
         }
         boolean ended = true;
         for (Mapping mapping : mappings) {
-            ended &= mapping.rest().awaitPosted(deadline);
+            ended &= mapping.rest().awaitPosted(elsewhere, deadline);
         }
         return ended;
     }

@@ -14,7 +14,9 @@ public enum ImmediateKind {
     /** The reply of a call. */
     CALL_REPLY(4),
     /** A caller has read a reply that was too long for its slot. */
-    CALL_REPLY_READ(5);
+    CALL_REPLY_READ(5),
+    /** The sender has admitted the connection. Any other immediate says so, too. */
+    ADMITTED(6);
 
     /** Maximum number of kinds. */
     static final int COUNT_MAX = 16;

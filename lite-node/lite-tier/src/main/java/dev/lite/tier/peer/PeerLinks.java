@@ -13,6 +13,7 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.FabricProvider;
+import dev.lite.fabric.Post;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatingThread;
 import java.util.ArrayList;
@@ -35,6 +36,10 @@ import org.slf4j.LoggerFactory;
  * other node also offers. It retries while the directory lists the other node as live. If the directory no longer lists
  * a connected node, the connection stays: the directory may be at fault. If an {@link Epoch} removes a process, its
  * connections are cut, and this node neither makes nor accepts new ones ({@link #setEpoch}).
+ *
+ * <p>A connection is used only when both nodes have admitted it. Each tells the other so. A removed process that does
+ * not know of its removal can still connect, but no node that knows tells it that it is admitted. So it touches nobody's
+ * memory, however late the other node closes the connection.
  *
  * <p>Any thread. Each fabric has a {@link PollRole}; one thread ("lite-links") makes connections.
  */
@@ -66,7 +71,7 @@ public final class PeerLinks implements AutoCloseable {
     @GuardedBy("lock")
     private final Map<Integer, Attempt> attempts = new HashMap<>();
 
-    /** Connected and not yet reported as disconnected. In practice at most two per node: an old and a new one. */
+    /** Admitted by this node and not yet reported as disconnected. In practice at most two per node: an old and a new one. */
     @GuardedBy("lock")
     private final Set<Peer> linked = new HashSet<>();
     /** Processes of this host that may have this node's memory mapped: each that ever connected and has not ended. */
@@ -443,13 +448,23 @@ public final class PeerLinks implements AutoCloseable {
                 return;
             }
             endpoint.attach(peer);
+            Post post = endpoint.writeImm(0, 0, 0, ImmediateKind.ADMITTED.with(0), Poster.NOBODY);
+            if (post == Post.BUSY) {
+                endpoint.close(); // nothing was posted before; the next connection tries again
+            }
+        }
+
+        /** A node has admitted a connection that this node has admitted, too: from now on it is used. */
+        private void join(Peer peer) {
+            peer.setAdmitted();
+            FabricEndpoint endpoint = peer.endpoint();
             Peer former = peers.put(peer);
             if (former != null) {
                 former.endpoint().close(); // the peer connects again only if the old connection is dead
             }
             log.info(
                     "connected node={} id={} fabric={} mapped={}",
-                    hello.node(),
+                    peer.hello().node(),
                     peer.id(),
                     fabric,
                     endpoint.mappedAddress() != 0);
@@ -504,7 +519,7 @@ public final class PeerLinks implements AutoCloseable {
 
         @Override
         public void disconnected(FabricEndpoint endpoint, String reason) {
-            if (endpoint.attachment() instanceof Peer peer) {
+            if (endpoint.attachment() instanceof Peer peer && peer.hasAdmitted()) {
                 peers.remove(peer);
                 log.info(
                         "disconnected node={} id={} fabric={} reason=\"{}\"",
@@ -533,6 +548,9 @@ public final class PeerLinks implements AutoCloseable {
         @Override
         public void immediate(FabricEndpoint endpoint, int immediate) {
             if (endpoint.attachment() instanceof Peer peer) {
+                if (!peer.hasAdmitted()) {
+                    join(peer); // nodes send nothing else before ADMITTED, but it may be overtaken
+                }
                 handlers.arrived(peer, immediate);
             }
         }
