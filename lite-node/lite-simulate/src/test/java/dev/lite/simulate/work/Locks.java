@@ -27,6 +27,10 @@ final class Locks implements Part {
     private static final long FREE_AFTER_NS = 5_000_000_000L;
 
     private static final long IDLE_NS_MAX = 20_000_000;
+
+    /** A node cannot say whether it has a ticket while a try of it is under way, so tries without pauses hold audits up. */
+    private static final long BETWEEN_TRIES_NS = 20_000_000;
+
     /** The home passes over one dead ticket after the other, and each may be one of an application that was killed. */
     private static final long PASSED_OVER_NS = 3_000_000_000L;
 
@@ -153,6 +157,9 @@ final class Locks implements Part {
             boolean free = Pause.until(cluster.simulation(), freeAfterNs, () -> {
                 Optional<HeldLock> got = lock.tryAcquire();
                 got.ifPresent(HeldLock::close);
+                if (got.isEmpty()) {
+                    Pause.ns(cluster.simulation(), BETWEEN_TRIES_NS);
+                }
                 return got.isPresent();
             });
             if (!free) {
