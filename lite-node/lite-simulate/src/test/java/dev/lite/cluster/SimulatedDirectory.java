@@ -73,6 +73,7 @@ public final class SimulatedDirectory implements ClusterDirectory {
         NodeRecord made = make(newAdvert, Deadline.in(deadline));
         advert = newAdvert;
         registered = made;
+        registrar.add(this::verify); // the session may have ended while the answer travelled
         return made;
     }
 
