@@ -4,11 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.lite.api.ClusterUnavailableException;
 import dev.lite.api.HeldLock;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtLock;
@@ -159,12 +161,25 @@ class FaultsTest {
     }
 
     private static void awaitWhole() {
-        try (Lite lite = Clusters.attach(cluster, 1)) {
-            Waits.until("all nodes are connected", SOON, () -> {
-                List<NodeInfo> nodes = lite.nodes();
-                return nodes.size() == NODES
-                        && nodes.stream().noneMatch(node -> node.fabric().equals("none"));
-            });
+        for (int node = 1; node <= NODES; node++) {
+            try (Lite lite = Clusters.attach(cluster, node)) {
+                Waits.until("all nodes are connected", SOON, () -> {
+                    List<NodeInfo> nodes = lite.nodes();
+                    return nodes.size() == NODES
+                            && nodes.stream().noneMatch(other -> other.fabric().equals("none"));
+                });
+                Waits.until("the directory answers", SOON, () -> directoryAnswers(lite));
+            }
+        }
+    }
+
+    private static boolean directoryAnswers(Lite lite) {
+        try {
+            throw new AssertionError(lite.memory().map("faults/nothing", Permission.READ) + " is not expected");
+        } catch (LmrNotFoundException e) {
+            return true;
+        } catch (ClusterUnavailableException e) {
+            return false;
         }
     }
 
