@@ -2,18 +2,12 @@ package dev.lite.tier.peer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.lite.fabric.Fabric;
-import dev.lite.fabric.FabricConfig;
-import dev.lite.fabric.FabricEndpoint;
-import dev.lite.fabric.FabricError;
-import dev.lite.fabric.FabricHandler;
-import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
+import dev.lite.tier.testing.WatchedDriver;
 import java.nio.file.Path;
-import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -29,60 +23,20 @@ class AdmissionTest {
     private final CountDownLatch decide = new CountDownLatch(1);
 
     /** The accepting node's poll thread stands still before the node decides about a connection. */
-    private final class Undecided implements FabricProvider {
-        private final FabricProvider driver = new TcpFabricProvider();
-
-        @Override
-        public String name() {
-            return driver.name();
+    private void connected(String node, boolean accepted, Runnable report) {
+        if (node.equals(ACCEPTING)) {
+            Waits.until("the test lets the node decide", () -> decide.getCount() == 0);
         }
-
-        @Override
-        public Optional<String> unavailable() {
-            return driver.unavailable();
-        }
-
-        @Override
-        public Fabric open(FabricConfig config, FabricHandler handler) {
-            return driver.open(config, new FabricHandler() {
-                @Override
-                public void connected(FabricEndpoint endpoint, boolean accepted) {
-                    if (config.node().equals(ACCEPTING)) {
-                        Waits.until("the test lets the node decide", () -> decide.getCount() == 0);
-                    }
-                    handler.connected(endpoint, accepted);
-                    if (!config.node().equals(ACCEPTING)) {
-                        connectorIsConnected.countDown();
-                    }
-                }
-
-                @Override
-                public void disconnected(FabricEndpoint endpoint, String reason) {
-                    handler.disconnected(endpoint, reason);
-                }
-
-                @Override
-                public void immediate(FabricEndpoint endpoint, int immediate) {
-                    handler.immediate(endpoint, immediate);
-                }
-
-                @Override
-                public void completed(FabricEndpoint endpoint, long context) {
-                    handler.completed(endpoint, context);
-                }
-
-                @Override
-                public void failed(FabricEndpoint endpoint, long context, FabricError error) {
-                    handler.failed(endpoint, context, error);
-                }
-            });
+        report.run();
+        if (!node.equals(ACCEPTING)) {
+            connectorIsConnected.countDown();
         }
     }
 
     /** The other node may be about to refuse: it knows that this process was removed, and this process does not. */
     @Test
     void aNodeDoesNotUseAConnectionThatTheOtherNodeHasNotAdmitted() {
-        try (TestCluster cluster = new TestCluster(root, new Undecided())) {
+        try (TestCluster cluster = new TestCluster(root, new WatchedDriver(new TcpFabricProvider(), this::connected))) {
             cluster.start(ACCEPTING);
             var connecting = cluster.start("n1");
             Waits.until("the connecting node is told of its connection", () -> connectorIsConnected.getCount() == 0);

@@ -2,19 +2,13 @@ package dev.lite.tier.peer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.lite.fabric.Fabric;
-import dev.lite.fabric.FabricConfig;
-import dev.lite.fabric.FabricEndpoint;
-import dev.lite.fabric.FabricError;
-import dev.lite.fabric.FabricHandler;
-import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
+import dev.lite.tier.testing.WatchedDriver;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,57 +21,16 @@ class RefusedNodeTest {
     @TempDir(factory = InDevShm.class)
     Path root;
 
-    /** Counts the connections that nodes make, refused or not. */
-    private record Counting(FabricProvider driver, AtomicInteger made) implements FabricProvider {
-        @Override
-        public String name() {
-            return driver.name();
-        }
-
-        @Override
-        public Optional<String> unavailable() {
-            return driver.unavailable();
-        }
-
-        @Override
-        public Fabric open(FabricConfig config, FabricHandler handler) {
-            return driver.open(config, new FabricHandler() {
-                @Override
-                public void connected(FabricEndpoint endpoint, boolean accepted) {
-                    if (!accepted) {
-                        made.incrementAndGet();
-                    }
-                    handler.connected(endpoint, accepted);
-                }
-
-                @Override
-                public void disconnected(FabricEndpoint endpoint, String reason) {
-                    handler.disconnected(endpoint, reason);
-                }
-
-                @Override
-                public void immediate(FabricEndpoint endpoint, int immediate) {
-                    handler.immediate(endpoint, immediate);
-                }
-
-                @Override
-                public void completed(FabricEndpoint endpoint, long context) {
-                    handler.completed(endpoint, context);
-                }
-
-                @Override
-                public void failed(FabricEndpoint endpoint, long context, FabricError error) {
-                    handler.failed(endpoint, context, error);
-                }
-            });
-        }
-    }
-
     @Test
     void aRemovedNodeTriesEachPeerOncePerInterval() {
         AtomicInteger made = new AtomicInteger();
-        try (TestCluster cluster =
-                new TestCluster(root, new Counting(new TcpFabricProvider(), made)).start(PEERS + 1)) {
+        WatchedDriver counting = new WatchedDriver(new TcpFabricProvider(), (node, accepted, report) -> {
+            if (!accepted) {
+                made.incrementAndGet();
+            }
+            report.run();
+        });
+        try (TestCluster cluster = new TestCluster(root, counting).start(PEERS + 1)) {
             cluster.directory(PEERS).setAvailable(false);
             cluster.directory(PEERS).expireSession();
             Waits.until("the node is fenced", () -> cluster.directory(0).epoch().isFenced(PEERS, 1));
