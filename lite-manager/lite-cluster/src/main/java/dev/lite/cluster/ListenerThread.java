@@ -26,8 +26,10 @@ final class ListenerThread implements Executor, AutoCloseable {
     private final List<DirectoryListener> listeners = new ArrayList<>(); // confined to the thread
 
     ListenerThread(String name) {
-        thread = Executors.newSingleThreadExecutor(
-                Thread.ofPlatform().name(name).daemon().factory());
+        // Not newSingleThreadExecutor: the JDK's cleaner keeps one that was not closed for ever, with everything behind
+        // it.
+        thread = Executors.newFixedThreadPool(
+                1, Thread.ofPlatform().name(name).daemon().factory());
     }
 
     /** Adds a listener and makes a first call to it, before any later notification. */

@@ -79,6 +79,7 @@ final class History {
         try {
             return history.run(seed);
         } finally {
+            history.simulation.end();
             Log.into(null);
             running = null;
             Hook.uninstall();

@@ -360,6 +360,24 @@ public final class Simulation extends ForkJoinPool implements World {
         return End.DONE;
     }
 
+    /**
+     * Lets go of the threads that wait for a monitor, those of killed processes: the JVM keeps such a thread, and all that it
+     * reaches, for as long as it waits. After the last step.
+     */
+    public void end() {
+        runnable.clear();
+        for (Task task : List.copyOf(tasks.values())) {
+            if (JdkThreads.waitsForMonitor(task.thread)) {
+                task.thread.interrupt();
+            }
+        }
+        for (Task task : List.copyOf(runnable)) {
+            current = task;
+            task.continuation.run();
+        }
+        current = null;
+    }
+
     private void fire() {
         Timer timer = timers.remove();
         nowNs = Math.max(nowNs, timer.atNs);

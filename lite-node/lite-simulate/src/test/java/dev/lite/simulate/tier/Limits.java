@@ -24,10 +24,11 @@ public final class Limits {
 
     private Limits() {}
 
-    /** The block of LMR ids of this process ends soon. */
+    /** The block of LMR ids of this process ends soon; one that has ended already must not begin again. */
     public static void nearLastLmrId(LiteNode node) {
         Object ids = Internals.get(Internals.get(Internals.get(node, "lmrs"), "records"), "ids");
-        ((AtomicLong) Internals.get(Internals.get(ids, "block"), "used")).set(LMR_IDS - LEFT);
+        AtomicLong used = (AtomicLong) Internals.get(Internals.get(ids, "block"), "used");
+        used.updateAndGet(count -> Math.max(count, LMR_IDS - LEFT));
     }
 
     /** The generations of bindings of functions begin anew soon. */
