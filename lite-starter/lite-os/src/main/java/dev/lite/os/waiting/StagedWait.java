@@ -1,0 +1,153 @@
+package dev.lite.os.waiting;
+
+/**
+ * How a thread waits before it sleeps: first with pauses, then by yielding its processor. The sleep is the third stage and the
+ * caller's own, with a bell that others ring.
+ *
+ * <pre>
+ *   int left = wait.begin(1);
+ *   while (!look()) {
+ *       if (left == 0) {
+ *           announce, look once more, sleep
+ *           left = wait.begin(1);
+ *       } else {
+ *           left = wait.pause(left);
+ *       }
+ *   }
+ *   wait.hit(left);
+ * </pre>
+ *
+ * <p><b>Pauses</b> pay while the other side runs on another processor. When others are busy, pausing only keeps the other side
+ * from running. So each wait in vain halves the pauses, down to 1/{@value #LEAST_SHARE}. All of them are tried again after a few
+ * such waits. Each try in vain doubles the number of waits before the next one, up to {@value #TRY_AFTER_MAX}. Two sides that put
+ * each other to sleep recover within a few rounds; two that share a processor pay little for the tries.
+ *
+ * <p><b>Yields</b> let the other side run on the same processor at the cost of a switch, a tenth of a wake-up, and show the kernel
+ * two threads that want to run, so that it parts them. Beside a busy process a yield gives away a whole time slice. So a yield
+ * that takes longer than {@value #LATE_NS} ns ends the wait, and the next {@value #WITHOUT_MIN} waits make none; twice as many each
+ * time, up to {@value #WITHOUT_MAX}.
+ *
+ * <p>Any number of threads share one object. Updates may be lost, which only slows the adaptation down. Nothing is allocated.
+ */
+public final class StagedWait {
+    private static final int LEAST_SHARE = 64;
+    private static final int TRY_AFTER_MIN = 4;
+    private static final int TRY_AFTER_MAX = 64;
+
+    private static final int YIELDS_MAX = 100;
+    private static final int LATE_NS = 200_000;
+    private static final int WITHOUT_MIN = 64;
+    private static final int WITHOUT_MAX = 1 << 14;
+    /** So many waits that a yield ended in time, and the next late one counts as the first. */
+    private static final int GOOD_YIELDS = 4096;
+
+    // What is left of a wait: the pauses above the yields.
+    private static final int YIELD_BITS = 8;
+    private static final int YIELD_MASK = (1 << YIELD_BITS) - 1;
+    private static final int PAUSE = 1 << YIELD_BITS;
+    private static final int PAUSES_MAX = Integer.MAX_VALUE >> YIELD_BITS;
+
+    private final int all;
+    private final int least;
+    private final int yields;
+
+    private int pauses;
+    /** How many waits in vain lie between two tries of all pauses. */
+    private int tryAfter = TRY_AFTER_MIN;
+
+    private int untilTry = TRY_AFTER_MIN;
+
+    /** How many of the next waits make no yields. */
+    private int without;
+
+    private int withoutNext = WITHOUT_MIN;
+    private int good;
+
+    /**
+     * Begins with all pauses.
+     *
+     * @param pauses the largest number of pauses in a wait, and of yields after them if that is fewer than
+     *     {@value #YIELDS_MAX}; with 0 a thread sleeps at once
+     */
+    public StagedWait(int pauses) {
+        if (pauses < 0 || pauses > PAUSES_MAX) {
+            throw new IllegalArgumentException("spins: %d; must be 0 to %d".formatted(pauses, PAUSES_MAX));
+        }
+        this.all = pauses;
+        this.least = (pauses + LEAST_SHARE - 1) / LEAST_SHARE;
+        this.yields = Math.min(YIELDS_MAX, pauses);
+        this.pauses = pauses;
+    }
+
+    /**
+     * Begins a wait.
+     *
+     * @param cost how many pauses one look costs; there are so many times fewer looks
+     * @return what is left of the wait, for {@link #pause}; 0: sleep at once
+     */
+    public int begin(int cost) {
+        int yieldsNow = yields;
+        if (without > 0) {
+            without--;
+            yieldsNow = 0;
+        }
+        return ((pauses / cost) << YIELD_BITS) | yieldsNow;
+    }
+
+    /**
+     * Pauses or yields once, after a look in vain.
+     *
+     * @param left what {@link #begin} or this method returned last; not 0
+     * @return what is left of the wait; 0: announce the sleep, look once more and sleep
+     */
+    @SuppressWarnings("ThreadPriorityCheck") // the clock tells whether the yield helped
+    public int pause(int left) {
+        if (left > YIELD_MASK) {
+            Thread.onSpinWait();
+            int rest = left - PAUSE;
+            if (rest <= YIELD_MASK) {
+                pausedInVain();
+            }
+            return rest;
+        }
+        long beginNs = System.nanoTime();
+        Thread.yield();
+        if (System.nanoTime() - beginNs > LATE_NS) {
+            without = withoutNext;
+            withoutNext = Math.min(WITHOUT_MAX, 2 * withoutNext);
+            good = 0;
+            return 0;
+        }
+        return left - 1;
+    }
+
+    /**
+     * A look after a pause or a yield succeeded.
+     *
+     * @param left what {@link #pause} returned last
+     */
+    public void hit(int left) {
+        if (left <= YIELD_MASK) {
+            if (withoutNext > WITHOUT_MIN && ++good >= GOOD_YIELDS) {
+                good = 0;
+                withoutNext = WITHOUT_MIN;
+            }
+            return;
+        }
+        // No write while nothing changes: the cache line stays shared between the processors.
+        if (pauses < all) {
+            pauses = Math.min(all, 2 * pauses);
+        } else if (tryAfter != TRY_AFTER_MIN) {
+            tryAfter = TRY_AFTER_MIN;
+        }
+    }
+
+    private void pausedInVain() {
+        if (pauses == all) {
+            tryAfter = Math.min(TRY_AFTER_MAX, 2 * tryAfter);
+            untilTry = tryAfter;
+        }
+        untilTry--;
+        pauses = untilTry <= 0 ? all : Math.max(least, pauses / 2);
+    }
+}

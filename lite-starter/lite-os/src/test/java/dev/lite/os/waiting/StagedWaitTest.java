@@ -1,0 +1,87 @@
+package dev.lite.os.waiting;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class StagedWaitTest {
+    private static final int PAUSES = 1000;
+
+    /** The pauses of the next wait, which is in vain; it ends before the first yield. */
+    private static int pausesInVain(StagedWait wait) {
+        int pauses = 0;
+        for (int left = wait.begin(1); left > 0xff; left = wait.pause(left)) {
+            pauses++;
+        }
+        return pauses;
+    }
+
+    private static void hitAtThirdLook(StagedWait wait) {
+        wait.hit(wait.pause(wait.pause(wait.begin(1))));
+    }
+
+    @Test
+    void waitsInVainShortenThePausesAndHitsBringThemBack() {
+        StagedWait wait = new StagedWait(PAUSES);
+        assertThat(pausesInVain(wait)).isEqualTo(PAUSES);
+        for (int i = 0; i < 10; i++) {
+            pausesInVain(wait);
+        }
+        assertThat(pausesInVain(wait)).isLessThan(PAUSES / 2);
+        for (int i = 0; i < 10; i++) {
+            hitAtThirdLook(wait);
+        }
+        assertThat(pausesInVain(wait)).isEqualTo(PAUSES);
+    }
+
+    @Test
+    void allPausesAreTriedAgainSoonAndThenAfterMoreAndMoreWaits() {
+        StagedWait wait = new StagedWait(PAUSES);
+        List<Integer> tries = new ArrayList<>();
+        for (int i = 0; i <= 300; i++) {
+            if (pausesInVain(wait) == PAUSES) {
+                tries.add(i);
+            }
+        }
+        assertThat(tries).containsExactly(0, 8, 24, 56, 120, 184, 248);
+    }
+
+    @Test
+    void afterPausesYieldsFollowAndThenTheSleep() {
+        StagedWait wait = new StagedWait(PAUSES);
+        int steps = 0;
+        for (int left = wait.begin(1); left != 0; left = wait.pause(left)) {
+            steps++;
+        }
+        // A yield beside a busy process may be late, which ends the wait.
+        assertThat(steps).isBetween(PAUSES + 1, PAUSES + 100);
+    }
+
+    @Test
+    void aLookThatCostsManyPausesIsMadeFewerTimes() {
+        StagedWait wait = new StagedWait(PAUSES);
+        int pauses = 0;
+        for (int left = wait.begin(10); left > 0xff; left = wait.pause(left)) {
+            pauses++;
+        }
+        assertThat(pauses).isEqualTo(PAUSES / 10);
+    }
+
+    @Test
+    void withoutPausesTheThreadSleepsAtOnce() {
+        StagedWait wait = new StagedWait(0);
+        for (int i = 0; i < 200; i++) {
+            assertThat(wait.begin(1)).isZero();
+        }
+    }
+
+    @Test
+    void aNegativeNumberOfPausesIsRefused() {
+        assertThatThrownBy(() -> new StagedWait(-1))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("-1");
+    }
+}
