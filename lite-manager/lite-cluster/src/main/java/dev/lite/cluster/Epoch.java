@@ -127,6 +127,10 @@ public record Epoch(long number, List<Member> members, List<Removal> removals) {
     /**
      * This epoch with every removal fenced that all members have acknowledged; empty if that changes nothing.
      *
+     * <p>A removal waits for the acknowledgements of later ones. A node that was removed later may not have cut its links to
+     * the first one's processes, and members may still use its memory: until they have acknowledged its own removal, a fenced
+     * process could write to memory that a member uses.
+     *
      * @param acks by node id
      */
     Optional<Epoch> fencedBy(Map<Integer, Ack> acks) {
@@ -136,15 +140,15 @@ public record Epoch(long number, List<Member> members, List<Removal> removals) {
             long epoch = ack != null && ack.incarnation() == member.incarnation() ? ack.epoch() : 0;
             acknowledged = Math.min(acknowledged, epoch);
         }
-        List<Removal> all = new ArrayList<>(removals);
-        for (Removal removal : pending()) {
-            if (removal.epoch() <= acknowledged) {
-                all.removeIf(old -> old.id() == removal.id());
-                all.add(new Removal(removal.id(), removal.name(), removal.incarnation(), removal.epoch(), true));
-            }
-        }
-        if (all.size() == removals.size() && all.containsAll(removals)) {
+        List<Removal> pending = pending();
+        long lastRemoved = pending.stream().mapToLong(Removal::epoch).max().orElse(Long.MAX_VALUE);
+        if (acknowledged < lastRemoved) {
             return Optional.empty();
+        }
+        List<Removal> all = new ArrayList<>(removals);
+        for (Removal removal : pending) {
+            all.removeIf(old -> old.id() == removal.id());
+            all.add(new Removal(removal.id(), removal.name(), removal.incarnation(), removal.epoch(), true));
         }
         all.sort(Comparator.comparingInt(Removal::id).thenComparingLong(Removal::incarnation));
         return Optional.of(new Epoch(number, members, all));

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.cluster.SimulatedCluster.Defect;
 import dev.lite.cluster.SimulatedCluster.Outcome;
+import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -36,7 +38,19 @@ class EpochProtocolTest {
         }
     }
 
-    /** Proves that the test above detects each defect. */
+    @Test
+    void aRemovalIsFencedOnlyTogetherWithThoseOfNodesThatWereRemovedLater() {
+        Epoch.Removal first = new Epoch.Removal(1, "n1", 1, 2, false);
+        Epoch.Removal later = new Epoch.Removal(2, "n2", 1, 3, false);
+        Epoch epoch = new Epoch(3, List.of(new Epoch.Member(0, "n0", 1)), List.of(first, later));
+
+        // n0 may still use the memory of n2, which never acknowledged that it cut n1.
+        assertThat(epoch.fencedBy(Map.of(0, new EpochStore.Ack(1, 2)))).isEmpty();
+        assertThat(epoch.fencedBy(Map.of(0, new EpochStore.Ack(1, 3))))
+                .hasValueSatisfying(fenced -> assertThat(fenced.pending()).isEmpty());
+    }
+
+    /** Proves that the histories detect each defect. */
     @ParameterizedTest
     @EnumSource(names = "NONE", mode = EnumSource.Mode.EXCLUDE)
     void everyDefectOfTheFencingIsDetected(Defect defect) {

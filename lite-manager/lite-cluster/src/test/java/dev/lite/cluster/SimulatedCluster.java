@@ -396,6 +396,11 @@ final class SimulatedCluster {
 
         private void cut() {
             links.removeIf(link -> isRefused(link.from(), link.incarnation()));
+            for (Proc other : processes) {
+                if (isRefused(other, other.actsAs)) {
+                    other.links.removeIf(link -> link.from() == this);
+                }
+            }
         }
 
         private boolean isRefused(Proc other, long incarnation) {
@@ -424,7 +429,9 @@ final class SimulatedCluster {
             if (defect == Defect.ACKNOWLEDGE_BEFORE_THE_CUT) {
                 return true;
             }
-            if (links.stream().anyMatch(link -> isRefused(link.from(), link.incarnation()))) {
+            if (links.stream().anyMatch(link -> isRefused(link.from(), link.incarnation()))
+                    || processes.stream()
+                            .anyMatch(other -> isRefused(other, other.actsAs) && other.isLinkedFrom(this))) {
                 return false;
             }
             return defect == Defect.TRUST_THE_CUT_OF_A_MAPPING
@@ -441,9 +448,12 @@ final class SimulatedCluster {
                             && node.incarnation() > epochSeen.removedUpTo(other.id));
         }
 
-        /** Connects to another node, which checks the registration. */
+        /** Connects to another node. Each checks that the other was not removed. */
         void connect(Proc other) {
             if (!canRun() || !other.canRun() || other.id == id || actsAs == 0 || other.actsAs == 0) {
+                return;
+            }
+            if (isRefused(other, other.actsAs)) {
                 return;
             }
             NodeRecord node = other.liveSeen.get(id);
@@ -461,16 +471,24 @@ final class SimulatedCluster {
             return (id & 1) == (other.id & 1);
         }
 
+        private boolean isLinkedFrom(Proc other) {
+            return links.stream().anyMatch(link -> link.from() == other);
+        }
+
+        /** Whether a node of the cluster still reaches the memory of this process, which may have been removed. */
+        private boolean isUsedByALiveNode(Proc other) {
+            return processes.stream().anyMatch(user -> user != this && user.isLive() && other.isLinkedFrom(user));
+        }
+
         /** Reads or writes memory of a node that it can reach. */
         void touch() {
             if (!canRun() || actsAs == 0) {
                 return;
             }
             for (Proc other : processes) {
-                boolean linked = other.links.stream().anyMatch(link -> link.from() == this);
-                if (!other.dead && (linked || other.mappedBy.contains(this))) {
+                if (!other.dead && (other.isLinkedFrom(this) || other.mappedBy.contains(this))) {
                     touches++;
-                    if (other.isLive() && epoch.isFenced(id, rights())) {
+                    if (epoch.isFenced(id, rights()) && (other.isLive() || isUsedByALiveNode(other))) {
                         fail("n%d as incarnation %d, which is fenced, touched n%d as %d in %s"
                                 .formatted(id, rights(), other.id, other.actsAs, epoch));
                     }

@@ -134,9 +134,17 @@ final class Locks implements Part {
         return cluster.store().epoch().isFenced(holder.node, holder.incarnation);
     }
 
+    /**
+     * Whether the holder was killed and its node runs again, with the old arena. The new process asks every node about a ticket,
+     * over connections that replaced those of the old one; so it needs no fence to pass the ticket over.
+     */
+    private static boolean isReplaced(Holder holder) {
+        return holder.app.process.isDead() && holder.app.member.process() != holder.app.process;
+    }
+
     private void entered(State state, Holder now) {
         Holder before = state.holder;
-        if (before != null && !isFenced(before)) {
+        if (before != null && !isFenced(before) && !isReplaced(before)) {
             cluster.rule()
                     .broken("%s: %s holds it with token %d, and so does %s with token %d"
                             .formatted(state.name, now.app.process, now.token, before.app.process, before.token));
