@@ -69,7 +69,7 @@ public final class LmrServices {
         places = new LmrPlaces(self.id(), arena, links, directory);
         mappers = new Mappers(self.id(), links, records, fencing, executor);
         calls = new LmrCalls(channel);
-        localWork = new LocalWork(self.id(), arena, allocator, links, remoteMemory);
+        localWork = new LocalWork(self.id(), arena, allocator, links, remoteMemory, mappers::ownIncarnation);
         work = new WorkCalls(self.id(), channel, mappers, localWork, executor);
         bytes = new PrincipalBytes(self.name(), allocator, bytesPerPrincipal);
         extents = new NodeExtents(self, allocator, bytes, localWork, drainMarks, channel, memoryGiven);
@@ -191,6 +191,11 @@ public final class LmrServices {
     /** Waits for all memset and copy work that a node has requested so far. */
     public void quiesce(int node, Deadline deadline) {
         localWork.quiesce(node, deadline);
+    }
+
+    /** Waits for all memset and copy work. The registration is lost and the links are suspended, so that none begins. */
+    public void quiesceAll(Deadline deadline) {
+        localWork.quiesceAll(deadline);
     }
 
     /** Continues the unfinished work of newly fenced nodes. Does not block. */

@@ -22,6 +22,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.LongSupplier;
 
 /**
  * Work of {@code LT_memset} and {@code LT_memcpy} on this node's memory, for this and other nodes. Any thread; blocks.
@@ -29,6 +30,10 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
  * <p>When the request arrives, its caller may have given up, and the memory may belong to another LMR. So each piece of
  * work checks that its ranges lie in extents of their LMR. Nobody frees those extents while it runs: work takes its
  * LMR's lock shared, {@link #exclusively freeing} takes it exclusively.
+ *
+ * <p>No work begun under one registration of this node runs under the next: others may have given its target to another LMR
+ * meanwhile. {@link #quiesceAll} waits for its end before the node registers again, and the connections are cut by then, so
+ * nothing that waits for one waits long. Work of this node itself names the registration under which it was asked for.
  */
 final class LocalWork {
     private static final int LOCKS = 64;
@@ -39,6 +44,7 @@ final class LocalWork {
     private final PeerLinks links;
     private final RemoteMemory remoteMemory;
     private final int self;
+    private final LongSupplier registration;
     private final ReentrantReadWriteLock[] locks = new ReentrantReadWriteLock[LOCKS];
 
     /** The control channel's slots and this node's own moves bound its size. */
@@ -46,8 +52,16 @@ final class LocalWork {
 
     private record Running(int caller, CountDownLatch ended) {}
 
-    LocalWork(int self, NodeArena arena, ArenaAllocator allocator, PeerLinks links, RemoteMemory remoteMemory) {
+    /** @param registration the incarnation under which this node is registered now, or was last */
+    LocalWork(
+            int self,
+            NodeArena arena,
+            ArenaAllocator allocator,
+            PeerLinks links,
+            RemoteMemory remoteMemory,
+            LongSupplier registration) {
         this.self = self;
+        this.registration = registration;
         this.arena = arena;
         this.allocator = allocator;
         this.links = links;
@@ -68,37 +82,45 @@ final class LocalWork {
         }
     }
 
+    /** For another node. */
     void memset(int caller, long lmrId, List<Run> runs, byte value) {
-        asWorkOf(caller, () -> {
-            Lock lock = lock(lmrId).readLock();
-            lock.lock();
-            try {
-                runs.forEach(run -> check(lmrId, run.entry(), run.offset(), run.length()));
-                runs.forEach(run -> RawMemory.fill(arena.address() + run.offset(), run.length(), value));
-            } finally {
-                lock.unlock();
-            }
-        });
+        asWorkOf(caller, () -> memset(lmrId, runs, value));
     }
 
+    /** Inside of {@link #asOwn}, or for another node. */
+    void memset(long lmrId, List<Run> runs, byte value) {
+        Lock lock = lock(lmrId).readLock();
+        lock.lock();
+        try {
+            runs.forEach(run -> check(lmrId, run.entry(), run.offset(), run.length()));
+            runs.forEach(run -> RawMemory.fill(arena.address() + run.offset(), run.length(), value));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** For another node. */
     void copy(int caller, Part source, Part target, long length, Deadline deadline) {
+        asWorkOf(caller, () -> copy(source, target, length, deadline));
+    }
+
+    /** Inside of {@link #asOwn}, or for another node. */
+    void copy(Part source, Part target, long length, Deadline deadline) {
         if (target.node() == self && !target.arena().equals(arena.id())) {
             throw new LmrFreedException("LMR %d was in a former arena of this node".formatted(target.lmrId()));
         }
-        asWorkOf(caller, () -> {
-            // Lock in one order, so that work and freeing cannot deadlock.
-            int first = Math.min(index(source.lmrId()), index(target.lmrId()));
-            int second = Math.max(index(source.lmrId()), index(target.lmrId()));
-            locks[first].readLock().lock();
-            locks[second].readLock().lock();
-            try {
-                check(source.lmrId(), source.entry(), source.offset(), length);
-                copyChecked(source, target, length, deadline);
-            } finally {
-                locks[second].readLock().unlock();
-                locks[first].readLock().unlock();
-            }
-        });
+        // Lock in one order, so that work and freeing cannot deadlock.
+        int first = Math.min(index(source.lmrId()), index(target.lmrId()));
+        int second = Math.max(index(source.lmrId()), index(target.lmrId()));
+        locks[first].readLock().lock();
+        locks[second].readLock().lock();
+        try {
+            check(source.lmrId(), source.entry(), source.offset(), length);
+            copyChecked(source, target, length, deadline);
+        } finally {
+            locks[second].readLock().unlock();
+            locks[first].readLock().unlock();
+        }
     }
 
     private void copyChecked(Part source, Part target, long length, Deadline deadline) {
@@ -134,13 +156,33 @@ final class LocalWork {
     }
 
     private void asWorkOf(int caller, Runnable work) {
+        running(caller, work, () -> {
+            if (links.peer(caller) == null) {
+                throw new NodeUnreachableException("the connection with node %d is gone".formatted(caller));
+            }
+        });
+    }
+
+    /**
+     * Runs work, or its request to another node, that this node wants itself.
+     *
+     * @param asked the registration under which it was asked for
+     */
+    void asOwn(long asked, Runnable work) {
+        running(self, work, () -> {
+            if (links.isSuspended() || registration.getAsLong() != asked) {
+                throw new NodeUnreachableException(
+                        "node %d was registered as incarnation %d; that registration is lost".formatted(self, asked));
+            }
+        });
+    }
+
+    /** @param check whether the work may begin; comes second, so that whoever forbids it first sees the work afterwards */
+    private void running(int caller, Runnable work, Runnable check) {
         Running entry = new Running(caller, new CountDownLatch(1));
         running.add(entry);
         try {
-            // Before this node acknowledges a cut, it waits for the other node's work: no work may begin afterwards.
-            if (caller != self && links.peer(caller) == null) {
-                throw new NodeUnreachableException("the connection with node %d is gone".formatted(caller));
-            }
+            check.run();
             work.run();
         } finally {
             running.remove(entry);
@@ -148,21 +190,29 @@ final class LocalWork {
         }
     }
 
-    /** Waits for all work that a node has requested so far. */
+    /** Waits for all work that a node has requested so far. Its connection is cut, or this is its request: none begins later. */
     void quiesce(int caller, Deadline deadline) {
         for (Running entry : running) {
-            if (entry.caller() != caller) {
-                continue;
+            if (entry.caller() == caller) {
+                awaitEnd(entry, deadline);
             }
-            try {
-                if (!entry.ended().await(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
-                    throw new LiteTimeoutException(
-                            deadline.expired("waiting for the end of work for node %d".formatted(caller)));
-                }
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new LmrFreedException("interrupted while waiting for the end of work", e);
+        }
+    }
+
+    /** Waits for all work, also this node's own. The registration is lost and the links are suspended: none begins later. */
+    void quiesceAll(Deadline deadline) {
+        running.forEach(entry -> awaitEnd(entry, deadline));
+    }
+
+    private static void awaitEnd(Running entry, Deadline deadline) {
+        try {
+            if (!entry.ended().await(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
+                throw new LiteTimeoutException(
+                        deadline.expired("waiting for the end of work for node %d".formatted(entry.caller())));
             }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new LmrFreedException("interrupted while waiting for the end of work", e);
         }
     }
 

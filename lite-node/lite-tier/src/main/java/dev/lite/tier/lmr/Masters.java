@@ -283,7 +283,7 @@ public final class Masters {
             }
             notifyMappers(name, id, deadline);
             LmrRecords.Found held = mine(name, id, move, deadline);
-            copyAll(held.lmr(), held.lmr().moved(), copies, deadline);
+            copyAll(move, held.lmr(), copies, deadline);
             LmrRecords.Found copied = mine(name, id, move, deadline);
             done = records.replace(name, copied, copied.lmr().moved(), deadline);
             if (!done) {
@@ -430,7 +430,8 @@ public final class Masters {
 
     /** Makes every node copy the bytes that it holds. The nodes work in parallel; each copies piece by piece. */
     private void copyAll(
-            LmrRecord from, LmrRecord to, Collection<CompletableFuture<@Nullable Void>> copies, Deadline deadline) {
+            Move move, LmrRecord from, Collection<CompletableFuture<@Nullable Void>> copies, Deadline deadline) {
+        LmrRecord to = from.moved();
         AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
         List<CompletableFuture<Void>> shares = new ArrayList<>();
         for (int share = 0; share < from.shares().size(); share++) {
@@ -441,7 +442,7 @@ public final class Masters {
             shares.add(CompletableFuture.runAsync(
                     () -> {
                         try {
-                            copyShare(from, to, first, copies, failure, deadline);
+                            copyShare(move.incarnation(), from, to, first, copies, failure, deadline);
                         } catch (RuntimeException e) {
                             failure.compareAndSet(null, e);
                         }
@@ -456,6 +457,7 @@ public final class Masters {
     }
 
     private void copyShare(
+            long registration,
             LmrRecord from,
             LmrRecord to,
             int share,
@@ -473,7 +475,7 @@ public final class Masters {
                 long targetLeft = targetBytes - (at & (targetBytes - 1));
                 long piece = Math.min(RemoteWork.BYTES_MAX, Math.min(end - at, targetLeft));
                 CompletableFuture<@Nullable Void> copy =
-                        work.copy(Layout.part(from, at), Layout.part(to, at), piece, deadline);
+                        work.copy(registration, Layout.part(from, at), Layout.part(to, at), piece, deadline);
                 copies.add(copy);
                 await(copy, from.id(), deadline);
                 copies.removeIf(CompletableFuture::isDone);

@@ -60,20 +60,26 @@ final class WorkCalls implements RemoteWork {
     @Override
     public CompletableFuture<@Nullable Void> memset(
             int node, UUID arena, long lmrId, List<Run> runs, byte value, Deadline deadline) {
+        long asked = mappers.ownIncarnation();
         if (node == self) {
-            return own(() -> localWork.memset(self, lmrId, runs, value));
+            return own(asked, () -> localWork.memset(lmrId, runs, value));
         }
         ControlMessage request =
                 new ControlMessage().putLong(lmrId).putByte(value).putRuns(runs);
-        return watched(node, () -> channel.begin(node, ControlKind.MEMSET, request, deadline));
+        return watched(asked, node, () -> channel.begin(node, ControlKind.MEMSET, request, deadline));
     }
 
     @Override
     public CompletableFuture<@Nullable Void> copy(Part source, Part target, long length, Deadline deadline) {
+        return copy(mappers.ownIncarnation(), source, target, length, deadline);
+    }
+
+    /** @param asked the registration of this node that the copy belongs to; later ones do not make it */
+    CompletableFuture<@Nullable Void> copy(long asked, Part source, Part target, long length, Deadline deadline) {
         if (source.node() == self) {
-            return own(() -> localWork.copy(self, source, target, length, deadline));
+            return own(asked, () -> localWork.copy(source, target, length, deadline));
         }
-        return watched(source.node(), () -> {
+        return watched(asked, source.node(), () -> {
             ControlMessage request = new ControlMessage()
                     .putPart(source)
                     .putPart(target)
@@ -83,9 +89,9 @@ final class WorkCalls implements RemoteWork {
         });
     }
 
-    private static CompletableFuture<@Nullable Void> own(Runnable work) {
+    private CompletableFuture<@Nullable Void> own(long asked, Runnable work) {
         try {
-            work.run();
+            localWork.asOwn(asked, work);
             return CompletableFuture.completedFuture(null);
         } catch (LiteException e) {
             return CompletableFuture.failedFuture(e);
@@ -96,16 +102,19 @@ final class WorkCalls implements RemoteWork {
         CompletableFuture<?> begin();
     }
 
-    private CompletableFuture<@Nullable Void> watched(int node, Sending sending) {
-        CompletableFuture<?> reply;
+    private CompletableFuture<@Nullable Void> watched(long asked, int node, Sending sending) {
+        CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
         try {
-            reply = sending.begin();
+            localWork.asOwn(asked, () -> watch(node, sending.begin(), ended));
         } catch (NodeUnreachableException e) { // the request was not sent
             return CompletableFuture.failedFuture(mappers.isLive(node) ? e : lost(node, e));
         } catch (LiteException e) {
             return CompletableFuture.failedFuture(e); // not sent either
         }
-        CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
+        return ended;
+    }
+
+    private void watch(int node, CompletableFuture<?> reply, CompletableFuture<@Nullable Void> ended) {
         CompletableFuture<?> unused = reply.whenComplete((none, error) -> {
             if (error == null) {
                 ended.complete(null);
@@ -115,7 +124,6 @@ final class WorkCalls implements RemoteWork {
                 ended.completeExceptionally(error);
             }
         });
-        return ended;
     }
 
     private void awaitQuiet(int node, Throwable error, CompletableFuture<@Nullable Void> ended) {

@@ -475,6 +475,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         @Override
         public void giveUp(Deadline deadline) {
             lmrs.changes().pauseAll(deadline);
+            lmrs.quiesceAll(deadline);
         }
 
         @Override

@@ -3,9 +3,11 @@ package dev.lite.tier.lmr;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.fabric.tcp.TcpFabricProvider;
@@ -15,6 +17,8 @@ import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -25,6 +29,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Changes of LMRs while a node that was fenced returns: a node counts as gone only if no process of it can return. */
 class ReturnedNodeTest {
     private static final Permission[] DATA = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
+
+    private static final int BYTES = 4096;
 
     @TempDir(factory = InDevShm.class)
     Path root;
@@ -135,6 +141,70 @@ class ReturnedNodeTest {
             cluster.awaitConnections();
             Waits.until("the memory is free", () -> master.usage().reclaiming() == 0);
             assertThatThrownBy(() -> returned.fetchAdd(0, 1)).hasMessageContaining("freed");
+        }
+    }
+
+    /** The mover reads the record of its move, is fenced before it goes on, and returns: its move is undone by then. */
+    @Test
+    void aMoverThatWasFencedAndReturnedCopiesNothing() throws InterruptedException {
+        try (TestCluster cluster = new TestCluster(root, new TcpFabricProvider(), Waits.seconds(20))) {
+            AtomicReference<@Nullable HeldNews> through = new AtomicReference<>();
+            LiteNode mover = cluster.start(cluster.withDeadline("n0", Waits.seconds(20)), directory -> {
+                through.set(new HeldNews(directory));
+                return java.util.Objects.requireNonNull(through.get());
+            });
+            LiteNode target = cluster.start("n1");
+            cluster.start("n2");
+            cluster.awaitConnections();
+            LmrHandle moving = mover.attach("app")
+                    .memory()
+                    .malloc(LmrSpec.of(BYTES).withName("moving").withPlacement(Placement.on("n0")));
+            moving.memset(0, BYTES, (byte) 1);
+            AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
+            Thread moves = Thread.ofPlatform().unstarted(() -> {
+                try {
+                    moving.moveTo("n1");
+                } catch (RuntimeException e) {
+                    failure.set(e);
+                }
+            });
+            HeldNews.HeldAnswer answer =
+                    java.util.Objects.requireNonNull(through.get()).holdMovingRecord(moves, 1);
+            moves.start();
+            Waits.until("the mover has read its record", answer::isHeld);
+
+            long before = mover.self().incarnation();
+            cluster.directory(0).setAvailable(false);
+            cluster.directory(0).expireSession();
+            Waits.until("n0 is fenced", () -> cluster.directory(1).epoch().isFenced(0, before));
+            Waits.until("the move is undone", () -> target.lmrBytes() == 0);
+            List<LmrHandle> next = allMemoryOf(target);
+            cluster.directory(0).setAvailable(true);
+            cluster.awaitConnections();
+            answer.release();
+            moves.join();
+
+            byte[] content = new byte[BYTES];
+            for (LmrHandle each : next) {
+                each.read(0, content);
+                assertThat(content).containsOnly(0);
+            }
+            assertThat(failure.get()).isNotNull();
+            moving.read(0, content);
+            assertThat(content).containsOnly(1);
+        }
+    }
+
+    private static List<LmrHandle> allMemoryOf(LiteNode node) {
+        LtMemory memory = node.attach("others").memory();
+        LmrSpec spec = LmrSpec.of(BYTES).withPlacement(Placement.on(node.self().name()));
+        List<LmrHandle> all = new ArrayList<>();
+        try {
+            while (true) {
+                all.add(memory.malloc(spec));
+            }
+        } catch (LimitExceededException e) {
+            return all;
         }
     }
 }

@@ -4,6 +4,7 @@ import dev.lite.api.ClusterUnavailableException;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.DirectoryListener;
 import dev.lite.cluster.Epoch;
+import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.NodeAdvert;
 import dev.lite.cluster.NodeRecord;
 import dev.lite.cluster.VersionedRecord;
@@ -12,6 +13,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A directory whose news a test can hold back, each kind by itself. ZooKeeper promises no order between the list of
@@ -25,6 +28,7 @@ public final class HeldNews implements ClusterDirectory {
     private boolean holdsNodes; // guarded by this
     private boolean holdsRegistrations; // guarded by this
     private boolean losesAnswer; // guarded by this
+    private volatile @Nullable HeldAnswer heldAnswer;
     private volatile String refusedName = "";
     private volatile int refusals;
 
@@ -42,6 +46,52 @@ public final class HeldNews implements ClusterDirectory {
     /** Holds back the news of this process's next registrations from now on. */
     public synchronized void holdRegistrations() {
         holdsRegistrations = true;
+    }
+
+    /**
+     * Holds back an answer that this thread gets to a read of a moving LMR's record.
+     *
+     * @param before how many such answers it gets before
+     */
+    public HeldAnswer holdMovingRecord(Thread reader, int before) {
+        HeldAnswer answer = new HeldAnswer(reader, before);
+        heldAnswer = answer;
+        return answer;
+    }
+
+    /** An answer that is held back. */
+    public static final class HeldAnswer {
+        private final Thread reader;
+        private int before; // of the reader
+        private final CountDownLatch held = new CountDownLatch(1);
+        private final CountDownLatch released = new CountDownLatch(1);
+
+        private HeldAnswer(Thread reader, int before) {
+            this.reader = reader;
+            this.before = before;
+        }
+
+        /** Whether the reader waits for it. */
+        public boolean isHeld() {
+            return held.getCount() == 0;
+        }
+
+        /** Lets the reader have it. */
+        public void release() {
+            released.countDown();
+        }
+
+        private void hold() {
+            if (before-- != 0) {
+                return;
+            }
+            held.countDown();
+            try {
+                released.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
     }
 
     /** Loses the answer to the next compare-and-set, which is made. */
@@ -186,7 +236,15 @@ public final class HeldNews implements ClusterDirectory {
 
     @Override
     public Optional<VersionedRecord> read(String name, Duration deadline) {
-        return directory.read(name, deadline);
+        Optional<VersionedRecord> answer = directory.read(name, deadline);
+        HeldAnswer held = heldAnswer;
+        if (held != null
+                && held.reader == Thread.currentThread()
+                && answer.isPresent()
+                && LmrRecord.decode(answer.get().bytes()).state() == LmrRecord.State.MOVING) {
+            held.hold();
+        }
+        return answer;
     }
 
     @Override
