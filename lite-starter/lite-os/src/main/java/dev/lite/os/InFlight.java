@@ -120,7 +120,7 @@ public final class InFlight {
         }
         for (int index = 0; index < OWNED_SLOTS + SHARED_SLOTS; index++) {
             long slot = SLOTS + ((long) index << SLOT_SHIFT);
-            long number = RawMemory.getLongVolatile(slot);
+            long number = RawMemory.getLong(slot); // after the barrier, which orders it
             if (number == 0 || !numbers.test(number)) {
                 continue;
             }

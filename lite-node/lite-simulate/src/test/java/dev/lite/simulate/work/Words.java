@@ -1,7 +1,9 @@
 package dev.lite.simulate.work;
 
 import dev.lite.api.LiteException;
+import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
@@ -235,7 +237,11 @@ final class Words implements Part {
     @Override
     public void cleanUp(App any) {
         for (Shared lmr : lmrs) {
-            any.lite.memory().map(lmr.name, Permission.READ, ALL).free();
+            try {
+                any.lite.memory().map(lmr.name, Permission.READ, ALL).free();
+            } catch (LmrNotFoundException | LmrFreedException e) {
+                any.note(lmr.name + " is being freed already"); // by an attempt before, which failed half-way
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ public final class Workload {
     static final String PRINCIPAL = "app";
 
     private static final long RETRY_NS = 20_000_000;
-    private static final long SETTLE_NS = 20_000_000_000L;
+    private static final long SETTLE_NS = 60_000_000_000L;
 
     private final Cluster cluster;
     private final Simulation simulation;
