@@ -6,9 +6,9 @@ import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
-import dev.lite.session.protocol.SpinBudget;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
@@ -39,7 +39,7 @@ final class DataPath {
     private final SessionArea area;
     private final long base;
     private final Doorbell doorbell;
-    private final SpinBudget spins;
+    private final StagedWait wait;
     private final SlotPool slots;
 
     private volatile boolean lost;
@@ -51,7 +51,7 @@ final class DataPath {
     DataPath(SharedMemory memory, SessionArea area, int spins) {
         this.memory = memory;
         this.area = area;
-        this.spins = new SpinBudget(spins);
+        wait = new StagedWait(spins);
         base = memory.address();
         doorbell = new Doorbell(base);
         slots = new SlotPool(area.slots(), slot -> stateOf(slot) == SessionArea.STATE_DONE);
@@ -89,20 +89,22 @@ final class DataPath {
     }
 
     /**
-     * Waits for the node: spins, then blocks.
+     * Waits for the node: pauses, yields, then blocks.
      *
      * @param deadlineNs of {@link System#nanoTime}
      */
     Outcome await(int slot, long deadlineNs) {
-        for (int i = spins.spins(); i > 0; i--) {
-            if (stateOf(slot) == SessionArea.STATE_DONE) {
-                spins.hit();
-                return Outcome.DONE;
+        int left = wait.begin(1);
+        while (stateOf(slot) != SessionArea.STATE_DONE) {
+            if (left == 0) {
+                return Thread.currentThread().isVirtual()
+                        ? awaitPolling(slot, deadlineNs)
+                        : awaitBlocked(slot, deadlineNs);
             }
-            Thread.onSpinWait();
+            left = wait.pause(left);
         }
-        spins.miss();
-        return Thread.currentThread().isVirtual() ? awaitPolling(slot, deadlineNs) : awaitBlocked(slot, deadlineNs);
+        wait.hit(left);
+        return Outcome.DONE;
     }
 
     private Outcome awaitBlocked(int slot, long deadlineNs) {

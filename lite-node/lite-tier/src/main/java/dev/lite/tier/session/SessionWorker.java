@@ -5,11 +5,11 @@ import dev.lite.api.LiteException;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
-import dev.lite.session.protocol.SpinBudget;
 import dev.lite.tier.TierHandle;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -67,7 +67,7 @@ final class SessionWorker implements RpcCommands.Slots {
     private final HandleTable handles;
     private final RpcCommands rpc;
     private final SessionLocks locks;
-    private final SpinBudget spins;
+    private final StagedWait wait;
     private final Consumer<String> violation;
     private final long base;
     private final Doorbell doorbell;
@@ -125,7 +125,7 @@ final class SessionWorker implements RpcCommands.Slots {
         this.handles = handles;
         this.rpc = rpc;
         this.locks = locks;
-        this.spins = new SpinBudget(spins);
+        wait = new StagedWait(spins);
         this.violation = violation;
         base = memory.address();
         doorbell = new Doorbell(base);
@@ -291,15 +291,15 @@ final class SessionWorker implements RpcCommands.Slots {
     }
 
     private int spinForWork(Server server) {
-        for (int i = spins.spins(); i > 0 && !stopping; i--) {
+        int left = wait.begin(1);
+        while (left != 0 && !stopping) {
+            left = wait.pause(left);
             int done = doWork(server);
             if (done > 0) {
-                spins.hit();
+                wait.hit(left);
                 return done;
             }
-            Thread.onSpinWait();
         }
-        spins.miss();
         return 0;
     }
 
