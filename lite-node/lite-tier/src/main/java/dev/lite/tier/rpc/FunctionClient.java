@@ -1,6 +1,5 @@
 package dev.lite.tier.rpc;
 
-import dev.lite.api.RpcClient;
 import dev.lite.tier.peer.Peer;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -9,7 +8,7 @@ import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /** A session's client for one function on a node. Caches its binding. Any thread. */
-final class FunctionClient implements RpcClient {
+final class FunctionClient implements PostedCall.Client {
     private static final long NS_MAX = Long.MAX_VALUE / 2;
     private static final Duration LONGEST = Duration.ofNanos(NS_MAX);
 
@@ -56,6 +55,11 @@ final class FunctionClient implements RpcClient {
         return known;
     }
 
+    /** {@link #nodeId} if it is known; else -1. */
+    int knownNodeId() {
+        return nodeId;
+    }
+
     /** The cached binding, if it belongs to this connection; else null. */
     @Nullable
     RpcBinding knownBinding(Peer peer) {
@@ -87,6 +91,12 @@ final class FunctionClient implements RpcClient {
     public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
         session.requireOpen();
         return engine.caller().call(this, request, reply, deadline);
+    }
+
+    @Override
+    public boolean tryCall(MemorySegment request, int replyCapacity, long timeoutNs, PostedCall call) {
+        session.requireOpen();
+        return engine.caller().tryPost(this, request, replyCapacity, timeoutNs, call);
     }
 
     @Override

@@ -1,7 +1,6 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.RpcCall;
-import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
@@ -14,7 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** One session's server of a function. */
-final class FunctionServer implements RpcServer {
+final class FunctionServer implements PostedReceive.Server {
     private static final Logger log = LoggerFactory.getLogger(FunctionServer.class);
     private static final Duration FOR_EVER = Duration.ofDays(36_500);
     /** After a failure outside the handler, so that a lasting one does not take a processor. */
@@ -43,6 +42,12 @@ final class FunctionServer implements RpcServer {
     public RpcCall receive(Duration deadline) {
         requireReceivable();
         return next(deadline);
+    }
+
+    @Override
+    public void receive(PostedReceive receive) {
+        requireReceivable();
+        served.receive(this, receive);
     }
 
     private ReceivedCall next(Duration deadline) {

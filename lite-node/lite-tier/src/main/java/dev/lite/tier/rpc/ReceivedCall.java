@@ -42,6 +42,8 @@ public final class ReceivedCall implements RpcCall {
     final long replyTo;
     final long callId;
     private final int capacity;
+    /** Where the request lies in its caller's arena, if it is not in {@link #request} yet; else 0. */
+    final long remoteRequest;
 
     @SuppressWarnings("UnusedVariable") // accessed through the VarHandle
     private volatile int state = OPEN;
@@ -56,7 +58,8 @@ public final class ReceivedCall implements RpcCall {
             int room,
             long replyTo,
             long callId,
-            int capacity) {
+            int capacity,
+            long remoteRequest) {
         this.replies = replies;
         this.ring = ring;
         this.room = room;
@@ -67,6 +70,7 @@ public final class ReceivedCall implements RpcCall {
         this.replyTo = replyTo;
         this.callId = callId;
         this.capacity = capacity;
+        this.remoteRequest = remoteRequest;
     }
 
     @Override
@@ -106,11 +110,7 @@ public final class ReceivedCall implements RpcCall {
      * @return whether this thread now holds the role
      */
     boolean replyAndTake(MemorySegment reply, @Nullable PollRole role) {
-        long length = reply.byteSize();
-        if (length > capacity) {
-            throw new LimitExceededException(
-                    "the reply has %d bytes; the caller takes at most %d".formatted(length, capacity));
-        }
+        requireFits(reply.byteSize());
         return answer(0, reply, role);
     }
 
@@ -122,8 +122,46 @@ public final class ReceivedCall implements RpcCall {
         assert !held;
     }
 
-    /** Sends an answer, or drops it if the call was cancelled. Returns whether this thread now holds the role. */
-    private boolean answer(int status, MemorySegment reply, @Nullable PollRole role) {
+    /**
+     * Replies without waiting. Never blocks; otherwise like {@link #reply}.
+     *
+     * @return false if the reply would have to wait; the call is still unanswered then
+     */
+    public boolean tryReply(MemorySegment reply) {
+        requireFits(reply.byteSize());
+        return tryAnswer(0, reply);
+    }
+
+    /** {@link #fail} without waiting; false: the call is still unanswered. */
+    public boolean tryFail(String message) {
+        byte[] text = SessionProtocol.cut(message, 1 << 10);
+        return tryAnswer(LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text));
+    }
+
+    private boolean tryAnswer(int status, MemorySegment reply) {
+        if (!begin()) {
+            return true;
+        }
+        boolean sent = false;
+        try {
+            sent = replies.tryReply(this, status, reply);
+            return sent;
+        } finally {
+            if (!sent) {
+                reopen();
+            }
+        }
+    }
+
+    private void requireFits(long length) {
+        if (length > capacity) {
+            throw new LimitExceededException(
+                    "the reply has %d bytes; the caller takes at most %d".formatted(length, capacity));
+        }
+    }
+
+    /** Marks the call as answered. Returns false if it was cancelled: its answer is dropped. */
+    private boolean begin() {
         if (!STATE.compareAndSet(this, OPEN, ANSWERED)) {
             if (!STATE.compareAndSet(this, CANCELLED, ANSWERED)) {
                 throw new IllegalStateException("a call of %s was already answered".formatted(callerNode));
@@ -131,6 +169,14 @@ public final class ReceivedCall implements RpcCall {
             return false;
         }
         forget(); // before the reply: after it, the caller's next call may use the slot
+        return true;
+    }
+
+    /** Sends an answer, or drops it if the call was cancelled. Returns whether this thread now holds the role. */
+    private boolean answer(int status, MemorySegment reply, @Nullable PollRole role) {
+        if (!begin()) {
+            return false;
+        }
         boolean sent = false;
         try {
             boolean held = replies.reply(this, status, reply, role);

@@ -7,6 +7,7 @@ import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.peer.Peer;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -37,6 +38,13 @@ final class RpcArrivals {
      */
     @Nullable
     ReceivedCall take(RpcEntry entry) {
+        ReceivedCall call = takeNow(entry);
+        return call == null || call.remoteRequest == 0 ? call : fetched(call);
+    }
+
+    /** {@link #take} that never blocks: the request of a call with a {@code remoteRequest} is still to be {@link #fetched}. */
+    @Nullable
+    ReceivedCall takeNow(RpcEntry entry) {
         RpcRing ring = entry.ring;
         if (ring != null) {
             return takeFromRing(ring, entry.place);
@@ -63,7 +71,8 @@ final class RpcArrivals {
                 slot.capacity,
                 0,
                 slot.callId,
-                slot.replyCapacity);
+                slot.replyCapacity,
+                0);
     }
 
     private @Nullable ReceivedCall takeFromRing(RpcRing ring, int place) {
@@ -118,11 +127,28 @@ final class RpcArrivals {
             return null;
         }
         ReceivedCall call = new ReceivedCall(
-                replies, ring, peer.hello().node(), ring.principal, request, slot, room, replyTo, callId, capacity);
+                replies,
+                ring,
+                peer.hello().node(),
+                ring.principal,
+                request,
+                slot,
+                room,
+                replyTo,
+                callId,
+                capacity,
+                remote);
         ring.received.setRelease(slot, call);
-        if (remote != 0 && !fetch(ring, remote, request)) {
+        return call;
+    }
+
+    /** Reads the request of a call that has a {@code remoteRequest}. May block. Returns null if the call is over. */
+    @Nullable
+    ReceivedCall fetched(ReceivedCall call) {
+        RpcRing ring = Objects.requireNonNull(call.ring);
+        if (!fetch(ring, call.remoteRequest, call.requestBytes())) {
             call.fail("the request could not be read at node %s"
-                    .formatted(peer.hello().node()));
+                    .formatted(ring.peer.hello().node()));
             return null;
         }
         // A cancelled call's slot may have had another content when its request was read.
@@ -160,7 +186,7 @@ final class RpcArrivals {
         if (ring == null && slot != null) {
             failSelf(slot, format.formatted(slot.function, selfName));
         } else if (ring != null) {
-            ReceivedCall call = takeFromRing(ring, entry.place);
+            ReceivedCall call = takeFromRing(ring, entry.place); // its request is not needed
             if (call != null) {
                 call.fail(format.formatted(ring.function.name, selfName));
             }

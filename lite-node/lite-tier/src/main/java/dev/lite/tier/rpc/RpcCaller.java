@@ -182,6 +182,145 @@ final class RpcCaller {
         finish(target, slot, over, deadline);
     }
 
+    /**
+     * Posts a call that no thread waits for, if it needs no waiting: its binding is known, and a slot and room in the ring
+     * are free. Never blocks.
+     *
+     * @return false: nothing has happened
+     */
+    boolean tryPost(FunctionClient target, MemorySegment request, int capacity, long timeoutNs, PostedCall call) {
+        int length = (int) request.byteSize();
+        int node = target.knownNodeId();
+        if (node < 0 || length > LtRpc.MESSAGE_BYTES_MAX) {
+            return false;
+        }
+        int room = Math.min(capacity, LtRpc.MESSAGE_BYTES_MAX);
+        if (engine.isSelf(node)) {
+            RpcFunction function = engine.ownFunction(target.function());
+            RpcSlot slot = engine.ownCalls(function, target.principal()).tryTake(length);
+            if (slot == null) {
+                return false;
+            }
+            prepare(slot, room, length);
+            RawMemory.copyFrom(request, 0, slot.outAddress + RpcWire.REQUEST, length);
+            slot.principal = target.principal();
+            slot.function = target.function();
+            call.begin(this, target, slot);
+            slot.posted(call);
+            function.arrived(slot.entry);
+            return true;
+        }
+        Peer peer = engine.connected(node);
+        RpcBinding binding = peer == null ? null : target.knownBinding(peer);
+        if (binding == null) {
+            return false;
+        }
+        RpcSlot slot = tryTake(binding, length, room);
+        if (slot == null) {
+            return false;
+        }
+        prepare(slot, room, length);
+        return tryPostToPeer(target, binding, slot, request, System.nanoTime() + timeoutNs, call);
+    }
+
+    private boolean tryPostToPeer(
+            FunctionClient target,
+            RpcBinding binding,
+            RpcSlot slot,
+            MemorySegment request,
+            long deadlineNs,
+            PostedCall call) {
+        boolean remote = slot.requestLength > RpcWire.INLINE_BYTES_MAX;
+        int bytes = RpcWire.entryBytes(slot.requestLength, remote);
+        long start = binding.tryReserve(bytes);
+        if (start < 0) {
+            slot.giveBack();
+            return false;
+        }
+        int padding = RpcBinding.padding(start, bytes);
+        int place = RpcBinding.place(start + padding);
+        putCall(slot, request, remote, padding / RpcWire.UNIT_BYTES);
+        slot.peer = binding.peer;
+        slot.deadlineNs = deadlineNs;
+        slot.ring = binding.ring;
+        slot.place = place;
+        int length = remote ? RpcWire.REMOTE_BYTES : RpcWire.CALL_HEADER_BYTES + slot.requestLength;
+        long callId = slot.callId;
+        call.begin(this, target, slot);
+        slot.posted(call);
+        Post post = post(binding, slot, place, length, Poster.NOBODY);
+        // From here on another thread may have ended the call, and the slot may have another one.
+        if (post == Post.BUSY) {
+            call.later(() -> postLater(binding, slot, place, length, callId, call));
+        } else if (post == Post.CLOSED && slot.endPosted(call, RpcSlot.OWNED)) {
+            call.lost(slot);
+        }
+        return true;
+    }
+
+    /** Posts a call whose connection was busy. If the call is given up meanwhile, its entry is sent as cancelled. */
+    private void postLater(RpcBinding binding, RpcSlot slot, int place, int length, long callId, PostedCall call) {
+        while (slot.isPosted(call)) {
+            Post post = post(binding, slot, place, length, Poster.NOBODY);
+            if (post == Post.CLOSED && slot.endPosted(call, RpcSlot.OWNED)) {
+                call.lost(slot);
+            }
+            if (post != Post.BUSY) {
+                return;
+            }
+            Polling.sleepNs(PAUSE_NS);
+        }
+        // Nothing was posted, so no reply comes: only this thread or the end of the connection returns the slot.
+        if (slot.callId == callId
+                && slot.peer == binding.peer
+                && slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
+            cancel(binding, slot, place, length);
+        }
+    }
+
+    /** The reply of a posted call is in its slot, which this thread owns. Never blocks. */
+    void deliver(PostedCall call, FunctionClient target, RpcSlot slot) {
+        if (RpcReplies.isElsewhere(slot)) {
+            call.later(() -> deliverNow(call, target, slot));
+        } else {
+            deliverNow(call, target, slot);
+        }
+    }
+
+    private void deliverNow(PostedCall call, FunctionClient target, RpcSlot slot) {
+        int length;
+        try {
+            length = checkedLength(target, slot);
+            target.replied(slot, length);
+            replies.copy(slot, call.destination(), length);
+        } catch (RuntimeException e) { // also a defect: nobody else ends the call
+            slot.giveBack();
+            call.failed(e);
+            return;
+        }
+        slot.giveBack();
+        call.replied(length);
+    }
+
+    /** The connection of a posted call was lost. This thread owns the slot. */
+    void lost(PostedCall call, FunctionClient target, RpcSlot slot) {
+        Peer peer = slot.peer;
+        slot.giveBack();
+        call.failed(broke(target, peer));
+    }
+
+    /** A posted call was given up: its slot is in quarantine. */
+    void abandoned(FunctionClient target) {
+        engine.abandoned(target.nodeId());
+    }
+
+    private NodeUnreachableException broke(FunctionClient target, @Nullable Peer peer) {
+        return new NodeUnreachableException("%s: the connection broke: %s"
+                .formatted(
+                        target,
+                        peer == null ? "" : engine.unreachable(peer.id()).getMessage()));
+    }
+
     private void callPeer(
             FunctionClient target,
             RpcBinding binding,
@@ -346,10 +485,7 @@ final class RpcCaller {
         if (slot.state() == RpcSlot.LOST) {
             Peer peer = slot.peer;
             slot.giveBack();
-            throw new NodeUnreachableException("%s: the connection broke: %s"
-                    .formatted(
-                            target,
-                            peer == null ? "" : engine.unreachable(peer.id()).getMessage()));
+            throw broke(target, peer);
         }
     }
 

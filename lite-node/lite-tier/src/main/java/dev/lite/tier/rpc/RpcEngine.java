@@ -361,6 +361,11 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         slots.forEachOf(peer, slot -> {
             if (slot.change(RpcSlot.WAITING, RpcSlot.LOST)) {
                 slot.signal();
+                return;
+            }
+            PostedCall posted = slot.takePosted(peer);
+            if (posted != null) {
+                posted.lost(slot);
             } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED) || slot.change(RpcSlot.OFFERED, RpcSlot.OWNED)) {
                 slot.giveBack();
             }

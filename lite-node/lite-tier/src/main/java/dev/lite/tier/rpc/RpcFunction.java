@@ -6,6 +6,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.PollWaiter;
 import java.util.ArrayDeque;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
@@ -48,7 +49,7 @@ final class RpcFunction {
     }
 
     /** A thread that waits for a call. */
-    private static final class Receiver extends PollWaiter {
+    private static class Receiver extends PollWaiter {
         // Both are written under the function's lock, the entry first. A thread that sees called may read the entry.
 
         /** The call for this receiver; null: the receiver must check again. */
@@ -56,15 +57,46 @@ final class RpcFunction {
 
         private volatile boolean called;
 
-        /** Called under the lock; {@link #signal} follows. */
+        /** Called under the lock; {@link #tell} follows, without the lock. */
         void call(@Nullable RpcEntry its) {
             entry = its;
             called = true;
         }
 
+        /** Wakes the receiving thread. */
+        void tell() {
+            signal();
+        }
+
+        /** The call for this receiver, after {@link #call}. */
+        @Nullable
+        RpcEntry entry() {
+            return entry;
+        }
+
         @Override
         protected boolean isOver() {
             return called;
+        }
+    }
+
+    /** A receiver without a thread: the thread that tells it of a call also hands the call over. */
+    final class PostedReceiver extends Receiver {
+        private final FunctionServer server;
+        private final PostedReceive receive;
+
+        PostedReceiver(FunctionServer server, PostedReceive receive) {
+            this.server = server;
+            this.receive = receive;
+        }
+
+        @Override
+        void tell() {
+            serve(this, entry());
+        }
+
+        boolean giveUp() {
+            return RpcFunction.this.giveUp(this);
         }
     }
 
@@ -111,6 +143,7 @@ final class RpcFunction {
     /** Removes a closed server. If it was the last one, the queued calls fail. */
     void removeServer() {
         RpcEntry refused = null;
+        List<Receiver> told;
         synchronized (this) {
             servers--;
             if (servers == 0) {
@@ -121,10 +154,11 @@ final class RpcFunction {
             }
             for (Receiver receiver : receivers) {
                 receiver.call(null); // each receiver checks whether its own server closed
-                receiver.signal();
             }
+            told = List.copyOf(receivers);
             receivers.clear();
         }
+        told.forEach(Receiver::tell);
         while (refused != null) {
             RpcEntry next = refused.next;
             engine.arrivals().refuse(refused, "the function \"%s\" is not served at node %s any more");
@@ -148,7 +182,7 @@ final class RpcFunction {
             }
         }
         if (called != null) {
-            called.signal();
+            called.tell();
         }
     }
 
@@ -234,6 +268,54 @@ final class RpcFunction {
             if (has && role != null) {
                 role.release();
             }
+        }
+    }
+
+    /** Receives the next call without a thread that waits. Never blocks. */
+    void receive(FunctionServer server, PostedReceive receive) {
+        PostedReceiver receiver = new PostedReceiver(server, receive);
+        receive.begin(receiver);
+        serve(receiver, null);
+    }
+
+    /**
+     * Hands a call over to a receiver that is in no queue, or queues it. Never blocks: another thread fetches a long
+     * request.
+     *
+     * @param first the call that the receiver was told of, or null
+     */
+    private void serve(PostedReceiver receiver, @Nullable RpcEntry first) {
+        RpcEntry entry = first;
+        try {
+            while (true) {
+                ReceivedCall call = entry == null ? null : engine.arrivals().takeNow(entry);
+                if (call != null && call.remoteRequest != 0) {
+                    receiver.receive.later(() -> serveFetched(receiver, call));
+                    return;
+                }
+                if (call != null && receiver.receive.received(call)) {
+                    return;
+                }
+                entry = pollOrEnter(receiver.server, receiver);
+                if (entry == null) {
+                    return;
+                }
+            }
+        } catch (RuntimeException e) { // also a defect: the receiver is in no queue, so nobody else ends it
+            receiver.receive.failed(e);
+        }
+    }
+
+    private void serveFetched(PostedReceiver receiver, ReceivedCall call) {
+        ReceivedCall fetched;
+        try {
+            fetched = engine.arrivals().fetched(call);
+        } catch (RuntimeException e) { // also a defect: the receiver is in no queue, so nobody else ends it
+            receiver.receive.failed(e);
+            return;
+        }
+        if (fetched == null || !receiver.receive.received(fetched)) {
+            serve(receiver, null);
         }
     }
 

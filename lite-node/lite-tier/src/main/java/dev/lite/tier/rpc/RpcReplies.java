@@ -59,6 +59,11 @@ final class RpcReplies {
         }
         if (slot.change(RpcSlot.WAITING, RpcSlot.REPLIED)) {
             slot.signal();
+            return;
+        }
+        PostedCall posted = slot.takePosted(slot.peer);
+        if (posted != null) {
+            posted.arrived(slot);
         } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
             Peer peer = slot.peer;
             if (peer != null && status(slot) == RpcWire.REPLY_ELSEWHERE) {
@@ -67,6 +72,11 @@ final class RpcReplies {
             }
             slot.giveBack(); // a late reply ends the quarantine
         }
+    }
+
+    /** Whether {@link #copy} will read the reply from the server's node, which may block. */
+    static boolean isElsewhere(RpcSlot slot) {
+        return slot.longReply == null && status(slot) == RpcWire.REPLY_ELSEWHERE;
     }
 
     private static int status(RpcSlot slot) {
@@ -156,13 +166,7 @@ final class RpcReplies {
             return false;
         }
         boolean fits = length <= call.room;
-        int bytes = RpcWire.REPLY_HEADER_BYTES + (fits ? length : RpcWire.ELSEWHERE_BYTES);
-        if (fits) {
-            put(out.outAddress, call.callId, status, reply, length);
-            out.state(RpcSlot.SENDING);
-        } else {
-            offer(ring.peer, call, out, reply, length);
-        }
+        int bytes = assemble(ring, call, status, reply, out);
         boolean held = role != null && role.take();
         Post post = postReply(ring.peer, call, out, bytes, fits);
         if (post == Post.BUSY) {
@@ -177,11 +181,56 @@ final class RpcReplies {
             }
         }
         if (post == Post.BUSY) {
+            log.warn("node {} takes no replies; one waits", ring.peer.hello().node());
             sendLater(ring.peer, call, out, bytes, fits);
         } else {
             posted(out, post, fits);
         }
         return held;
+    }
+
+    /** Puts the reply into an owned slot. Returns the number of bytes to post. */
+    private static int assemble(RpcRing ring, ReceivedCall call, int status, MemorySegment reply, RpcSlot out) {
+        int length = (int) reply.byteSize();
+        if (length <= call.room) {
+            put(out.outAddress, call.callId, status, reply, length);
+            out.state(RpcSlot.SENDING);
+            return RpcWire.REPLY_HEADER_BYTES + length;
+        }
+        offer(ring.peer, call, out, reply, length);
+        return RpcWire.REPLY_HEADER_BYTES + RpcWire.ELSEWHERE_BYTES;
+    }
+
+    /**
+     * {@link #reply} that never waits. While the connection is busy, another thread posts the reply.
+     *
+     * @return false if no slot is free now; then nothing has happened
+     */
+    boolean tryReply(ReceivedCall call, int status, MemorySegment reply) {
+        RpcRing ring = call.ring;
+        int length = (int) reply.byteSize();
+        if (ring == null) {
+            replySelf(call, status, reply, length);
+            return true;
+        }
+        RpcSlot out;
+        try {
+            out = ring.replies.tryTake(length);
+        } catch (NodeUnreachableException e) {
+            return true; // nobody waits for the reply any more
+        }
+        if (out == null) {
+            return false;
+        }
+        boolean fits = length <= call.room;
+        int bytes = assemble(ring, call, status, reply, out);
+        Post post = postReply(ring.peer, call, out, bytes, fits);
+        if (post == Post.BUSY) {
+            sendLater(ring.peer, call, out, bytes, fits);
+        } else {
+            posted(out, post, fits);
+        }
+        return true;
     }
 
     /** Returns null if the caller's connection has ended. */
@@ -196,7 +245,6 @@ final class RpcReplies {
 
     /** Lets the handler continue. Its caller waits for the reply, or has its slot in quarantine until it comes. */
     private void sendLater(Peer peer, ReceivedCall call, RpcSlot out, int bytes, boolean fits) {
-        log.warn("node {} takes no replies; one waits", peer.hello().node());
         later.execute(() -> {
             Post post;
             while ((post = postReply(peer, call, out, bytes, fits)) == Post.BUSY) {

@@ -1,5 +1,6 @@
 package dev.lite.tier.rpc;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollWaiter;
 import java.lang.invoke.MethodHandles;
@@ -27,6 +28,12 @@ final class RpcSlot extends PollWaiter {
     static final int SENDING = 6;
     /** Holds a reply that is too long for its caller's slot, until the caller has read it or the connection ends. */
     static final int OFFERED = 7;
+
+    /**
+     * A call is in flight, and no thread waits for it. Whoever takes {@link #posted} under this slot's lock ends the
+     * call, so that a slot that has another call by now is never taken for it.
+     */
+    static final int POSTED = 8;
 
     private static final VarHandle STATE;
 
@@ -74,6 +81,10 @@ final class RpcSlot extends PollWaiter {
     volatile @Nullable Peer peer; // null: this node itself
     private volatile int state = FREE;
 
+    /** The call in state POSTED. */
+    @GuardedBy("this")
+    private @Nullable PostedCall posted;
+
     RpcSlot(int index, int sizeClass, int capacity, long address, long offset) {
         this.index = index;
         this.sizeClass = sizeClass;
@@ -105,6 +116,36 @@ final class RpcSlot extends PollWaiter {
 
     boolean change(int from, int to) {
         return STATE.compareAndSet(this, from, to);
+    }
+
+    /** Lets other threads end a call whose owner does not wait for it. The owner has filled in the rest of the slot. */
+    synchronized void posted(PostedCall call) {
+        posted = call;
+        state = POSTED;
+    }
+
+    synchronized boolean isPosted(PostedCall call) {
+        return posted == call;
+    }
+
+    /** Takes a posted call of a connection; this thread owns the slot then and ends the call. Null: there is none. */
+    synchronized @Nullable PostedCall takePosted(@Nullable Peer of) {
+        PostedCall call = peer == of ? posted : null;
+        if (call != null) {
+            posted = null;
+            state = OWNED;
+        }
+        return call;
+    }
+
+    /** Takes this call out of the slot, if it is still there. */
+    synchronized boolean endPosted(PostedCall call, int next) {
+        if (posted != call) {
+            return false;
+        }
+        posted = null;
+        state = next;
+        return true;
     }
 
     @Override

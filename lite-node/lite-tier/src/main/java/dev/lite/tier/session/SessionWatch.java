@@ -16,13 +16,18 @@ import org.slf4j.LoggerFactory;
  * Checks the data threads of all sessions every 25 ms. A thread that is still at the same command as at the last check, because a peer
  * does not answer or an LMR is moving, gets a substitute for the commands after it. A command pays only two stores for this.
  *
- * <p>Runs one thread ("lite-session-watch"), which blocks after one second without commands in any session. Any thread may call.
+ * <p>Also ends the calls and receives of all sessions that wait without a thread when their deadline has passed. It wakes for the
+ * next one of these deadlines, however many there are.
+ *
+ * <p>Runs one thread ("lite-session-watch"). After one second without commands in any session it makes no checks, and wakes only for
+ * deadlines. Any thread may call.
  */
 final class SessionWatch implements AutoCloseable {
     /** Longer than a busy machine usually delays a thread, and short for a command that waits behind a slow one. */
     private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(25);
 
     private static final int IDLE_TICKS = 40;
+    private static final long IDLE_NS_MAX = TimeUnit.HOURS.toNanos(1);
     private static final Duration END = Duration.ofSeconds(1);
 
     private static final Logger log = LoggerFactory.getLogger(SessionWatch.class);
@@ -31,10 +36,15 @@ final class SessionWatch implements AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition wanted = lock.newCondition();
 
-    private int idleTicks; // confined to the thread
+    // Confined to the thread.
+    private int idleTicks;
+    private long checkedNs = System.nanoTime();
 
-    /** Whether the thread blocks until {@link #wake}; written under the lock, read without. */
+    /** Whether the thread makes no ticks until {@link #wake}; written under the lock, read without. */
     private volatile boolean asleep;
+
+    /** When the thread looks next, by {@link System#nanoTime}; written under the lock, read without. */
+    private volatile long nextNs = System.nanoTime();
 
     @GuardedBy("lock")
     private boolean closed;
@@ -65,10 +75,19 @@ final class SessionWatch implements AutoCloseable {
     /** Called when a data thread has its first command after it was blocked. Costs one read while the watch is awake. */
     void wake() {
         if (asleep) {
+            wakeBy(System.nanoTime() + TICK_NS);
+        }
+    }
+
+    /** Makes the watch look for overdue commands at this time at the latest. Costs one read if it will look earlier. */
+    void wakeBy(long timeNs) {
+        if (timeNs - nextNs < 0) {
             lock.lock();
             try {
-                asleep = false;
-                wanted.signal();
+                if (timeNs - nextNs < 0) {
+                    nextNs = timeNs;
+                    wanted.signal();
+                }
             } finally {
                 lock.unlock();
             }
@@ -76,37 +95,56 @@ final class SessionWatch implements AutoCloseable {
     }
 
     private boolean step() throws InterruptedException {
-        if (!awaitTick(idleTicks >= IDLE_TICKS)) {
+        if (!awaitNext()) {
             return false;
         }
-        boolean busy = false;
-        for (SessionWorker worker : workers) {
-            busy |= worker.checkProgress();
+        long nowNs = System.nanoTime();
+        endOverdue(nowNs);
+        if (nowNs - checkedNs >= TICK_NS) {
+            checkedNs = nowNs;
+            boolean busy = false;
+            for (SessionWorker worker : workers) {
+                busy |= worker.checkProgress();
+            }
+            idleTicks = busy ? 0 : idleTicks + 1;
         }
-        idleTicks = busy ? 0 : idleTicks + 1;
         return true;
     }
 
+    /** Returns nanoseconds until the next deadline. */
+    private long endOverdue(long nowNs) {
+        long nearestNs = Long.MAX_VALUE;
+        for (SessionWorker worker : workers) {
+            nearestNs = Math.min(nearestNs, worker.endOverdue(nowNs));
+        }
+        return nearestNs;
+    }
+
     /**
-     * Waits for the next tick; when idle, waits for {@link #wake} first.
+     * Waits until the next tick; when idle, only until the next deadline of a command or {@link #wake}.
      *
-     * @param idle whether no session was busy at the last checks
      * @return false when the watch is closed
      */
-    private boolean awaitTick(boolean idle) throws InterruptedException {
+    private boolean awaitNext() throws InterruptedException {
         lock.lock();
         try {
+            boolean idle = idleTicks >= IDLE_TICKS;
+            long nowNs = System.nanoTime();
             asleep = idle;
-            // A worker that became busy before it could see asleep is found here.
+            nextNs = nowNs + (idle ? IDLE_NS_MAX : TICK_NS);
+            // After the announcement: a worker that became busy, or a command that began to wait, before it could see the
+            // announcement is found here; a later one sees it.
             if (idle && workers.stream().anyMatch(SessionWorker::isBusy)) {
-                asleep = false;
+                nextNs = nowNs + TICK_NS;
             }
-            while (asleep && !closed) {
-                wanted.await();
+            long nearestNs = endOverdue(nowNs);
+            if (nearestNs < nextNs - nowNs) {
+                nextNs = nowNs + nearestNs;
             }
-            for (long left = TICK_NS; left > 0 && !closed; ) {
-                left = wanted.awaitNanos(left);
+            for (long left; !closed && (left = nextNs - System.nanoTime()) > 0; ) {
+                long unused = wanted.awaitNanos(left);
             }
+            asleep = false;
             return !closed;
         } finally {
             lock.unlock();

@@ -290,6 +290,20 @@ final class SessionWorker implements RpcCommands.Slots {
         memory.close();
     }
 
+    /**
+     * Ends the commands that wait without a thread and are over their deadline. The watch's thread.
+     *
+     * @return nanoseconds until the next such deadline
+     */
+    long endOverdue(long nowNs) {
+        return rpc.endOverdue(nowNs);
+    }
+
+    @Override
+    public void waitsUntil(long deadlineNs) {
+        watch.wakeBy(deadlineNs);
+    }
+
     private int spinForWork(Server server) {
         int left = wait.begin(1);
         while (left != 0 && !stopping) {
@@ -376,7 +390,10 @@ final class SessionWorker implements RpcCommands.Slots {
                     .formatted(Op.nameOf(op), length, slot, area.windowBytes()));
         }
         if (Op.isRpc(op)) {
-            rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, timeoutNs), this);
+            if (!rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, timeoutNs), this)) {
+                throw new SessionViolation("%s was submitted in slot %d, which still has a command under way"
+                        .formatted(Op.nameOf(op), slot));
+            }
             return;
         }
         if (Op.isLock(op)) {

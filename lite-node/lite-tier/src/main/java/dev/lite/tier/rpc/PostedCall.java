@@ -1,0 +1,92 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.RpcClient;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A call that no thread waits for. The thread that handles its reply ends it, usually the one that polls the fabric.
+ *
+ * <p>Whoever takes the call out of its slot ends it, and nobody else: the arrival of the reply, the end of the
+ * connection, or {@link #abandon}. So exactly one of {@link #replied}, {@link #failed} and a true {@link #abandon} comes,
+ * once. None of the first two may block, throw, or run user code. One object per call.
+ */
+public abstract class PostedCall {
+    // Written before the slot's state that lets other threads end the call.
+    private @Nullable RpcCaller caller;
+    private @Nullable FunctionClient target;
+    private volatile @Nullable RpcSlot slot;
+
+    /** A client whose calls need no thread that waits. */
+    public interface Client extends RpcClient {
+        /**
+         * Posts a call, if that needs no waiting. Never blocks.
+         *
+         * @param request is copied before this method returns
+         * @param replyCapacity the longest reply that the caller takes, in bytes; at most those of the destination
+         * @return whether the call was posted; it may have ended already. Otherwise it would have had to wait, and
+         *     nothing has happened
+         * @throws LiteException if the call was refused; it is not posted then
+         */
+        boolean tryCall(MemorySegment request, int replyCapacity, long timeoutNs, PostedCall call);
+    }
+
+    /** Where the reply is copied to. Must stay valid until the call has ended. */
+    protected abstract MemorySegment destination();
+
+    /** The reply of so many bytes is in the destination. */
+    protected abstract void replied(int length);
+
+    /** The call failed. */
+    protected abstract void failed(RuntimeException why);
+
+    /** Runs a task that may block, soon, on another thread; must not drop it. */
+    protected abstract void later(Runnable task);
+
+    /**
+     * Gives the call up: its reply will be dropped. Any thread; never blocks.
+     *
+     * @return whether this thread has ended the call; otherwise it is not posted yet, has ended, or is about to end
+     */
+    public final boolean abandon() {
+        RpcSlot its = slot;
+        FunctionClient to = target;
+        RpcCaller by = caller;
+        if (its == null || to == null || by == null || !its.endPosted(this, RpcSlot.ABANDONED)) {
+            return false;
+        }
+        by.abandoned(to);
+        return true;
+    }
+
+    /** Names its target, for messages. */
+    @Override
+    public final String toString() {
+        return String.valueOf(target);
+    }
+
+    void begin(RpcCaller by, FunctionClient to, RpcSlot in) {
+        caller = by;
+        target = to;
+        slot = in;
+    }
+
+    /** The reply is in the slot. The thread owns the slot now. */
+    void arrived(RpcSlot its) {
+        RpcCaller by = caller;
+        FunctionClient to = target;
+        if (by != null && to != null) {
+            by.deliver(this, to, its);
+        }
+    }
+
+    /** The connection was lost. The thread owns the slot now. */
+    void lost(RpcSlot its) {
+        RpcCaller by = caller;
+        FunctionClient to = target;
+        if (by != null && to != null) {
+            by.lost(this, to, its);
+        }
+    }
+}

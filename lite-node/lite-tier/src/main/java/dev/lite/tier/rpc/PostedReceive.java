@@ -1,0 +1,48 @@
+package dev.lite.tier.rpc;
+
+import dev.lite.api.RpcServer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A receive that no thread waits for. The thread that brings the call ends it, usually the one that polls the fabric.
+ *
+ * <p>Whoever takes the receiver out of its function's queue ends the receive, and nobody else: the arrival of a call, the
+ * end of the server, or {@link #giveUp}. So exactly one of a {@link #received} that returns true, {@link #failed} and a
+ * true {@link #giveUp} comes, once. None of the first two may block, throw, or run user code. One object per receive.
+ */
+public abstract class PostedReceive {
+    private volatile RpcFunction.@Nullable PostedReceiver receiver;
+
+    /** A server that receives without a thread that waits. */
+    public interface Server extends RpcServer {
+        /** Receives the next call, at once or when it comes. Never blocks. */
+        void receive(PostedReceive receive);
+    }
+
+    /**
+     * Takes a call.
+     *
+     * @return false: the call is dealt with, but not received; the next one is wanted
+     */
+    protected abstract boolean received(ReceivedCall call);
+
+    /** The receive failed: its server was closed. */
+    protected abstract void failed(RuntimeException why);
+
+    /** Runs a task that may block, soon, on another thread; must not drop it. */
+    protected abstract void later(Runnable task);
+
+    /**
+     * Gives the receive up. Any thread; never blocks.
+     *
+     * @return whether this thread has ended the receive; otherwise it has not begun, has ended, or has a call just now
+     */
+    public final boolean giveUp() {
+        RpcFunction.PostedReceiver its = receiver;
+        return its != null && its.giveUp();
+    }
+
+    void begin(RpcFunction.PostedReceiver its) {
+        receiver = its;
+    }
+}

@@ -1,0 +1,418 @@
+package dev.lite.tier.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.Lite;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteException.Code;
+import dev.lite.api.NodeInfo;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcServer;
+import dev.lite.cluster.InMemoryDirectory;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.session.protocol.SessionMessage.RpcKind;
+import dev.lite.session.protocol.SessionProtocol.Op;
+import dev.lite.testing.Waits;
+import dev.lite.tier.TierSession;
+import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.session.RpcCommands.Command;
+import dev.lite.tier.testing.InDevShm;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Calls and receives of an attached application that wait without a thread: what ends them, and who may touch its memory. */
+class WaitingCommandsTest {
+    private static final Duration GENEROUS = Waits.scaled(Duration.ofSeconds(15));
+    private static final long FOR_LONG = TimeUnit.HOURS.toNanos(1);
+    private static final int SLOTS = 4;
+    private static final int WINDOW = 4096;
+    private static final byte UNTOUCHED = 0x55;
+
+    @TempDir(factory = InDevShm.class)
+    Path directory;
+
+    private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
+    private final Deque<AutoCloseable> opened = new ArrayDeque<>();
+    private final FakeSlots slots = new FakeSlots();
+    private LiteNode here;
+    private LiteNode there;
+    private Lite other;
+    private RpcCommands commands;
+
+    /** Slots in this JVM's memory. It counts how often a slot is completed and can hold the thread that completes one. */
+    private static final class FakeSlots implements RpcCommands.Slots, AutoCloseable {
+        final Arena arena = Arena.ofShared();
+        final MemorySegment windows = arena.allocate((long) SLOTS * WINDOW, 64);
+        final Map<Integer, List<Integer>> statuses = new ConcurrentHashMap<>();
+        final Map<Integer, Long> results = new ConcurrentHashMap<>();
+        final Map<Integer, Long> calls = new ConcurrentHashMap<>();
+        final CountDownLatch completing = new CountDownLatch(1);
+        volatile @Nullable CountDownLatch hold;
+        volatile boolean waits;
+
+        @Override
+        public long window(int slot) {
+            return windows.address() + (long) slot * WINDOW;
+        }
+
+        MemorySegment windowOf(int slot) {
+            return windows.asSlice((long) slot * WINDOW, WINDOW);
+        }
+
+        @Override
+        public int windowBytes() {
+            return WINDOW;
+        }
+
+        @Override
+        public void complete(int slot, int status, long result) {
+            CountDownLatch latch = hold;
+            if (latch != null) {
+                completing.countDown();
+                try {
+                    assertThat(latch.await(GENEROUS.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+            }
+            results.put(slot, result);
+            statuses.computeIfAbsent(slot, any -> new CopyOnWriteArrayList<>()).add(status);
+        }
+
+        @Override
+        public void fail(int slot, Code code, String text) {
+            complete(slot, code.number(), text.length());
+        }
+
+        @Override
+        public void received(int slot, long call, long origin) {
+            calls.put(slot, call);
+        }
+
+        @Override
+        public void waitsUntil(long deadlineNs) {
+            waits = true;
+        }
+
+        List<Integer> statuses(int slot) {
+            return List.copyOf(statuses.getOrDefault(slot, List.of()));
+        }
+
+        @Override
+        public void close() {
+            arena.close();
+        }
+    }
+
+    @BeforeEach
+    void start() {
+        opened.push(slots);
+        here = startNode("n0");
+        there = startNode("n1");
+        Waits.until(
+                "the nodes are connected",
+                () -> List.of(here, there).stream()
+                        .allMatch(node -> node.nodes().stream()
+                                .map(NodeInfo::fabric)
+                                .filter("shm"::equals)
+                                .count()
+                                == 1));
+        other = there.attach("app");
+        opened.push(other);
+        TierSession session = here.open("app", "test");
+        opened.push(session);
+        commands = new RpcCommands("test", session);
+    }
+
+    private LiteNode startNode(String name) {
+        InMemoryDirectory view = store.open();
+        opened.push(view);
+        LiteNode node = LiteNode.start(
+                LiteNodeConfig.builder("c", name, 64L << 20, directory.resolve(name))
+                        .arena(directory.resolve("arenas"), false)
+                        .build(),
+                view,
+                List.of(new ShmFabricProvider()));
+        opened.push(node);
+        return node;
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        commands.end(System.nanoTime() + GENEROUS.toNanos());
+        while (!opened.isEmpty()) {
+            opened.pop().close();
+        }
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private boolean start(int slot, int op, long id, long length, long operand, long timeoutNs) {
+        return commands.start(new Command(slot, op, id, length, operand, timeoutNs), slots);
+    }
+
+    private void awaitStatus(int slot, int count) {
+        Waits.until("slot %d is completed".formatted(slot), () -> slots.statuses(slot).size() == count);
+    }
+
+    /** Opens a client of a function of the other node and makes one call, so that later ones find a binding. */
+    private long boundClient(RpcServer server) {
+        long id = commands.open(RpcKind.CLIENT, "n1", server.function());
+        assertThat(start(0, Op.CALL, id, 3, WINDOW, FOR_LONG)).isTrue();
+        server.receive(GENEROUS).reply(bytes("first"));
+        awaitStatus(0, 1);
+        assertThat(slots.statuses(0)).containsExactly(0);
+        slots.statuses.clear();
+        slots.waits = false;
+        slots.windows.fill(UNTOUCHED);
+        return id;
+    }
+
+    private boolean isUntouched(int slot) {
+        byte[] window = slots.windowOf(slot).toArray(ValueLayout.JAVA_BYTE);
+        byte[] expected = new byte[WINDOW];
+        Arrays.fill(expected, UNTOUCHED);
+        return Arrays.equals(window, expected);
+    }
+
+    private void endsNow() {
+        assertThat(commands.end(System.nanoTime() + GENEROUS.toNanos())).isTrue();
+    }
+
+    @Test
+    void aReplyEndsAWaitingCallWithoutAThread() {
+        RpcServer server = other.rpc().serve("f");
+        long id = boundClient(server);
+        for (int i = 1; i <= 3; i++) {
+            assertThat(start(1, Op.CALL, id, 8, WINDOW, FOR_LONG)).isTrue();
+            assertThat(slots.waits).isTrue();
+            server.receive(GENEROUS).reply(bytes("reply"));
+            awaitStatus(1, i);
+        }
+        assertThat(slots.statuses(1)).containsOnly(0);
+        assertThat(slots.results).containsEntry(1, 5L);
+        assertThat(slots.windowOf(1).asSlice(0, 5).toArray(ValueLayout.JAVA_BYTE))
+                .isEqualTo(bytes("reply"));
+    }
+
+    @Test
+    void aSessionThatEndsWhileItsCallWaitsDropsTheLateReply() {
+        RpcServer server = other.rpc().serve("f");
+        long id = boundClient(server);
+        start(1, Op.CALL, id, 8, WINDOW, FOR_LONG);
+        RpcCall call = server.receive(GENEROUS);
+        endsNow();
+        assertThat(slots.statuses(1)).containsExactly(Code.SESSION_LOST.number());
+        call.reply(bytes("too late"));
+        // A later call of the same node has its reply behind the late one.
+        assertAnswered(server);
+        assertThat(slots.statuses(1)).hasSize(1);
+        assertThat(isUntouched(1)).isTrue();
+    }
+
+    private void assertAnswered(RpcServer server) {
+        try (Lite lite = here.attach("app")) {
+            CompletableFuture<byte[]> reply = lite.rpc().callAsync("n1", server.function(), bytes("x"), GENEROUS);
+            server.receive(GENEROUS).reply(bytes("y"));
+            assertThat(reply.join()).asString().isEqualTo("y");
+        }
+    }
+
+    @Test
+    void aSessionThatEndsWhileItsReceiveWaitsTakesNoCallAnyMore() {
+        long id = commands.open(RpcKind.SERVER, "n0", "g");
+        start(1, Op.RECEIVE, id, 0, 0, FOR_LONG);
+        assertThat(slots.waits).isTrue();
+        slots.windows.fill(UNTOUCHED);
+        endsNow();
+        assertThat(slots.statuses(1)).containsExactly(Code.SESSION_LOST.number());
+        assertThatThrownBy(() -> other.rpc().call("n0", "g", bytes("x"), GENEROUS))
+                .isInstanceOf(RpcFailedException.class);
+        assertThat(slots.statuses(1)).hasSize(1);
+        assertThat(isUntouched(1)).isTrue();
+    }
+
+    @Test
+    void theMemoryStaysMappedWhileAReplyIsDelivered() throws InterruptedException {
+        RpcServer server = other.rpc().serve("f");
+        long id = boundClient(server);
+        CountDownLatch release = new CountDownLatch(1);
+        slots.hold = release;
+        start(1, Op.CALL, id, 8, WINDOW, FOR_LONG);
+        server.receive(GENEROUS).reply(bytes("reply"));
+        assertThat(slots.completing.await(GENEROUS.toMillis(), TimeUnit.MILLISECONDS))
+                .isTrue();
+        // The thread that polls the fabric is between the copy and the end of the command.
+        assertThat(commands.end(System.nanoTime())).isFalse();
+        commands.endOverdue(System.nanoTime() + 2 * FOR_LONG); // too late for the deadline
+        assertThat(slots.statuses(1)).isEmpty();
+        release.countDown();
+        endsNow();
+        assertThat(slots.statuses(1)).containsExactly(0);
+    }
+
+    @Test
+    void theMemoryStaysMappedWhileACallIsReceivedAndThatCallFails() throws InterruptedException {
+        long id = commands.open(RpcKind.SERVER, "n0", "g");
+        CountDownLatch release = new CountDownLatch(1);
+        slots.hold = release;
+        start(1, Op.RECEIVE, id, 0, 0, FOR_LONG);
+        CompletableFuture<byte[]> reply = other.rpc().callAsync("n0", "g", bytes("x"), GENEROUS);
+        assertThat(slots.completing.await(GENEROUS.toMillis(), TimeUnit.MILLISECONDS))
+                .isTrue();
+        assertThat(commands.end(System.nanoTime())).isFalse();
+        release.countDown();
+        endsNow();
+        assertThat(slots.statuses(1)).containsExactly(0);
+        assertThatThrownBy(reply::join).cause().isInstanceOf(RpcFailedException.class);
+    }
+
+    @Test
+    void theSweepEndsACallOverItsDeadlineAndDropsItsLateReply() {
+        RpcServer server = other.rpc().serve("f");
+        long id = boundClient(server);
+        start(1, Op.CALL, id, 8, WINDOW, FOR_LONG);
+        RpcCall call = server.receive(GENEROUS);
+        assertThat(commands.endOverdue(System.nanoTime())).isBetween(FOR_LONG / 2, FOR_LONG);
+        assertThat(slots.statuses(1)).isEmpty();
+        commands.endOverdue(System.nanoTime() + 2 * FOR_LONG);
+        assertThat(slots.statuses(1)).containsExactly(Code.TIMEOUT.number());
+        call.reply(bytes("too late"));
+        assertAnswered(server);
+        assertThat(slots.statuses(1)).hasSize(1);
+        assertThat(isUntouched(1)).isTrue();
+    }
+
+    @Test
+    void theSweepEndsAReceiveOverItsDeadlineAndItsCallGoesToTheNext() {
+        long id = commands.open(RpcKind.SERVER, "n0", "g");
+        start(1, Op.RECEIVE, id, 0, 0, FOR_LONG);
+        commands.endOverdue(System.nanoTime() + 2 * FOR_LONG);
+        assertThat(slots.statuses(1)).containsExactly(Code.TIMEOUT.number());
+        CompletableFuture<byte[]> reply = other.rpc().callAsync("n0", "g", bytes("abc"), GENEROUS);
+        start(2, Op.RECEIVE, id, 0, 0, FOR_LONG);
+        awaitStatus(2, 1);
+        assertThat(slots.results).containsEntry(2, 3L);
+        assertThat(slots.statuses(1)).hasSize(1);
+        start(2, Op.REPLY_AND_RECEIVE, id, 2, slots.calls.get(2), FOR_LONG);
+        assertThat(reply.join()).asString().isEqualTo("ab");
+        assertThat(slots.statuses(2)).hasSize(1); // the receive waits
+    }
+
+    @Test
+    void aConnectionThatBreaksFailsAWaitingCallOnce() throws Exception {
+        RpcServer server = other.rpc().serve("f");
+        long id = boundClient(server);
+        start(1, Op.CALL, id, 8, WINDOW, FOR_LONG);
+        RpcCall call = server.receive(GENEROUS);
+        assertThat(call.request().byteSize()).isEqualTo(8);
+        there.close();
+        awaitStatus(1, 1);
+        assertThat(slots.statuses(1)).doesNotContain(0);
+        endsNow();
+        assertThat(slots.statuses(1)).hasSize(1);
+    }
+
+    @Test
+    void aClosedServerEndsItsWaitingReceivesAndLeavesThoseOfOthers() {
+        long first = commands.open(RpcKind.SERVER, "n0", "g");
+        long second = commands.open(RpcKind.SERVER, "n0", "g");
+        start(1, Op.RECEIVE, first, 0, 0, FOR_LONG);
+        start(2, Op.RECEIVE, second, 0, 0, FOR_LONG);
+        commands.close(first);
+        assertThat(slots.statuses(1)).containsExactly(Code.SESSION_LOST.number());
+        assertThat(slots.statuses(2)).isEmpty();
+        CompletableFuture<byte[]> reply = other.rpc().callAsync("n0", "g", bytes("abc"), GENEROUS);
+        awaitStatus(2, 1);
+        start(2, Op.REPLY, second, 1, slots.calls.get(2), FOR_LONG);
+        assertThat(reply.join()).asString().isEqualTo("a");
+    }
+
+    @Test
+    void aSlotHasOneCommandAtATime() {
+        long id = commands.open(RpcKind.SERVER, "n0", "g");
+        assertThat(start(1, Op.RECEIVE, id, 0, 0, FOR_LONG)).isTrue();
+        assertThat(start(1, Op.RECEIVE, id, 0, 0, FOR_LONG)).isFalse();
+        assertThat(start(2, Op.RECEIVE, id, 0, 0, FOR_LONG)).isTrue();
+    }
+
+    @Test
+    void aLongRequestAndALongReplyReachTheirWindows() {
+        RpcServer server = other.rpc().serve("f");
+        long client = boundClient(server);
+        slots.windowOf(1).asSlice(0, WINDOW).fill((byte) 7);
+        start(1, Op.CALL, client, WINDOW, WINDOW, FOR_LONG);
+        RpcCall call = server.receive(GENEROUS);
+        assertThat(call.request().toArray(ValueLayout.JAVA_BYTE)).hasSize(WINDOW).containsOnly(7);
+        call.reply(new byte[WINDOW]);
+        awaitStatus(1, 1);
+        assertThat(slots.windowOf(1).toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
+        long served = commands.open(RpcKind.SERVER, "n0", "g");
+        start(2, Op.RECEIVE, served, 0, 0, FOR_LONG);
+        byte[] request = new byte[WINDOW];
+        Arrays.fill(request, (byte) 9);
+        CompletableFuture<byte[]> tooLong =
+                other.rpc().callAsync("n0", "g", Arrays.copyOf(request, WINDOW + 1), GENEROUS);
+        assertThatThrownBy(tooLong::join).cause().hasMessageContaining("at most 4096");
+        CompletableFuture<byte[]> reply = other.rpc().callAsync("n0", "g", request, GENEROUS);
+        awaitStatus(2, 1);
+        assertThat(slots.windowOf(2).toArray(ValueLayout.JAVA_BYTE)).containsOnly(9);
+        start(2, Op.REPLY, served, WINDOW, slots.calls.get(2), FOR_LONG);
+        assertThat(reply.join()).hasSize(WINDOW).containsOnly(9);
+    }
+
+    @Test
+    void aCallToTheOwnNodeIsHandedFromSlotToSlot() {
+        long served = commands.open(RpcKind.SERVER, "n0", "g");
+        long client = commands.open(RpcKind.CLIENT, "n0", "g");
+        for (int i = 1; i <= 3; i++) {
+            start(1, Op.RECEIVE, served, 0, 0, FOR_LONG);
+            start(2, Op.CALL, client, 4, WINDOW, FOR_LONG);
+            awaitStatus(1, i);
+            start(3, Op.REPLY, served, 2, slots.calls.get(1), FOR_LONG);
+            awaitStatus(2, i);
+        }
+        assertThat(slots.statuses(2)).containsExactly(0, 0, 0);
+        assertThat(slots.results).containsEntry(2, 2L);
+    }
+
+    @Test
+    void theReasonOfARefusalReachesTheCaller() {
+        RpcServer server = other.rpc().serve("f");
+        long id = boundClient(server);
+        start(1, Op.CALL, id, 8, WINDOW, FOR_LONG);
+        server.receive(GENEROUS).fail("no");
+        awaitStatus(1, 1);
+        assertThat(slots.statuses(1)).containsExactly(Code.RPC_FAILED.number());
+        server.close();
+        start(1, Op.CALL, id, 8, WINDOW, FOR_LONG);
+        awaitStatus(1, 2);
+        assertThat(slots.statuses(1)).containsOnly(Code.RPC_FAILED.number());
+        assertThatThrownBy(() -> commands.origin(1, 77)).isInstanceOf(LiteException.class);
+    }
+}
