@@ -13,38 +13,34 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
 /**
- * One thread releases the poll role while another, which found it held, is about to park. There is no standby thread and no
- * event, so the second thread's condition holds only after it polls: it must see that the role is free, or be woken as the
- * successor. The first result says whether it polled, the second whether the role was free afterwards.
+ * One thread releases the poll role while two others, which found it held, look for it and then stop: one at its
+ * deadline, one because its condition is true. There is no standby thread. Whoever was the last must have armed the
+ * fabric, or no thread would see the next event. The first result says whether the fabric is armed at the end, the
+ * second whether the role is free.
  */
 @JCStressTest
-@Outcome(
-        id = "1, 1",
-        expect = Expect.ACCEPTABLE,
-        desc = "It polled: it took the free role or became the successor, and released the role.")
+@Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "The next event wakes the standby thread.")
 @Outcome(
         expect = Expect.FORBIDDEN,
-        desc =
-                "It slept until its deadline although the role was free (0, 1), or the role stayed held (the second is 0).")
+        desc = "The next event wakes nobody, and nobody is awake (0, 1), or the role stayed held (the second is 0).")
 @State
 public class PollRoleStress {
-    /** Longer than a busy machine keeps a thread that can run from its processor; one second was not. */
-    private static final long DEADLINE_NS = 10_000_000_000L;
-
-    /** Delays the release by a varying number of polls, so that the threads meet at different points. A power of two. */
+    /** Varies how long the threads look and how long arming takes, so that they meet at different points; a power of two. */
     private static final int LATE_MAX = 64;
 
     private static int count; // lost updates do not matter
 
+    private final int late = count++ & (LATE_MAX - 1);
+    private final PolledFabric fabric = new PolledFabric(late);
+    private final PollRole role = new PollRole(fabric, late);
     private final Waiter waiter = new Waiter();
-    private final PollRole role = new PollRole(new PolledFabric(waiter, count++ & (LATE_MAX - 1)), 0);
 
     /** A role whose fabric has no events, for tests of other things. */
     static PollRole unpolled() {
-        return new PollRole(new PolledFabric(new Waiter(), 0), 0);
+        return new PollRole(new PolledFabric(0), 0);
     }
 
-    /** The role is held when the two begin. */
+    /** The role is held when the three begin. */
     public PollRoleStress() {
         role.take();
     }
@@ -52,21 +48,29 @@ public class PollRoleStress {
     /** Leaves the role. */
     @Actor
     public void release() {
+        for (int i = 0; i < late; i++) {
+            Thread.onSpinWait();
+        }
+        waiter.over = true;
         role.release();
     }
 
-    /** Waits for a condition that only its own poll fulfils. */
+    /** Looks for the role until its deadline, which has passed. */
     @Actor
-    public void follow(II_Result result) {
-        long deadlineNs = System.nanoTime() + DEADLINE_NS;
-        boolean polled = role.await(waiter, deadlineNs, false);
-        // A thread woken by its deadline polls, too, but that is too late.
-        result.r1 = polled && deadlineNs - System.nanoTime() > 0 ? 1 : 0;
+    public void giveUp() {
+        boolean unused = role.await(new Waiter(), System.nanoTime(), false);
     }
 
-    /** Checks that the role is free. */
+    /** Looks for the role until its condition is true. */
+    @Actor
+    public void succeed() {
+        boolean unused = role.await(waiter, System.nanoTime(), false);
+    }
+
+    /** Checks that the fabric is armed and the role is free. */
     @Arbiter
     public void check(II_Result result) {
+        result.r1 = fabric.armed ? 1 : 0;
         result.r2 = role.take() ? 1 : 0;
     }
 
@@ -79,24 +83,33 @@ public class PollRoleStress {
         }
     }
 
-    /** Reports no events when armed, so that the thread that releases the role does not poll. */
-    private record PolledFabric(Waiter waiter, int late) implements Fabric {
+    /** Has no events. */
+    private static final class PolledFabric implements Fabric {
+        private final int late;
+        private volatile boolean armed;
+
+        PolledFabric(int late) {
+            this.late = late;
+        }
+
         @Override
         public int poll(int limit) {
-            waiter.over = true;
-            return 1;
+            return 0;
         }
 
         @Override
         public boolean arm() {
-            for (int polls = 0; polls < late; polls++) {
+            for (int i = 0; i < late; i++) {
                 Thread.onSpinWait();
             }
+            armed = true;
             return true;
         }
 
         @Override
-        public void disarm() {}
+        public void disarm() {
+            armed = false;
+        }
 
         @Override
         public void await(long timeoutNs) {}

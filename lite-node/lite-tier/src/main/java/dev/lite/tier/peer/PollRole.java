@@ -2,32 +2,34 @@ package dev.lite.tier.peer;
 
 import dev.lite.fabric.Fabric;
 import dev.lite.os.waiting.Polling;
-import dev.lite.session.protocol.SpinBudget;
+import dev.lite.os.waiting.StagedWait;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.concurrent.locks.LockSupport;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The poll role of a fabric. One thread at a time holds it, and it passes between waiting threads (leader and
- * followers). The holder polls the fabric for itself and dispatches events for the others. It spins briefly, then
- * blocks in the fabric. Followers spin briefly, then park. So two nodes answer a call with two running threads.
+ * The poll role of a fabric. One thread at a time holds it, and it passes between waiting threads. The holder polls the
+ * fabric for itself and dispatches events for the others. All wait in the stages of {@link StagedWait}: the holder then
+ * sleeps in the fabric, the others park. So two nodes answer a call with two running threads.
  *
- * <p><b>The fabric never stays unpolled.</b> A holder that leaves frees the role and wakes one follower, its heir. An
- * heir that no longer needs the role passes it on in the same way. If there is no follower, the holder arms the fabric,
- * and the platform thread "lite-poll-…" waits on standby and takes the role at the next event. A running thread may
- * take it first.
+ * <p><b>An event that comes is seen by a thread that is awake, or wakes one.</b> Exactly one of these holds at any
+ * time: a thread holds the role; the role is free and a thread looks for it; the fabric is armed. A holder that leaves
+ * passes the role to a thread that is awake and looks, if there is one. Otherwise it arms the fabric: the next event
+ * wakes the platform thread "lite-poll-…", which stands by and polls, and signals those whom the event concerns. A
+ * thread that stops looking and is the last one arms the fabric in the same way, if the role is free then. So a parked
+ * thread is woken only when its own condition is true, never for the role.
  *
- * <p>A virtual thread never holds the role, because blocking in the fabric would pin its carrier. It parks, and the
- * standby thread polls for it. No user code runs while the role is held. Waiting allocates nothing. Any thread.
+ * <p>A virtual thread never holds the role, because blocking in the fabric would pin its carrier. It parks, and another
+ * thread polls for it. No user code runs while the role is held. Waiting allocates nothing. Any thread.
  */
 public final class PollRole implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(PollRole.class);
 
     private static final int ARMED = 0; // free; the next event wakes the standby thread
-    private static final int INHERITED = 1; // free; an heir was woken, or the standby thread was not started yet
+    /** Free; a thread that is awake takes it: one that looks, or the standby thread before its first wait. */
+    private static final int LOOKED_AFTER = 1;
+
     private static final int HELD = 2;
     private static final int CLOSED = 3;
 
@@ -39,6 +41,9 @@ public final class PollRole implements AutoCloseable {
     private static final int LAST_POLLS = 8;
     /** While it spins, the holder checks its deadline once in this many polls; a power of two. */
     private static final int CLOCK_CHECK_ROUNDS = 64;
+    /** Threads beside the holder rather yield: their pauses would take the processor of one that has work. */
+    private static final int PAUSES_OF_OTHERS_MAX = 100;
+
     /** Bounds how late the holder sees an interrupt. No wake-up depends on it. */
     private static final long SLEEP_NS_MAX = 100_000_000;
 
@@ -47,43 +52,39 @@ public final class PollRole implements AutoCloseable {
     private static final long CLOSE_MS = 5_000;
 
     private final Fabric fabric;
-    private final SpinBudget spins;
-    /**
-     * For virtual threads: they spin while others poll, and many spinning threads would take the pollers' processors.
-     */
-    private final SpinBudget spinsOfVirtual;
+    private final StagedWait holdersWait;
+    /** For those that find the role held: while others poll for them, their pauses succeed at another rate. */
+    private final StagedWait lookersWait;
+
+    /** For virtual threads: many waiting threads would take the pollers' processors. */
+    private final StagedWait virtualsWait;
 
     /**
-     * For the standby thread: without a spare processor, its spinning keeps the threads that it polls for from running.
+     * For the standby thread: without a spare processor, its pauses keep the threads that it polls for from running.
      */
-    private final SpinBudget standbySpins;
+    private final StagedWait standbysWait;
 
     private final int pollCost;
     private final Thread standbyThread;
-    private final AtomicInteger state = new AtomicInteger(INHERITED);
+    private final AtomicInteger state = new AtomicInteger(LOOKED_AFTER);
     /** Times that the standby thread took the role: wake-ups that no waiting caller saved. */
     private final LongAdder standbyWakeups = new LongAdder();
 
-    private final Object lock = new Object();
-    // Parked platform threads, oldest first; written under the lock. At most one entry per thread.
-    private volatile @Nullable PollWaiter firstFollower;
-    private @Nullable PollWaiter lastFollower;
+    /** The threads in {@link #look}: awake, and they take the role when it is free. */
+    private final AtomicInteger looking = new AtomicInteger();
+
     private volatile boolean stopped;
 
-    /** Set when a running caller found the role held. A thread that polls only for others then releases the role. */
-    private volatile boolean wanted;
-
     /**
-     * @param spins maximum spins before a waiting thread blocks. The number of polls is this divided by the cost of a
-     *     poll.
-     *     The spin must last longer than the wake-up of a thread. Otherwise two nodes that once found each other asleep
-     *     would do so forever
+     * @param spins maximum pauses of the holder before it yields and then blocks. The number of polls is this divided
+     *     by the cost of a poll
      */
     PollRole(Fabric fabric, int spins) {
         this.fabric = fabric;
-        this.spins = new SpinBudget(spins);
-        this.spinsOfVirtual = new SpinBudget(spins);
-        this.standbySpins = new SpinBudget(spins);
+        this.holdersWait = new StagedWait(spins);
+        this.lookersWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
+        this.virtualsWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
+        this.standbysWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
         this.pollCost = fabric.pollCost();
         this.standbyThread =
                 Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);
@@ -96,6 +97,11 @@ public final class PollRole implements AutoCloseable {
     /** Times that the standby thread took the role because no thread waited when an event came. */
     public long standbyWakeups() {
         return standbyWakeups.sum();
+    }
+
+    /** How many threads are awake and take the role when it is free. */
+    int looking() {
+        return looking.get();
     }
 
     /**
@@ -111,7 +117,7 @@ public final class PollRole implements AutoCloseable {
 
     private boolean takeFree() {
         int seen = state.get();
-        if (seen > INHERITED || !state.compareAndSet(seen, HELD)) {
+        if (seen > LOOKED_AFTER || !state.compareAndSet(seen, HELD)) {
             return false;
         }
         if (seen == ARMED) {
@@ -120,13 +126,14 @@ public final class PollRole implements AutoCloseable {
         return true;
     }
 
-    /** Passes the role on. Called by its holder. */
+    /** Passes the role on. Called by its holder. Wakes nobody unless an event comes. */
     public void release() {
-        PollWaiter heir = nextHeir();
-        if (heir != null) {
-            state.set(INHERITED);
-            heir.wakeToLead();
-            return;
+        if (looking.get() > 0) {
+            state.set(LOOKED_AFTER);
+            // Either this thread sees here that the last one has stopped looking, or that one sees the new state.
+            if (looking.get() > 0 || !takeFree()) {
+                return;
+            }
         }
         boolean idle = fabric.arm();
         for (int polls = 0; !idle && polls < LAST_POLLS; polls++) {
@@ -134,11 +141,6 @@ public final class PollRole implements AutoCloseable {
             idle = fabric.arm();
         }
         state.set(ARMED);
-        // Either this thread sees a follower that just saw the role held, or the follower sees that the role is free.
-        heir = nextHeir();
-        if (heir != null) {
-            heir.wakeToLead();
-        }
         if (!idle) {
             fabric.wakeup();
         }
@@ -156,20 +158,10 @@ public final class PollRole implements AutoCloseable {
             lead(waiter, deadlineNs);
         }
         if (Thread.currentThread().isVirtual()) {
-            return awaitOthers(waiter, deadlineNs);
+            return waiter.awaitAlone(deadlineNs, virtualsWait);
         }
-        boolean followed = false;
-        for (int idle = 0; !waiter.isOver(); ) {
-            if (take()) {
-                lead(waiter, deadlineNs);
-            } else if (idle == 0) {
-                idle = 1;
-                wanted = true;
-            } else if (idle < spins.spins()) {
-                idle++;
-                Thread.onSpinWait();
-                continue;
-            }
+        while (!waiter.isOver()) {
+            look(waiter, deadlineNs);
             if (waiter.isOver()) {
                 break;
             }
@@ -177,47 +169,56 @@ public final class PollRole implements AutoCloseable {
             if (leftNs <= 0 || Thread.currentThread().isInterrupted()) {
                 break;
             }
-            follow(waiter, leftNs);
-            followed = true;
-        }
-        if (followed && state.get() == INHERITED && take()) {
-            release(); // this thread was made the heir, but no longer needs the role
+            waiter.park(leftNs);
         }
         return waiter.isOver();
     }
 
-    /** {@link #await} for a virtual thread. Another thread polls for it. */
-    private boolean awaitOthers(PollWaiter waiter, long deadlineNs) {
-        for (int spinsLeft = spinsOfVirtual.spins(); spinsLeft > 0; spinsLeft--) {
-            if (waiter.isOver()) {
-                spinsOfVirtual.hit();
-                return true;
+    /** Stays awake for a while, and takes the role when it is free. */
+    private void look(PollWaiter waiter, long deadlineNs) {
+        looking.getAndIncrement();
+        try {
+            int first = lookersWait.begin(1);
+            int left = first;
+            while (!waiter.isOver()) {
+                if (take()) {
+                    lead(waiter, deadlineNs);
+                    return;
+                }
+                if (left == 0) {
+                    return;
+                }
+                left = lookersWait.pause(left);
             }
-            Thread.onSpinWait();
+            if (left != first) {
+                lookersWait.hit(left);
+            }
+        } finally {
+            if (looking.decrementAndGet() == 0 && state.get() == LOOKED_AFTER && takeFree()) {
+                release(); // nobody else looks after the role
+            }
         }
-        spinsOfVirtual.miss();
-        return waiter.awaitAlone(deadlineNs, 0);
     }
 
     private void lead(PollWaiter waiter, long deadlineNs) {
         try {
-            int idle = 0;
-            int budget = polls(spins);
+            int first = holdersWait.begin(pollCost);
+            int left = first;
             for (int rounds = 1; !waiter.isOver(); rounds++) {
                 boolean looked = false;
                 if (poll() > 0) {
-                    if (idle > 0) {
-                        spins.hit(); // an event of the first poll is no hit: it was there already or woke this thread
+                    if (left != first) {
+                        holdersWait.hit(left); // no hit in the first poll: it was there already or woke this thread
                     }
-                    idle = 0;
-                } else if (idle < budget) {
-                    idle++;
-                    Thread.onSpinWait();
+                    if (!waiter.isOver()) {
+                        left = holdersWait.begin(pollCost);
+                        first = left = StagedWait.yieldsOnly(left); // those whom the event concerns run first
+                    }
+                } else if (left > 0) {
+                    left = holdersWait.pause(looking.get() > 0 ? StagedWait.yieldsOnly(left) : left);
                 } else {
-                    spins.miss();
-                    budget = polls(spins);
                     sleep(waiter, deadlineNs);
-                    idle = 0;
+                    left = first = holdersWait.begin(pollCost);
                     looked = true;
                 }
                 if ((looked || (rounds & (CLOCK_CHECK_ROUNDS - 1)) == 0)
@@ -241,79 +242,6 @@ public final class PollRole implements AutoCloseable {
         } finally {
             waiter.announceAsleep(null);
         }
-    }
-
-    private void follow(PollWaiter waiter, long leftNs) {
-        waiter.announceParked();
-        addFollower(waiter);
-        try {
-            // Check after the announcement: a thread that signals or frees the role later sees the announcement.
-            if (!waiter.isOver() && (stopped || state.get() == HELD)) {
-                LockSupport.parkNanos(this, leftNs);
-            }
-        } finally {
-            waiter.announceUnparked();
-            removeFollower(waiter);
-        }
-    }
-
-    private void addFollower(PollWaiter waiter) {
-        synchronized (lock) {
-            waiter.follows = true;
-            waiter.nextFollower = null;
-            PollWaiter last = lastFollower;
-            if (last == null) {
-                firstFollower = waiter;
-            } else {
-                last.nextFollower = waiter;
-            }
-            lastFollower = waiter;
-        }
-    }
-
-    private void removeFollower(PollWaiter waiter) {
-        synchronized (lock) {
-            if (!waiter.follows) {
-                return; // this follower was made the heir
-            }
-            waiter.follows = false;
-            PollWaiter before = null;
-            for (PollWaiter at = firstFollower; at != waiter && at != null; at = at.nextFollower) {
-                before = at;
-            }
-            if (before == null) {
-                firstFollower = waiter.nextFollower;
-            } else {
-                before.nextFollower = waiter.nextFollower;
-            }
-            if (lastFollower == waiter) {
-                lastFollower = before;
-            }
-            waiter.nextFollower = null;
-        }
-    }
-
-    private @Nullable PollWaiter nextHeir() {
-        if (firstFollower == null) {
-            return null;
-        }
-        synchronized (lock) {
-            PollWaiter heir = firstFollower;
-            if (heir != null) {
-                firstFollower = heir.nextFollower;
-                if (lastFollower == heir) {
-                    lastFollower = null;
-                }
-                heir.nextFollower = null;
-                heir.follows = false;
-            }
-            return heir;
-        }
-    }
-
-    /** Empty polls before blocking. */
-    private int polls(SpinBudget budget) {
-        return budget.spins() / pollCost;
     }
 
     /** Wakes the holder if it blocks in the fabric, so that it checks its condition. */
@@ -344,34 +272,33 @@ public final class PollRole implements AutoCloseable {
                 Polling.sleepNs(SLEEP_NS_MAX); // a defect must not burn a core
             }
         }
-        while (state.get() > INHERITED || !state.compareAndSet(state.get(), CLOSED)) {
+        while (state.get() > LOOKED_AFTER || !state.compareAndSet(state.get(), CLOSED)) {
             fabric.wakeup();
             Polling.sleepNs(CLOSE_PAUSE_NS);
         }
         fabric.close();
     }
 
-    /** Polls until no event came during the spin budget, or until a waiting thread can take over. */
+    /** Polls until no event came for a while, or until another thread looks for the role. */
     private void pollForOthers() {
         boolean some = false;
-        wanted = false;
-        int idle = 0;
-        int budget = polls(standbySpins);
-        while (idle <= budget && !stopped && !wanted && firstFollower == null) {
+        int first = standbysWait.begin(pollCost);
+        int left = first;
+        while (!stopped) {
             if (poll() > 0) {
-                if (idle > 0) {
-                    standbySpins.hit();
-                }
-                idle = 0;
                 some = true;
-                budget = polls(standbySpins);
+                if (left != first) {
+                    standbysWait.hit(left);
+                }
+                first = left = StagedWait.yieldsOnly(standbysWait.begin(pollCost)); // those whom it concerns run first
+            } else if (left == 0) {
+                break;
             } else {
-                idle++;
-                Thread.onSpinWait();
+                left = standbysWait.pause(left);
             }
-        }
-        if (idle > budget) {
-            standbySpins.miss();
+            if (looking.get() > 0) {
+                break;
+            }
         }
         if (some) {
             standbyWakeups.increment();

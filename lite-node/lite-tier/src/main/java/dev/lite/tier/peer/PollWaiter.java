@@ -1,5 +1,6 @@
 package dev.lite.tier.peer;
 
+import dev.lite.os.waiting.StagedWait;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -14,12 +15,6 @@ public abstract class PollWaiter {
 
     /** The role that the waiting thread holds while it blocks in the fabric. */
     private volatile @Nullable PollRole asleepIn;
-
-    // Guarded by the role's lock: this waiter's place among the followers.
-    @Nullable
-    PollWaiter nextFollower;
-
-    boolean follows;
 
     /** Whether the condition is true. Must be a cheap volatile read and stay true until the wait has ended. */
     protected abstract boolean isOver();
@@ -41,15 +36,18 @@ public abstract class PollWaiter {
      * Waits without polling a fabric.
      *
      * @param deadlineNs a time of {@link System#nanoTime}
-     * @param spins spins before the thread parks
+     * @param wait how the thread waits before it parks
      * @return whether the condition is true; otherwise the deadline passed or the thread was interrupted
      */
-    public final boolean awaitAlone(long deadlineNs, int spins) {
-        for (int i = 0; i < spins; i++) {
+    public final boolean awaitAlone(long deadlineNs, StagedWait wait) {
+        int first = wait.begin(1);
+        for (int left = first; left > 0; left = wait.pause(left)) {
             if (isOver()) {
+                if (left != first) {
+                    wait.hit(left);
+                }
                 return true;
             }
-            Thread.onSpinWait();
         }
         while (!isOver()) {
             long leftNs = deadlineNs - System.nanoTime();
@@ -61,34 +59,18 @@ public abstract class PollWaiter {
         return true;
     }
 
-    private void park(long leftNs) {
-        announceParked();
+    /** Waiting thread: parks until {@link #signal}, but not if the condition is true. May return early. */
+    final void park(long leftNs) {
+        parked = Thread.currentThread();
+        // Checked after the announcement: a thread that signals later sees the announcement.
         if (!isOver()) {
             LockSupport.parkNanos(this, leftNs);
         }
         parked = null;
     }
 
-    /** Waiting thread: from now on {@link #signal} unparks it. It must check the condition again before it parks. */
-    void announceParked() {
-        parked = Thread.currentThread();
-    }
-
-    /** Waiting thread: undoes {@link #announceParked}. */
-    void announceUnparked() {
-        parked = null;
-    }
-
     /** Waiting thread: from now on {@link #signal} wakes the role's fabric; null: nothing. */
     void announceAsleep(@Nullable PollRole role) {
         asleepIn = role;
-    }
-
-    /** Wakes the waiting thread to take the poll role. */
-    void wakeToLead() {
-        Thread sleeper = parked;
-        if (sleeper != null) {
-            LockSupport.unpark(sleeper);
-        }
     }
 }

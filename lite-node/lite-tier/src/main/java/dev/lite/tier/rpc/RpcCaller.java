@@ -178,7 +178,7 @@ final class RpcCaller {
         slot.function = target.function();
         slot.state(RpcSlot.WAITING);
         function.arrived(slot.entry);
-        boolean over = slot.awaitAlone(deadlineNs, engine.spins());
+        boolean over = slot.awaitAlone(deadlineNs, engine.waitAlone());
         finish(target, slot, over, deadline);
     }
 

@@ -6,6 +6,7 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.StagedWait;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
@@ -45,7 +46,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     private final String selfName;
     private final PeerLinks links;
     private final Executor executor;
-    private final int spins;
+    private final StagedWait waitAlone;
     private final ToIntFunction<String> nodeIds;
     private final RpcSlots slots;
     private final RpcReplies replies;
@@ -59,7 +60,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     /**
      * @param nodeIds maps a node's name to its id; throws {@link NodeUnreachableException} if there is no such node
      * @param executor runs tasks on virtual threads
-     * @param spins spins before a waiting thread blocks
+     * @param spins pauses before a waiting thread yields and then blocks
      */
     public RpcEngine(
             int self,
@@ -77,7 +78,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         this.links = links;
         this.nodeIds = nodeIds;
         this.executor = executor;
-        this.spins = spins;
+        this.waitAlone = new StagedWait(spins);
         long address = arena.address();
         LongUnaryOperator room = bytes -> allocator
                 .allocate(ArenaAllocator.INTERNAL_LMR, bytes, 1, 1)
@@ -275,8 +276,9 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         return caller;
     }
 
-    int spins() {
-        return spins;
+    /** How a thread waits that polls no fabric. */
+    StagedWait waitAlone() {
+        return waitAlone;
     }
 
     /**

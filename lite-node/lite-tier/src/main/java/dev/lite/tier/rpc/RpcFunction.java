@@ -333,8 +333,9 @@ final class RpcFunction {
 
     /** Waits for a call; null means that the receiver must check again. */
     private @Nullable RpcEntry awaitCall(Receiver receiver, long deadlineNs, @Nullable PollRole role, boolean held) {
-        boolean over =
-                role != null ? role.await(receiver, deadlineNs, held) : receiver.awaitAlone(deadlineNs, engine.spins());
+        boolean over = role != null
+                ? role.await(receiver, deadlineNs, held)
+                : receiver.awaitAlone(deadlineNs, engine.waitAlone());
         if (!over && giveUp(receiver)) {
             if (Thread.currentThread().isInterrupted()) {
                 throw new SessionLostException(

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.Condition;
@@ -42,6 +43,7 @@ class PollRoleTest {
         final ConcurrentLinkedQueue<Flag> queue = new ConcurrentLinkedQueue<>();
         final AtomicReference<@Nullable String> violation = new AtomicReference<>();
         final AtomicInteger polls = new AtomicInteger();
+        final AtomicInteger arms = new AtomicInteger();
         /** What the next poll throws. */
         final AtomicReference<@Nullable Error> defect = new AtomicReference<>();
 
@@ -111,6 +113,7 @@ class PollRoleTest {
         @Override
         public boolean arm() {
             enter();
+            arms.incrementAndGet();
             lock.lock();
             try {
                 armed = true;
@@ -189,7 +192,7 @@ class PollRoleTest {
         }
     }
 
-    private static final class Flag extends PollWaiter {
+    private static class Flag extends PollWaiter {
         private volatile boolean over;
 
         @Override
@@ -234,7 +237,7 @@ class PollRoleTest {
     }
 
     @Test
-    void anHeirWhoseWaitEndsConcurrentlyPassesTheRoleOn() {
+    void aThreadWhoseWaitEndsAsTheRoleIsReleasedLeavesNoEventToNobody() {
         takeFirst();
         Flag first = new Flag();
         Flag second = new Flag();
@@ -243,7 +246,7 @@ class PollRoleTest {
             threads.add(Thread.ofPlatform().start(() -> role.await(flag, System.nanoTime() + FOREVER_NS, false)));
         }
         Waits.pass(Duration.ofMillis(20));
-        first.come(); // the thread that was or will be made the heir may no longer need the role
+        first.come(); // the thread may take the role or look for it, and no longer needs it
         role.release();
         fabric.put(second);
         threads.forEach(Waits::join);
@@ -255,14 +258,14 @@ class PollRoleTest {
         role.start();
     }
 
-    /** Starts a waiting thread and waits until it is parked, as the last of the followers. */
+    /** Starts a waiting thread and waits until it is parked. */
     private Thread follower(Flag flag, AtomicInteger came) {
         Thread thread = Thread.ofPlatform().daemon().start(() -> {
             if (role.await(flag, System.nanoTime() + PAST_EVERY_WAIT_NS, false)) {
                 came.incrementAndGet();
             }
         });
-        Waits.until("it is parked", () -> LockSupport.getBlocker(thread) == role);
+        Waits.until("it is parked", () -> LockSupport.getBlocker(thread) == flag);
         return thread;
     }
 
@@ -283,52 +286,89 @@ class PollRoleTest {
     }
 
     @Test
-    void theHeirIsWokenAndPolls() {
+    void aParkedThreadIsWokenForItsOwnEventOnly() {
         takeFirst();
         AtomicInteger came = new AtomicInteger();
-        Flag flag = new Flag();
-        Thread heir = follower(flag, came);
+        List<Flag> flags = List.of(new Flag(), new Flag());
+        List<Thread> threads = flags.stream().map(flag -> follower(flag, came)).toList();
         int polls = fabric.polls.get();
         role.release();
-        // Nothing is armed and there is no event, so only a woken thread polls.
-        Waits.until("the heir polls", () -> fabric.polls.get() > polls);
-        fabric.put(flag);
-        Waits.join(heir);
-        assertThat(came).hasValue(1);
-    }
-
-    @Test
-    void anHeirWhoseWaitHasEndedPassesTheRoleToTheNext() {
-        takeFirst();
-        AtomicInteger came = new AtomicInteger();
-        Flag first = new Flag();
-        Flag second = new Flag();
-        List<Thread> threads = List.of(follower(first, came), follower(second, came));
-        first.comeQuietly(); // so it is parked when it becomes the heir, and then finds that its wait has ended
-        int polls = fabric.polls.get();
-        role.release();
-        Waits.join(threads.getFirst());
-        Waits.until("the next polls", () -> fabric.polls.get() > polls);
-        fabric.put(second);
-        Waits.join(threads.getLast());
+        // The holder found nothing while it armed the fabric; nobody was woken to poll.
+        assertThat(fabric.polls.get()).isEqualTo(polls);
+        for (int i = 0; i < 2; i++) {
+            assertThat(came).hasValue(i);
+            fabric.put(flags.get(i));
+            Waits.join(threads.get(i));
+        }
         assertThat(came).hasValue(2);
     }
 
+    /** Its thread stops when it looks for the role, until the test lets it go on. */
+    private final class Stopped extends Flag {
+        private final CountDownLatch looks = new CountDownLatch(1);
+        private final CountDownLatch goOn = new CountDownLatch(1);
+        private final Thread thread = Thread.ofPlatform()
+                .daemon()
+                .unstarted(() -> role.await(this, System.nanoTime() + PAST_EVERY_WAIT_NS, false));
+
+        @Override
+        protected boolean isOver() {
+            if (Thread.currentThread() == thread && role.looking() > 0) {
+                looks.countDown();
+                Waits.until("the test lets it go on", () -> goOn.getCount() == 0);
+            }
+            return super.isOver();
+        }
+
+        void startAndStop() {
+            thread.start();
+            Waits.until("it looks", () -> looks.getCount() == 0);
+        }
+    }
+
     @Test
-    void theLastHeirWhoseWaitHasEndedLeavesTheRoleToTheStandbyThread() {
+    void aReleasedRoleGoesToAThreadThatIsAwakeAndTheFabricIsNotArmed() {
+        takeFirst();
+        Stopped awake = new Stopped();
+        awake.startAndStop();
+        role.release();
+        awake.goOn.countDown();
+        Waits.until("it polls", () -> fabric.polls.get() > 0);
+        assertThat(fabric.arms).hasValue(0);
+        fabric.put(awake);
+        Waits.join(awake.thread);
+        assertThat(fabric.arms).hasValue(1);
+    }
+
+    @Test
+    void theLastThreadThatStopsLookingArmsTheFabric() {
+        takeFirst();
+        Stopped awake = new Stopped();
+        awake.startAndStop();
+        role.release();
+        assertThat(fabric.arms).hasValue(0);
+        awake.comeQuietly();
+        awake.goOn.countDown();
+        Waits.join(awake.thread);
+        assertThat(fabric.arms).hasValue(1);
+        assertThat(fabric.polls).hasValue(0);
+    }
+
+    @Test
+    void theStandbyThreadPollsForAVirtualThreadWhenTheLastWaitingThreadHasLeft() {
         takeFirst();
         AtomicInteger came = new AtomicInteger();
         Flag first = new Flag();
-        Thread heir = follower(first, came);
+        Thread follower = follower(first, came);
         Flag ofVirtual = new Flag();
         Thread virtual = Thread.ofVirtual().start(() -> {
             if (role.await(ofVirtual, System.nanoTime() + PAST_EVERY_WAIT_NS, false)) {
                 came.incrementAndGet();
             }
         });
-        first.comeQuietly();
         role.release();
-        Waits.join(heir);
+        first.come();
+        Waits.join(follower);
         fabric.put(ofVirtual); // a virtual thread cannot poll, so the fabric must be armed
         Waits.join(virtual);
         assertThat(came).hasValue(2);

@@ -122,6 +122,18 @@ public final class StagedWait {
     }
 
     /**
+     * Skips the pauses, because other threads of this process have work and may need this processor. Does nothing while
+     * yields are suspended.
+     *
+     * @param left what {@link #begin} or {@link #pause} returned last
+     * @return what is left of the wait
+     */
+    public static int yieldsOnly(int left) {
+        int yieldsLeft = left & YIELD_MASK;
+        return yieldsLeft > 0 ? yieldsLeft : left;
+    }
+
+    /**
      * A look after a pause or a yield succeeded.
      *
      * @param left what {@link #pause} returned last

@@ -71,6 +71,14 @@ class StagedWaitTest {
     }
 
     @Test
+    void aWaitMaySkipItsPausesButNotWhenItHasNoYields() {
+        StagedWait wait = new StagedWait(PAUSES);
+        assertThat(StagedWait.yieldsOnly(wait.begin(1))).isEqualTo(100);
+        int withoutYields = wait.begin(1) - 100;
+        assertThat(StagedWait.yieldsOnly(withoutYields)).isEqualTo(withoutYields);
+    }
+
+    @Test
     void withoutPausesTheThreadSleepsAtOnce() {
         StagedWait wait = new StagedWait(0);
         for (int i = 0; i < 200; i++) {
