@@ -53,6 +53,7 @@ class NodeConfiguration {
         LiteNodeConfig config = node.toConfig(cluster.name(), fabrics.names());
         LiteNode started = LiteNode.start(config, directory, providers(fabrics.names(), node, sslBundles));
         started.setOrphanGrace(node.orphanGrace());
+        started.setNameIdle(node.nameIdle());
         return started;
     }
 

@@ -38,6 +38,7 @@ import org.springframework.util.unit.DataSize;
  *     immediately. Memory that was not moved stays in the arena file.
  * @param orphanGrace How long memory must belong to no LMR before it is freed; must be longer than any allocation or move
  *     takes.
+ * @param nameIdle How long nobody uses a lock or barrier before its name is forgotten: 1 s to 1 day.
  * @param spins Spin iterations of a waiting thread before it blocks.
  * @param session Memory that the node shares with each application.
  */
@@ -56,9 +57,12 @@ record NodeProperties(
         @DefaultValue("10s") Duration deadline,
         @DefaultValue("30s") Duration drainTimeout,
         @DefaultValue("10m") Duration orphanGrace,
+        @DefaultValue("1m") Duration nameIdle,
         @DefaultValue Spins spins,
         @DefaultValue Session session) {
 
+    private static final Duration NAME_IDLE_MIN = Duration.ofSeconds(1);
+    private static final Duration NAME_IDLE_MAX = Duration.ofDays(1);
     private static final int OCTAL = 8;
     private static final int MODE_MAX = 0777;
 
@@ -346,6 +350,10 @@ record NodeProperties(
             throw new IllegalArgumentException(
                     "lite.node.orphan-grace is %s; it must be at least %s, twice lite.node.deadline, because memory is allocated before its LMR is recorded"
                             .formatted(orphanGrace, least));
+        }
+        if (nameIdle.compareTo(NAME_IDLE_MIN) < 0 || nameIdle.compareTo(NAME_IDLE_MAX) > 0) {
+            throw new IllegalArgumentException(
+                    "lite.node.name-idle is %s; it must be %s to %s".formatted(nameIdle, NAME_IDLE_MIN, NAME_IDLE_MAX));
         }
     }
 

@@ -43,6 +43,7 @@ class NodePropertiesTest {
         assertThat(config.deadline()).isEqualTo(Duration.ofSeconds(10));
         assertThat(properties.drainTimeout()).isEqualTo(Duration.ofSeconds(30));
         assertThat(properties.orphanGrace()).isEqualTo(Duration.ofMinutes(10));
+        assertThat(properties.nameIdle()).isEqualTo(Duration.ofMinutes(1));
         assertThat(config.pollSpins()).isEqualTo(LiteNodeConfig.pollSpinsDefault());
         assertThat(properties.fabrics()).containsExactly("shm");
         SessionServerConfig sessions = properties.toSessionConfig();
@@ -185,6 +186,17 @@ class NodePropertiesTest {
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("lite.node.orphan-grace is PT19S")
                 .hasMessageContaining("PT20S");
+    }
+
+    @Test
+    void anIdleTimeOfNamesOutsideItsLimitsIsRefusedWithThem() {
+        for (String idle : new String[] {"999ms", "-1s", "25h"}) {
+            assertThatThrownBy(() -> bind(Map.of("lite.node.name-idle", idle)).toConfig("c"))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("lite.node.name-idle is ")
+                    .hasMessageContaining("it must be PT1S to PT24H");
+        }
+        assertThat(bind(Map.of("lite.node.name-idle", "24h")).nameIdle()).isEqualTo(Duration.ofHours(24));
     }
 
     @Test
