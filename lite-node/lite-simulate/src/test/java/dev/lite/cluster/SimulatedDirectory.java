@@ -150,7 +150,11 @@ public final class SimulatedDirectory implements ClusterDirectory {
         public void registrationLost() {
             if (net.random().nextDouble() < lossFailureRate) {
                 simulation.note(process + " fails to handle the loss of its registration");
-                throw new AssertionError("the loss of the registration is not handled, on purpose");
+                String what = "the loss of the registration is not handled, on purpose";
+                if (net.random().nextBoolean()) {
+                    throw new IllegalStateException(what);
+                }
+                throw new AssertionError(what);
             }
             listener.registrationLost();
         }

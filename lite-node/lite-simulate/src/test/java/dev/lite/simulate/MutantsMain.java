@@ -1,5 +1,7 @@
 package dev.lite.simulate;
 
+import dev.lite.simulate.tier.Mix;
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
@@ -14,27 +16,57 @@ import java.util.stream.Stream;
 import javax.tools.JavaCompiler;
 import javax.tools.StandardJavaFileManager;
 import javax.tools.ToolProvider;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Puts known faults back, one at a time, and lets the simulation look for each: every {@code *.patch} of a folder is applied to
- * copies of the sources that it names, and what they compile to comes first on the class path of a simulation. Ends with status 1
- * when one is not found in time, or cannot be put back. A seed counts only if it breaks no rule without the fault.
+ * copies of the sources that it names, and what they compile to comes first on the class path of a simulation. The first lines of
+ * a patch may name the mix that is tried first, and a part of the rule that the fault breaks. Ends with status 1 when one is not
+ * found in time, or cannot be put back. A seed counts only if it breaks no rule without the fault.
  */
 public final class MutantsMain {
     private static final String ADDED = "+++ b/";
     private static final long FIRST_SEED = 1000;
-    private static final Pattern BROKEN =
-            Pattern.compile("^seed (\\d+)(?: breaks a rule|: a loop without).*$", Pattern.MULTILINE);
+    private static final Pattern BROKEN = Pattern.compile("^seed (\\d+)(?: breaks a rule|: a loop without).*$");
+    private static final Pattern COUNTED = Pattern.compile("^seed \\d+: hash .*$");
 
     private MutantsMain() {}
 
-    /** Reads {@code lite.simulate.mutants}, the folder, and {@code lite.simulate.sources}, the root of the sources. */
+    /**
+     * A fault that is put back.
+     *
+     * @param mix what its histories are directed at
+     * @param rule what the message of the broken rule contains
+     */
+    private record Mutant(Path patch, Path work, Mix mix, String rule) {
+        static Mutant read(Path patch, Path work) throws IOException {
+            String mix = Mix.ANY.name();
+            String rule = "";
+            for (String line : Files.readAllLines(patch)) {
+                if (line.startsWith("Mix: ")) {
+                    mix = line.substring(5).strip();
+                } else if (line.startsWith("Rule: ")) {
+                    rule = line.substring(6).strip();
+                } else if (line.startsWith("diff ")) {
+                    break;
+                }
+            }
+            return new Mutant(patch, work, Mix.valueOf(mix), rule);
+        }
+    }
+
+    /**
+     * Reads {@code lite.simulate.mutants}, the folder, {@code lite.simulate.sources}, the root of the sources, and {@code
+     * lite.simulate.mutant}, what the names of the patches begin with.
+     */
     public static void main(String[] args) throws IOException, InterruptedException {
         Path folder = Path.of(System.getProperty("lite.simulate.mutants"));
         Path sources = Path.of(System.getProperty("lite.simulate.sources"));
+        String begin = System.getProperty("lite.simulate.mutant", "");
         List<Path> patches;
         try (Stream<Path> files = Files.list(folder)) {
             patches = files.filter(file -> file.toString().endsWith(".patch"))
+                    .filter(file -> file.getFileName().toString().startsWith(begin))
                     .sorted()
                     .toList();
         }
@@ -44,7 +76,7 @@ public final class MutantsMain {
             try {
                 apply(patch, sources, work);
                 compile(work);
-                missed += search(patch, work) ? 0 : 1;
+                missed += search(Mutant.read(patch, work)) ? 0 : 1;
             } finally {
                 delete(work);
             }
@@ -92,47 +124,79 @@ public final class MutantsMain {
         }
     }
 
-    /** Whether a seed breaks a rule with the fault and none without it. */
-    private static boolean search(Path patch, Path work) throws IOException, InterruptedException {
+    /** Whether a seed breaks a rule with the fault and none without it: first in its own mix, then in drawn ones. */
+    private static boolean search(Mutant mutant) throws IOException, InterruptedException {
         double minutes = Double.parseDouble(System.getProperty("lite.simulate.mutant-minutes", "10"));
+        String mutated = mutant.work.resolve("classes") + ":" + System.getProperty("java.class.path");
+        Path name = mutant.patch.getFileName();
         long startNs = System.nanoTime();
-        String mutated = work.resolve("classes") + ":" + System.getProperty("java.class.path");
+        int histories = 0;
         long seed = FIRST_SEED;
-        while (true) {
-            double left = minutes - (System.nanoTime() - startNs) / (double) TimeUnit.MINUTES.toNanos(1);
-            Matcher broken = BROKEN.matcher(left <= 0 ? "" : simulate(mutated, seed, Long.MAX_VALUE, left, work));
-            long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - startNs);
-            if (!broken.find()) {
-                System.out.printf("%s IS NOT FOUND after %d s%n", patch.getFileName(), seconds);
-                return false;
+        for (String mix : List.of(mutant.mix.name(), "")) {
+            double end = mix.isEmpty() ? minutes : minutes / 2;
+            for (double left = end; left > 0; left = end - minutesSince(startNs)) {
+                Run run = simulate(mutated, seed, mix, left, mutant.rule);
+                histories += run.histories;
+                if (run.broken == null) {
+                    break;
+                }
+                if (simulate(System.getProperty("java.class.path"), run.seed, mix, 0, "").broken == null) {
+                    System.out.printf(
+                            "%s is found by %s after %d histories, %.0f s: %s%n",
+                            name,
+                            mix.isEmpty() ? "a drawn mix" : mix,
+                            histories,
+                            60 * minutesSince(startNs),
+                            run.broken);
+                    return true;
+                }
+                System.out.printf("%s: seed %d fails without it, too: %s%n", name, run.seed, run.broken);
+                seed = run.seed + 1;
             }
-            seed = Long.parseLong(broken.group(1));
-            String clean = simulate(System.getProperty("java.class.path"), seed, 1, minutes, work);
-            if (!BROKEN.matcher(clean).find()) {
-                System.out.printf("%s is found after %d s: %s%n", patch.getFileName(), seconds, broken.group());
-                return true;
-            }
-            System.out.printf("%s: seed %d fails without it, too%n", patch.getFileName(), seed);
-            seed++;
         }
+        System.out.printf("%s IS NOT FOUND after %d histories, %.0f s%n", name, histories, 60 * minutesSince(startNs));
+        return false;
     }
 
-    private static String simulate(String classPath, long seed, long histories, double minutes, Path work)
+    private static double minutesSince(long startNs) {
+        return (System.nanoTime() - startNs) / (double) TimeUnit.MINUTES.toNanos(1);
+    }
+
+    /** What came of a simulation: how many histories, and the first rule that was broken and fits, with its seed. */
+    private record Run(int histories, long seed, @Nullable String broken) {}
+
+    /**
+     * Runs histories until one breaks a rule that fits.
+     *
+     * @param minutes how long at most; 0 for one history
+     */
+    private static Run simulate(String classPath, long seed, String mix, double minutes, String rule)
             throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
         command.add("-Dlite.simulate.seed=" + seed);
-        command.add("-Dlite.simulate.histories=" + histories);
-        command.add("-Dlite.simulate.minutes=" + minutes);
+        command.add("-Dlite.simulate.mix=" + mix);
+        command.add("-Dlite.simulate.histories=" + (minutes > 0 ? String.valueOf(Long.MAX_VALUE) : "1"));
+        command.add("-Dlite.simulate.minutes=" + (minutes > 0 ? String.valueOf(minutes) : ""));
+        command.add("-Dlite.simulate.continue=true");
+        command.add("-Dlite.simulate.verbose=true");
         command.addAll(List.of("-classpath", classPath, SimulateMain.class.getName()));
-        Path output = work.resolve("output");
-        int unused = new ProcessBuilder(command)
-                .redirectErrorStream(true)
-                .redirectOutput(output.toFile())
-                .start()
-                .waitFor();
-        return Files.readString(output);
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        int histories = 0;
+        try (BufferedReader output = process.inputReader()) {
+            for (String line = output.readLine(); line != null; line = output.readLine()) {
+                histories += COUNTED.matcher(line).matches() ? 1 : 0;
+                Matcher broken = BROKEN.matcher(line);
+                if (broken.matches() && line.contains(rule)) {
+                    return new Run(histories, Long.parseLong(broken.group(1)), line);
+                }
+            }
+            return new Run(histories, 0, null);
+        } finally {
+            process.destroyForcibly();
+            int unused = process.waitFor();
+        }
     }
 
     private static void delete(Path folder) {

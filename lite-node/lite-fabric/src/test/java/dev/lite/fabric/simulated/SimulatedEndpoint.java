@@ -150,7 +150,7 @@ final class SimulatedEndpoint implements FabricEndpoint {
             network.schedule(arrivalNs(immediate), fabric, () -> arrive(operation));
             network.injectFaults(this);
             if (immediate) {
-                network.sends(fabric, to.fabric, operation.immediate);
+                network.sends(fabric, to.fabric, operation.immediate, operation.localAddress);
             }
             return Post.ACCEPTED;
         });
@@ -200,7 +200,7 @@ final class SimulatedEndpoint implements FabricEndpoint {
             network.touches(fabric, to.fabric, over.establishedNs);
         }
         operation.carryOut(to.fabric.memoryAddress());
-        if (operation.kind == Kind.WRITE_IMM) {
+        if (operation.kind == Kind.WRITE_IMM && !to.closedHere) {
             to.fabric.deliver(new Delivery.Immediate(to, operation.immediate));
         }
         network.schedule(network.arrivalNs(), null, () -> complete(operation));
@@ -227,14 +227,17 @@ final class SimulatedEndpoint implements FabricEndpoint {
         }
     }
 
-    /** Closed by this side; the peer learns of it later. */
+    /** Closed by this side. The peer's posts arrive until the end is reported here; the peer learns of it later. */
     void closeHere(String reason) {
         if (state == State.CLOSED) {
             return;
         }
         closedHere = true;
         shut(reason);
-        if (link != null && !link.cut) {
+    }
+
+    private void cutAfterClose() {
+        if (closedHere && link != null && !link.cut) {
             link.cut = true;
             tellPeer("closed by node " + fabric.node());
         }
@@ -301,6 +304,7 @@ final class SimulatedEndpoint implements FabricEndpoint {
     void reportEnd(String reason) {
         if (!endReported) {
             endReported = true;
+            cutAfterClose();
             fabric.deliver(new Delivery.Disconnected(this, reason));
         }
     }

@@ -366,9 +366,9 @@ public final class SimulatedNetwork {
         }
     }
 
-    void sends(SimulatedFabric from, SimulatedFabric to, int immediate) {
+    void sends(SimulatedFabric from, SimulatedFabric to, int immediate, long message) {
         if (timeline != null) {
-            timeline.sends(from.address(), to.address(), immediate);
+            timeline.sends(from.address(), to.address(), immediate, message);
         }
     }
 

@@ -33,9 +33,13 @@ public interface Timeline {
      *
      * @param from the address of the fabric that posted
      * @param to the address of the fabric that it goes to
+     * @param message the address of the bytes that are written before it
      */
-    void sends(String from, String to, int immediate);
+    void sends(String from, String to, int immediate, long message);
 
-    /** How long after it closed a connection a fabric reports the connection's end, in nanoseconds. */
+    /**
+     * How long after it closed a connection a fabric reports the connection's end, in nanoseconds. Meanwhile posts of the peer
+     * still reach its memory: only the report says that they no longer do.
+     */
     long closeReportedAfterNs();
 }

@@ -33,6 +33,9 @@ public final class Cluster {
     private static final long ATTEMPTS_NS = 1_000_000_000;
     private static final long CLOSE_REPORTED_NS_MAX = 20_000_000;
 
+    /** Longer than the manager takes between two looks at the acknowledgements. */
+    private static final long LATE_CLOSE_REPORTED_NS_MAX = 300_000_000;
+
     private final Simulation simulation;
     private final Shape shape;
     private final Path root;
@@ -43,12 +46,16 @@ public final class Cluster {
     private final List<Member> members = new ArrayList<>();
     private final List<Manager> managers = new ArrayList<>();
     private Consumer<Member> whenStarted = member -> {};
-    private Sent whenSent = (from, to, immediate) -> {};
+    private Sent whenSent = (from, to, immediate, message) -> {};
 
     /** What follows each immediate that a node posts. */
     interface Sent {
-        /** Called at the moment of the post with the names of both nodes; must not block. */
-        void sent(String from, String to, int immediate);
+        /**
+         * Called at the moment of the post with the names of both nodes; must not block.
+         *
+         * @param message the address of the bytes that are written before the immediate arrives
+         */
+        void sent(String from, String to, int immediate, long message);
     }
 
     /** A manager by its number: a process after the other. */
@@ -122,6 +129,9 @@ public final class Cluster {
     private final class Touches implements Timeline {
         private final Map<String, ArrayDeque<Long>> attempts = new HashMap<>();
         private final RandomGenerator closing = simulation.streams().stream("closing");
+        private final long closeReportedNsMax = shape.mix() == Mix.CUTS
+                ? CLOSE_REPORTED_NS_MAX
+                : shape.mix() == Mix.REMOVALS && closing.nextBoolean() ? LATE_CLOSE_REPORTED_NS_MAX : 0;
 
         @Override
         public void connects(String from, String to) {
@@ -134,8 +144,8 @@ public final class Cluster {
         }
 
         @Override
-        public void sends(String from, String to, int immediate) {
-            whenSent.sent(nameOf(from), nameOf(to), immediate);
+        public void sends(String from, String to, int immediate, long message) {
+            whenSent.sent(nameOf(from), nameOf(to), immediate, message);
         }
 
         private String nameOf(String address) {
@@ -144,7 +154,7 @@ public final class Cluster {
 
         @Override
         public long closeReportedAfterNs() {
-            return shape.mix() == Mix.CUTS ? closing.nextLong(CLOSE_REPORTED_NS_MAX) : 0;
+            return closeReportedNsMax == 0 ? 0 : closing.nextLong(closeReportedNsMax);
         }
 
         @Override

@@ -1,7 +1,9 @@
 package dev.lite.simulate.tier;
 
 import dev.lite.cluster.SimulatedDirectory;
+import dev.lite.os.RawMemory;
 import dev.lite.simulate.engine.Simulation;
+import dev.lite.tier.control.ControlKind;
 import dev.lite.tier.peer.ImmediateKind;
 import java.util.EnumMap;
 import java.util.List;
@@ -20,11 +22,16 @@ public final class Faults {
         MANAGER,
         LATE_NEWS,
         SKEW,
-        RETURN
+        RETURN,
+        REMOVE
     }
 
     private static final List<Kind> KINDS = List.of(Kind.values());
     private static final int CONTROL_REQUEST = ImmediateKind.CONTROL_REQUEST.with(0);
+    private static final int CONTROL_HEADER_BYTES = 16; // as in ControlChannel: its number of the kind follows
+    private static final byte MEMSET = numberOf(ControlKind.MEMSET);
+    private static final byte COPY = numberOf(ControlKind.COPY);
+    private static final byte BIND = numberOf(ControlKind.BIND_FUNCTION);
     private static final long CUT_APART_NS = 15_000_000;
     private static final long CUT_NS_MAX = 40_000;
 
@@ -51,6 +58,10 @@ public final class Faults {
         }
     }
 
+    private static byte numberOf(ControlKind kind) {
+        return (byte) Internals.get(kind, "number");
+    }
+
     private Map<Kind, Integer> any() {
         Map<Kind, Integer> drawn = new EnumMap<>(Kind.class);
         for (Kind kind : KINDS) {
@@ -67,6 +78,7 @@ public final class Faults {
             case SESSIONS ->
                 Map.of(Kind.LOSE_SESSION, 8, Kind.LOSE_DIRECTORY, 1, Kind.LATE_NEWS, 1, Kind.RETURN, 1, Kind.PAUSE, 1);
             case HOLDERS -> Map.of(Kind.KILL, 4, Kind.PAUSE, 2, Kind.LOSE_SESSION, 2, Kind.RETURN, 1);
+            case REMOVALS -> Map.of(Kind.REMOVE, 8, Kind.LATE_NEWS, 1);
             default -> Map.of(Kind.DROP, 1, Kind.PAUSE, 1);
         };
     }
@@ -117,6 +129,7 @@ public final class Faults {
             case LATE_NEWS -> lateNews();
             case SKEW -> skew();
             case RETURN -> returnUnheard();
+            case REMOVE -> remove();
         }
     }
 
@@ -167,19 +180,31 @@ public final class Faults {
     }
 
     /** Now and then a connection breaks just while a control request, its effect or its answer is on its way. */
-    private void sent(String from, String to, int immediate) {
+    private void sent(String from, String to, int immediate, long message) {
         long nowNs = simulation.nowNs();
         if (over || (immediate & ~ImmediateKind.PAYLOAD_MAX) != CONTROL_REQUEST || nowNs < nextCutNs) {
             return;
         }
-        if (random.nextInt(6) == 0) {
+        byte kind = RawMemory.getByte(message + CONTROL_HEADER_BYTES);
+        boolean waitsForEver = kind == MEMSET || kind == COPY;
+        if (random.nextInt(waitsForEver || kind == BIND ? 2 : 12) == 0) {
             nextCutNs = nowNs + CUT_APART_NS + random.nextLong(4 * CUT_APART_NS);
             injected++;
             Member sender = member(from);
             Member receiver = member(to);
-            boolean half = random.nextBoolean();
             // The receiver of the request may hear of it first, and connect again before the sender hears of it.
+            boolean half = waitsForEver || random.nextBoolean();
             simulation.after(random.nextLong(CUT_NS_MAX), () -> drop(receiver, sender, half));
+        }
+    }
+
+    /** The directory removes a node that does not know it, works on and reaches its peers. */
+    private void remove() {
+        SimulatedDirectory directory = anyMember().directory();
+        if (directory != null && directory.isConnected()) {
+            directory.disconnect();
+            directory.expire();
+            simulation.after(300 * MS + ms(1_200), directory::reconnect);
         }
     }
 

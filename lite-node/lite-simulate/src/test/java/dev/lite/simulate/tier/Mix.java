@@ -13,5 +13,9 @@ public enum Mix {
     /** Sessions of the directory are lost, for a moment or for long, while orders run. */
     SESSIONS,
     /** Holders of locks are killed and fenced. */
-    HOLDERS
+    HOLDERS,
+    /** Nodes are removed, do not know it, and reach their peers; their connections end late. */
+    REMOVALS,
+    /** Nothing breaks. Several threads of a node transfer without pauses, with and without waiting, by the same buffers. */
+    TRANSFERS
 }

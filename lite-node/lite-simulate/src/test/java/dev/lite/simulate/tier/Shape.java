@@ -66,18 +66,27 @@ public record Shape(
 
     /** Three nodes and few threads, so that a history is short; slow ones where faults take long. */
     private static Shape directed(Mix mix, RandomGenerator random) {
+        if (mix == Mix.TRANSFERS) {
+            return transfers(random);
+        }
         boolean slow = mix == Mix.SESSIONS || mix == Mix.HOLDERS || mix == Mix.RETURNS;
+        boolean removals = mix == Mix.REMOVALS;
         return new Shape(
                 mix,
-                3,
+                removals ? 4 : 3,
                 mix == Mix.CUTS ? 2 + random.nextInt(5) : 1 + random.nextInt(2),
-                (slow ? 1_500 + random.nextInt(1_500) : 500 + random.nextInt(1_000)) * MS,
-                slow ? 120 : mix == Mix.CUTS ? 50 : 80,
+                (slow || removals ? 1_500 + random.nextInt(1_500) : 500 + random.nextInt(1_000)) * MS,
+                slow || removals ? 120 : mix == Mix.CUTS ? 50 : 80,
                 (slow ? 8L << random.nextInt(3) : 1L << random.nextInt(4)) * MS,
                 Duration.ofMillis(300 + random.nextInt(400)),
-                mix == Mix.HANGS ? random.nextInt(3) : 4 + random.nextInt(6),
+                removals ? 2 : mix == Mix.HANGS ? random.nextInt(3) : 4 + random.nextInt(6),
                 random.nextInt(3) == 0 ? 0.02 * random.nextDouble() : 0,
                 MS,
                 random.nextInt(3) == 0);
+    }
+
+    private static Shape transfers(RandomGenerator random) {
+        return new Shape(
+                Mix.TRANSFERS, 2, 4 + random.nextInt(8), 1_000 * MS, 100, 0, Duration.ofSeconds(5), 0, 0, MS, false);
     }
 }

@@ -73,6 +73,7 @@ final class Blocks implements Part {
         return switch (mix) {
             case CUTS -> 8;
             case RETURNS -> 4;
+            case TRANSFERS -> 0;
             default -> 1;
         };
     }

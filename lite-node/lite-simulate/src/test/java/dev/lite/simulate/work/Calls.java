@@ -53,6 +53,7 @@ final class Calls implements Part {
         return switch (mix) {
             case HANGS -> 8;
             case CUTS -> 4;
+            case TRANSFERS -> 0;
             default -> 1;
         };
     }

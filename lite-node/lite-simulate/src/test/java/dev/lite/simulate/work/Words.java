@@ -44,6 +44,7 @@ final class Words implements Part {
 
     private final Rule rule;
     private final boolean restless;
+    private final boolean undisturbed;
     private final List<Shared> lmrs = new ArrayList<>();
     private final IdentityHashMap<App, Mapped> mapped = new IdentityHashMap<>();
 
@@ -75,6 +76,7 @@ final class Words implements Part {
     Words(Cluster cluster) {
         this.rule = cluster.rule();
         this.restless = cluster.shape().mix() == Mix.RETURNS;
+        this.undisturbed = cluster.shape().mix() == Mix.TRANSFERS;
         for (int i = 0; i < LMRS; i++) {
             lmrs.add(new Shared("words" + i));
         }
@@ -83,7 +85,7 @@ final class Words implements Part {
     @Override
     public int weight(Mix mix) {
         return switch (mix) {
-            case RETURNS -> 8;
+            case RETURNS, REMOVALS, TRANSFERS -> 8;
             case SESSIONS -> 4;
             default -> 1;
         };
@@ -123,11 +125,18 @@ final class Words implements Part {
             switch (app.random.nextInt(12)) {
                 case 0, 1, 2 -> add(app, lmr, handle);
                 case 3, 4, 5, 6 -> read(app, lmr, handle, mine);
-                case 7 -> handle.moveTo(app.anyNode());
+                case 7 -> {
+                    if (!undisturbed) {
+                        handle.moveTo(app.anyNode());
+                    }
+                }
                 default -> write(lmr, number, handle, mine);
             }
         } catch (LiteException e) {
             mine.handles[number] = null;
+            if (undisturbed) {
+                rule.broken("a transfer fails although nothing breaks: " + e);
+            }
             throw e;
         }
     }
@@ -157,7 +166,7 @@ final class Words implements Part {
         }
         int register = app.random.nextInt(lmr.registers);
         long oldest = lmr.done[register];
-        if (app.random.nextInt(3) == 0) {
+        if (app.random.nextInt(undisturbed ? 2 : 3) == 0) {
             MemorySegment word = MemorySegment.ofArray(new long[1]); // an unfinished read may still write into it
             if (awaitRead(handle.readAsync(at(register), word))) {
                 check(lmr, register, oldest, word.get(ValueLayout.JAVA_LONG, 0));
@@ -180,7 +189,7 @@ final class Words implements Part {
             rule.broken("an asynchronous read has not ended after %d s".formatted(ASYNC_SECONDS));
             return false;
         } catch (ExecutionException e) {
-            if (!(e.getCause() instanceof LiteException)) {
+            if (undisturbed || !(e.getCause() instanceof LiteException)) {
                 rule.broken("an asynchronous read failed with " + e.getCause());
             }
             return false;
