@@ -1,5 +1,6 @@
 package dev.lite.bench;
 
+import dev.lite.bench.callers.CallersBench;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.TreeMap;
@@ -19,6 +20,9 @@ public final class BenchMain {
             Map.entry("rpc-throughput", new RpcThroughputBench()),
             Map.entry("tcp", new TcpBench())));
 
+    /** Has a report of its own. */
+    private static final String CALLERS = "callers";
+
     private BenchMain() {}
 
     /**
@@ -28,9 +32,15 @@ public final class BenchMain {
      */
     public static void main(String[] arguments) {
         String name = arguments.length == 2 ? arguments[0] : "";
+        if (name.equals(CALLERS)) {
+            CallersBench.run(Path.of(arguments[1]));
+            return;
+        }
         Benchmark benchmark = BENCHMARKS.get(name);
         if (benchmark == null) {
-            System.err.printf("Unknown benchmark \"%s\"; -Dlite.bench must be one of %s%n", name, BENCHMARKS.keySet());
+            System.err.printf(
+                    "Unknown benchmark \"%s\"; -Dlite.bench must be \"%s\" or one of %s%n",
+                    name, CALLERS, BENCHMARKS.keySet());
             System.exit(2);
             return;
         }

@@ -4,6 +4,7 @@ import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.Permission;
+import dev.lite.bench.load.BenchZooKeeper;
 import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.CuratorConfig;
 import dev.lite.cluster.CuratorDirectory;

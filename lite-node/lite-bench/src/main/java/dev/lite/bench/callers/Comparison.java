@@ -1,0 +1,116 @@
+package dev.lite.bench.callers;
+
+import dev.lite.bench.load.Workload;
+import dev.lite.bench.load.Workload.Kind;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * Rows that are measured alternately.
+ *
+ * @param title for the table
+ */
+record Comparison(String title, List<Row> rows) {
+    private static final String ATTACHED_SHM = "LITE attached shm";
+    private static final String ATTACHED_TCP = "LITE attached tcp";
+    private static final String EMBEDDED_SHM = "LITE embedded shm";
+    private static final String EMBEDDED_TCP = "LITE embedded tcp";
+    private static final String RING = "bare ring";
+    private static final String SOCKETS = "sockets";
+    private static final String POLLING_SOCKETS = "sockets, polling";
+    private static final String LOCK = "fair ReentrantLock";
+    private static final String AERON = "Aeron IPC";
+    private static final String GRPC = "gRPC";
+    private static final String REDIS = "Redis";
+    private static final int SMALL = 64;
+    private static final int LARGE = 4096;
+    private static final int UNDER_WAY = 32;
+
+    /** All comparisons, in an order that lets contenders end early. */
+    static List<Comparison> all() {
+        List<Comparison> all = new ArrayList<>();
+        calls(all);
+        functions(all);
+        locks(all);
+        reads(all);
+        outstanding(all, Kind.READ);
+        outstanding(all, Kind.WRITE);
+        outstanding(all, Kind.CALL);
+        return all;
+    }
+
+    private static void calls(List<Comparison> all) {
+        all.add(of(
+                "calls-1",
+                Workload.calls(1),
+                ATTACHED_SHM,
+                ATTACHED_TCP,
+                EMBEDDED_SHM,
+                EMBEDDED_TCP,
+                RING,
+                AERON,
+                POLLING_SOCKETS,
+                SOCKETS,
+                GRPC));
+        all.add(of(
+                "calls-8",
+                Workload.calls(8),
+                ATTACHED_SHM,
+                ATTACHED_TCP,
+                EMBEDDED_SHM,
+                EMBEDDED_TCP,
+                AERON,
+                SOCKETS,
+                GRPC));
+        all.add(of("calls-16", Workload.calls(16), EMBEDDED_SHM, AERON, SOCKETS));
+        all.add(of("calls-16-virtual", Workload.calls(16).onVirtualThreads(), EMBEDDED_TCP, SOCKETS));
+    }
+
+    /** Servers with several functions, one caller. */
+    private static void functions(List<Comparison> all) {
+        for (boolean handlers : new boolean[] {false, true}) {
+            List<Row> rows = new ArrayList<>();
+            for (int functions : new int[] {1, 2, 16}) {
+                Workload workload = Workload.calls(1).withFunctions(functions, handlers);
+                rows.add(new Row(EMBEDDED_SHM, workload));
+                rows.add(new Row(ATTACHED_SHM, workload));
+            }
+            all.add(new Comparison(handlers ? "functions-handlers" : "functions-receive", rows));
+        }
+        all.add(of("functions-8-callers", Workload.calls(8).withFunctions(2, false), ATTACHED_SHM, EMBEDDED_SHM));
+    }
+
+    private static void reads(List<Comparison> all) {
+        for (int threads : new int[] {1, 8}) {
+            Workload reads = Workload.reads(threads, SMALL);
+            all.add(of("reads-" + threads, reads, ATTACHED_SHM, ATTACHED_TCP, EMBEDDED_TCP, SOCKETS, REDIS));
+        }
+    }
+
+    /** Asynchronous operations beside the same ones one at a time. */
+    private static void outstanding(List<Comparison> all, Kind kind) {
+        List<Row> rows = new ArrayList<>();
+        for (int bytes : new int[] {SMALL, LARGE}) {
+            for (String contender : List.of(ATTACHED_TCP, EMBEDDED_TCP)) {
+                rows.add(new Row(contender, Workload.outstanding(kind, 1, bytes)));
+                rows.add(new Row(contender, Workload.outstanding(kind, UNDER_WAY, bytes)));
+            }
+        }
+        all.add(new Comparison("async-" + kind.name().toLowerCase(Locale.ROOT), rows));
+    }
+
+    private static void locks(List<Comparison> all) {
+        for (int threads : new int[] {2, 8, 16}) {
+            all.add(of("locks-" + threads, Workload.locks(threads), ATTACHED_SHM, EMBEDDED_SHM, LOCK));
+        }
+    }
+
+    private static Comparison of(String title, Workload workload, String... contenders) {
+        List<Row> rows = new ArrayList<>();
+        for (String contender : contenders) {
+            rows.add(new Row(contender, workload));
+        }
+        return new Comparison(title, rows);
+    }
+}

@@ -1,0 +1,104 @@
+package dev.lite.bench.contenders;
+
+import dev.lite.api.Lite;
+import dev.lite.bench.load.Caller;
+import dev.lite.bench.load.ChildProcess;
+import dev.lite.bench.load.Contender;
+import dev.lite.bench.load.Server;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+
+/**
+ * Two applications in their own processes, each attached to a node in its own process. Beside each application, {@code
+ * lite.bench.sessions} other sessions are attached to its node and idle.
+ */
+public class AttachedLite implements Contender {
+    private static final Duration START = Duration.ofSeconds(60);
+
+    private final String fabric;
+
+    private AttachedLite(String fabric) {
+        this.fabric = fabric;
+    }
+
+    /** Nodes that are connected by shared memory. */
+    public static final class Shm extends AttachedLite {
+        /** For the service loader. */
+        public Shm() {
+            super("shm");
+        }
+    }
+
+    /** Nodes that are connected by TCP. */
+    public static final class Tcp extends AttachedLite {
+        /** For the service loader. */
+        public Tcp() {
+            super("tcp");
+        }
+    }
+
+    @Override
+    public String name() {
+        return "LITE attached " + fabric;
+    }
+
+    @Override
+    public Backing start(Path place, Supplier<String> zooKeeper) {
+        List<BenchNode.Spec> specs = List.of(
+                new BenchNode.Spec(zooKeeper.get(), fabric, place, "node-0"),
+                new BenchNode.Spec(zooKeeper.get(), fabric, place, LiteServer.NODE));
+        BenchManager manager = BenchManager.start(specs.get(0));
+        List<ChildProcess> processes = specs.stream()
+                .map(spec -> ChildProcess.java(spec.name(), List.of(), BenchNode.class, spec.words()))
+                .toList();
+        processes.forEach(process -> process.answer(START));
+        List<String> sockets =
+                specs.stream().map(spec -> spec.socket().toString()).toList();
+        return new Backing() {
+            @Override
+            public List<String> serverArguments() {
+                return sockets;
+            }
+
+            @Override
+            public List<String> callerArguments() {
+                return sockets;
+            }
+
+            @Override
+            public void close() {
+                processes.forEach(ChildProcess::close);
+                manager.close();
+            }
+        };
+    }
+
+    @Override
+    public Server openServer(List<String> sockets) {
+        List<Lite> idle = attachIdle(sockets.get(1));
+        return new LiteServer(attach(sockets.get(1), "bench-server"), () -> idle.forEach(Lite::close));
+    }
+
+    @Override
+    public Caller openCaller(List<String> sockets, String serverAddress) {
+        List<Lite> idle = attachIdle(sockets.get(0));
+        return new LiteCaller(
+                node -> attach(sockets.get(node), "bench-caller"), fabric, () -> idle.forEach(Lite::close));
+    }
+
+    private static List<Lite> attachIdle(String socket) {
+        List<Lite> idle = new ArrayList<>();
+        for (int i = Integer.getInteger("lite.bench.sessions", 0); i > 0; i--) {
+            idle.add(attach(socket, "idle-" + i));
+        }
+        return idle;
+    }
+
+    /** As the Spring Boot starter attaches. */
+    private static Lite attach(String socket, String application) {
+        return Lite.attach(Lite.AttachOptions.to(Path.of(socket), application).withReattach(true));
+    }
+}

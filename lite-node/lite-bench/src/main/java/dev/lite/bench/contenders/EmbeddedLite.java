@@ -1,0 +1,72 @@
+package dev.lite.bench.contenders;
+
+import dev.lite.bench.load.Caller;
+import dev.lite.bench.load.Contender;
+import dev.lite.bench.load.Server;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.function.Supplier;
+
+/** Two applications in their own processes, each with an embedded node. */
+public class EmbeddedLite implements Contender {
+    private final String fabric;
+
+    private EmbeddedLite(String fabric) {
+        this.fabric = fabric;
+    }
+
+    /** Nodes that are connected by shared memory. */
+    public static final class Shm extends EmbeddedLite {
+        /** For the service loader. */
+        public Shm() {
+            super("shm");
+        }
+    }
+
+    /** Nodes that are connected by TCP. */
+    public static final class Tcp extends EmbeddedLite {
+        /** For the service loader. */
+        public Tcp() {
+            super("tcp");
+        }
+    }
+
+    @Override
+    public String name() {
+        return "LITE embedded " + fabric;
+    }
+
+    @Override
+    public Backing start(Path place, Supplier<String> zooKeeper) {
+        BenchNode.Spec caller = new BenchNode.Spec(zooKeeper.get(), fabric, place, "node-0");
+        BenchManager manager = BenchManager.start(caller);
+        return new Backing() {
+            @Override
+            public List<String> serverArguments() {
+                return new BenchNode.Spec(caller.zooKeeper(), fabric, place, LiteServer.NODE).words();
+            }
+
+            @Override
+            public List<String> callerArguments() {
+                return caller.words();
+            }
+
+            @Override
+            public void close() {
+                manager.close();
+            }
+        };
+    }
+
+    @Override
+    public Server openServer(List<String> arguments) {
+        BenchNode node = BenchNode.start(BenchNode.Spec.parse(arguments));
+        return new LiteServer(node.attach(), node::close);
+    }
+
+    @Override
+    public Caller openCaller(List<String> arguments, String serverAddress) {
+        BenchNode node = BenchNode.start(BenchNode.Spec.parse(arguments));
+        return new LiteCaller(index -> node.attach(), fabric, node::close);
+    }
+}
