@@ -5,6 +5,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
 import dev.lite.cluster.LmrRecord.Run;
+import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.RemoteWork;
@@ -32,7 +33,75 @@ public final class BulkOperations {
     /** Bytes of one round in mapped memory: a round takes some 50 µs, and a move may have to wait for it. */
     private static final long MAPPED_ROUND_BYTES = 1 << 20;
 
+    /** A memset or a copy of at most so many bytes takes a few µs, so a move or a free may have to wait for all of it. */
+    private static final long SHORT_BYTES_MAX = 64 << 10;
+
     private BulkOperations() {}
+
+    /**
+     * Sets a few bytes of one mapped extent, as fast as a write: in one in-flight slot.
+     *
+     * @return false, and nothing is set, if they are many, not in one mapped extent, or moving
+     */
+    static boolean memsetNow(Mapping mapping, long offset, long length, byte value) {
+        if (mapping.address() == 0 || length > SHORT_BYTES_MAX) {
+            return false;
+        }
+        long slot = InFlight.enter(mapping.number());
+        try {
+            mapping.check(Permission.WRITE.bit(), offset, length);
+            long base = mapping.address();
+            if (base != 0) {
+                RawMemory.fill(base + offset, length, value);
+            }
+            return base != 0;
+        } catch (MappedLmr.Moving paused) {
+            return false;
+        } finally {
+            InFlight.exit(slot);
+        }
+    }
+
+    /** {@link #memsetNow} for a copy; the ranges may overlap. */
+    private static boolean copyNow(
+            Mapping source, long sourceOffset, Mapping target, long targetOffset, long length) {
+        if (source.address() == 0 || target.address() == 0 || length > SHORT_BYTES_MAX) {
+            return false;
+        }
+        long slot = InFlight.enter(source.number());
+        try {
+            source.check(Permission.READ.bit(), sourceOffset, length);
+            return target == source
+                    ? copyInFlight(source, sourceOffset, target, targetOffset, length)
+                    : copyToOther(source, sourceOffset, target, targetOffset, length);
+        } catch (MappedLmr.Moving paused) {
+            return false;
+        } finally {
+            InFlight.exit(slot);
+        }
+    }
+
+    private static boolean copyToOther(
+            Mapping source, long sourceOffset, Mapping target, long targetOffset, long length) {
+        long slot = InFlight.enterWithin(target.number());
+        try {
+            return copyInFlight(source, sourceOffset, target, targetOffset, length);
+        } finally {
+            InFlight.exit(slot);
+        }
+    }
+
+    private static boolean copyInFlight(
+            Mapping source, long sourceOffset, Mapping target, long targetOffset, long length) {
+        target.check(Permission.WRITE.bit(), targetOffset, length);
+        long from = source.address();
+        long to = target.address();
+        if (from == 0 || to == 0) {
+            return false;
+        }
+        RawMemory.copy(from + sourceOffset, to + targetOffset, length);
+        return true;
+    }
 
     static void memset(Mapping mapping, long offset, long length, byte value, Deadline deadline) {
         if (length <= 0) {
@@ -119,6 +188,9 @@ public final class BulkOperations {
             throw new IllegalArgumentException(
                     "memcpy within %s: %d bytes from offset %d and from offset %d overlap; use memmove instead"
                             .formatted(source, length, sourceOffset, targetOffset));
+        }
+        if (copyNow(source, sourceOffset, target, targetOffset, length)) {
+            return;
         }
         // Like memmove: copy from the end towards higher offsets, so no byte is overwritten before it is copied.
         boolean backward = overlap && targetOffset > sourceOffset;

@@ -263,7 +263,7 @@ public final class Mapping implements TierHandle {
     }
 
     /** Checks rights and bounds; the only check of an operation. Must run between enter and exit. */
-    private void check(int needed, long offset, long length) {
+    void check(int needed, long offset, long length) {
         if (((int) TAG.getAcquire(this) & needed) == 0 || (offset | length) < 0 || offset > size - length) {
             throw rest().refusal(needed, offset, length);
         }
@@ -300,6 +300,24 @@ public final class Mapping implements TierHandle {
             return true;
         } catch (Moving paused) {
             return false;
+        } finally {
+            InFlight.exit(slot);
+        }
+    }
+
+    /** Checks rights and bounds, after the end of a move. */
+    void checkNow(int needed, long offset, long length) {
+        try {
+            checkInFlight(needed, offset, length);
+        } catch (Moving paused) {
+            afterMove(0, () -> checkInFlight(needed, offset, length));
+        }
+    }
+
+    private void checkInFlight(int needed, long offset, long length) {
+        long slot = InFlight.enter(number());
+        try {
+            check(needed, offset, length);
         } finally {
             InFlight.exit(slot);
         }
@@ -343,7 +361,9 @@ public final class Mapping implements TierHandle {
 
     @Override
     public void memset(long offset, long length, byte value, long timeoutNs) {
-        BulkOperations.memset(this, offset, length, value, rest().deadline(timeoutNs));
+        if (!BulkOperations.memsetNow(this, offset, length, value)) {
+            BulkOperations.memset(this, offset, length, value, rest().deadline(timeoutNs));
+        }
     }
 
     @Override
@@ -403,7 +423,8 @@ public final class Mapping implements TierHandle {
         handleOwner().moveTo(this, node, Deadline.in(deadline));
     }
 
-    private int number() {
+    /** The number in {@link InFlight}. */
+    int number() {
         return tag >>> RIGHTS_BITS;
     }
 
@@ -507,6 +528,14 @@ public final class Mapping implements TierHandle {
         } finally {
             InFlight.exit(slot);
         }
+    }
+
+    /**
+     * The address of byte 0 if the whole LMR is one extent in memory mapped here, else 0. The memory may be unmapped at any
+     * time. So it must not be read or written outside an operation.
+     */
+    public long address() {
+        return base;
     }
 
     /** Waits for every operation on mapped memory that began before this call. The handle stays valid. */

@@ -2,7 +2,6 @@ package dev.lite.tier.memory;
 
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
-import dev.lite.os.waiting.Deadline;
 import dev.lite.session.async.AsyncOperations;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -81,13 +80,11 @@ final class SliceOperations {
     /** Checks all slices before the first transfer starts; copies the list, so that the caller cannot change it. */
     private static List<LmrSlice> checked(Mapping mapping, int needed, List<LmrSlice> slices) {
         List<LmrSlice> copy = List.copyOf(slices);
-        Deadline deadline = mapping.deadline();
         for (LmrSlice slice : copy) {
             if (needed == READ && slice.segment().isReadOnly()) {
                 throw new IllegalArgumentException("the destination of a read is a read-only segment");
             }
-            mapping.hold(needed, slice.offset(), slice.segment().byteSize(), deadline);
-            mapping.endHold();
+            mapping.checkNow(needed, slice.offset(), slice.segment().byteSize());
         }
         return copy;
     }

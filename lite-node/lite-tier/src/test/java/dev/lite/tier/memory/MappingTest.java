@@ -411,6 +411,66 @@ class MappingTest {
         }
     }
 
+    @Test
+    void aShortCopyInOneExtentAllocatesNothing() {
+        Mapping mapping = oneExtent(20_000, ALL);
+        Mapping other = oneExtent(20_000, ALL);
+        Deadline deadline = Deadline.in(Waits.seconds(60));
+        assertNoAllocation("memmove", () -> BulkOperations.copy(mapping, 0, mapping, 1, 1024, true, deadline));
+        assertNoAllocation("memcpy", () -> BulkOperations.copy(mapping, 0, other, 4096, 1024, false, deadline));
+    }
+
+    @Test
+    void aShortCopyMovesOverlappingBytesEitherWayAndTouchesNoOthers() {
+        Mapping mapping = oneExtent(4096, ALL);
+        Deadline deadline = Deadline.in(Waits.seconds(60));
+        for (int shift : new int[] {-100, 100}) {
+            byte[] expected = new byte[4096];
+            for (int at = 0; at < expected.length; at++) {
+                expected[at] = (byte) (at * 31);
+            }
+            mapping.write(0, MemorySegment.ofArray(expected));
+            BulkOperations.copy(mapping, 200, mapping, 200 + shift, 1000, true, deadline);
+            System.arraycopy(expected, 200, expected, 200 + shift, 1000);
+            byte[] now = new byte[4096];
+            mapping.read(0, MemorySegment.ofArray(now));
+            assertThat(now).isEqualTo(expected);
+        }
+    }
+
+    @Test
+    void aShortMemsetOrCopyNeedsTheRightsAndStaysWithinTheBounds() {
+        Mapping readable = oneExtent(4096, Permission.READ.bit());
+        Mapping writable = oneExtent(4096, Permission.WRITE.bit());
+        Deadline deadline = Deadline.in(Waits.seconds(60));
+        assertThatExceptionOfType(LmrPermissionException.class).isThrownBy(() -> readable.memset(0, 8, (byte) 1));
+        assertThatExceptionOfType(LmrPermissionException.class)
+                .isThrownBy(() -> BulkOperations.copy(writable, 0, writable, 8, 8, true, deadline));
+        assertThatExceptionOfType(LmrPermissionException.class)
+                .isThrownBy(() -> BulkOperations.copy(readable, 0, readable, 8, 8, true, deadline));
+        BulkOperations.copy(readable, 0, writable, 8, 8, true, deadline);
+        for (long bad : new long[] {-1, 4089, Long.MAX_VALUE}) {
+            assertThatExceptionOfType(LmrBoundsException.class).isThrownBy(() -> writable.memset(bad, 8, (byte) 1));
+            assertThatExceptionOfType(LmrBoundsException.class)
+                    .isThrownBy(() -> BulkOperations.copy(readable, bad, writable, 0, 8, true, deadline));
+            assertThatExceptionOfType(LmrBoundsException.class)
+                    .isThrownBy(() -> BulkOperations.copy(readable, 0, writable, bad, 8, true, deadline));
+        }
+        assertThatExceptionOfType(LmrBoundsException.class).isThrownBy(() -> writable.memset(0, -8, (byte) 1));
+    }
+
+    @Test
+    void aShortMemsetWaitsForTheEndOfAMove() {
+        Mapping mapping = oneExtent(4096, ALL);
+        mapping.pause();
+        Thread sets = Thread.ofPlatform().daemon().start(() -> mapping.memset(0, 8, (byte) 5));
+        Waits.until("it waits", () -> sets.getState() == Thread.State.TIMED_WAITING);
+        MemorySegment elsewhere = arena.allocate(4096, 8);
+        mapping.resume(mapping.lmr(), new long[] {elsewhere.address()}, ALL);
+        Waits.until("it has ended", () -> !sets.isAlive());
+        assertThat(elsewhere.get(ValueLayout.JAVA_BYTE, 7)).isEqualTo((byte) 5);
+    }
+
     private static void assertNoAllocation(String what, Runnable operation) {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long id = Thread.currentThread().threadId();
