@@ -24,8 +24,6 @@ import dev.lite.local.LocalProcess;
 import dev.lite.testing.Waits;
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -36,6 +34,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -306,10 +305,9 @@ class FaultsTest {
         over(locks);
     }
 
-    /** The holder's application goes on, unlike the node under it. It must not write under a lock that others have. */
+    /** Only the node is paused; its application keeps running. It must not write under a lock that another session holds. */
     @Test
     void theNodeOfAnAttachedLockHolderIsFenced() {
-        LocalProcess node = cluster.node(3);
         try (Lite other = Clusters.attach(cluster, 1);
                 Lite holder = Clusters.attach(cluster, 3)) {
             LmrHandle guarded = other.memory()
@@ -323,22 +321,15 @@ class FaultsTest {
             lock.acquire(SOON).close(); // its home is node-1
             HeldLock lost = holder.sync().lock(name).acquire(SOON);
             assertThat(atHolder.fetchAdd(0, 1)).isZero();
-            Duration passedOn;
-            node.pause();
-            try {
-                long pausedNs = System.nanoTime();
-                try (HeldLock held = lock.acquire(SOON)) {
-                    passedOn = Duration.ofNanos(System.nanoTime() - pausedNs);
-                    assertThat(held.fencingToken()).isGreaterThan(lost.fencingToken());
-                    node.resume();
-                    Waits.until("the holder learns that the lock is lost", SOON, () -> !lost.isHeld());
-                    assertThatThrownBy(() -> atHolder.fetchAdd(0, 1)).isInstanceOf(LmrUnavailableException.class);
-                    assertThat(guarded.fetchAdd(0, 0)).as("additions").isOne();
-                    lost.close();
-                    assertThat(held.isHeld()).isTrue();
-                }
-            } finally {
-                node.resume();
+            AtomicReference<HeldLock> next = new AtomicReference<>();
+            Duration passedOn = whileHolderIsPaused(() -> next.set(lock.acquire(SOON)), () -> {});
+            try (HeldLock held = next.get()) {
+                assertThat(held.fencingToken()).isGreaterThan(lost.fencingToken());
+                awaitLost(lost);
+                assertThatThrownBy(() -> atHolder.fetchAdd(0, 1)).isInstanceOf(LmrUnavailableException.class);
+                assertThat(guarded.fetchAdd(0, 0)).as("additions").isOne();
+                lost.close();
+                assertThat(held.isHeld()).isTrue();
             }
             assertThat(atHolder.fetchAdd(0, 1)).isOne();
             guarded.free();
@@ -348,7 +339,6 @@ class FaultsTest {
 
     @Test
     void theNodeOfALockHolderIsFencedWhileOthersOnlyTry() {
-        LocalProcess node = cluster.node(3);
         try (Lite first = Clusters.attach(cluster, 1);
                 Lite second = Clusters.attach(cluster, 2);
                 Lite holder = Clusters.attach(cluster, 3)) {
@@ -356,20 +346,37 @@ class FaultsTest {
             LtLock atHome = first.sync().lock(name);
             LtLock elsewhere = second.sync().lock(name);
             HeldLock lost = holder.sync().lock(name).tryAcquire().orElseThrow();
-            Duration passedOn;
-            node.pause();
-            try {
-                long pausedNs = System.nanoTime();
-                Waits.until("a try elsewhere takes it", SOON, () -> takesByTry(elsewhere, lost.fencingToken()));
-                passedOn = Duration.ofNanos(System.nanoTime() - pausedNs);
-                Waits.until("a try at its home takes it", SOON, () -> takesByTry(atHome, lost.fencingToken()));
-            } finally {
-                node.resume();
-            }
-            Waits.until("the holder learns that the lock is lost", SOON, () -> !lost.isHeld());
+            long token = lost.fencingToken();
+            Duration passedOn = whileHolderIsPaused(
+                    () -> Waits.until("a try elsewhere takes it", SOON, () -> takesByTry(elsewhere, token)),
+                    () -> Waits.until("a try at its home takes it", SOON, () -> takesByTry(atHome, token)));
+            awaitLost(lost);
             lost.close();
             over(passedOn);
         }
+    }
+
+    /**
+     * Pauses node 3, which holds a lock, during two steps.
+     *
+     * @return how long the first step took, which gets the lock
+     */
+    private static Duration whileHolderIsPaused(Runnable takeOver, Runnable then) {
+        LocalProcess node = cluster.node(3);
+        node.pause();
+        try {
+            long pausedNs = System.nanoTime();
+            takeOver.run();
+            Duration passedOn = Duration.ofNanos(System.nanoTime() - pausedNs);
+            then.run();
+            return passedOn;
+        } finally {
+            node.resume();
+        }
+    }
+
+    private static void awaitLost(HeldLock held) {
+        Waits.until("the holder learns that the lock is lost", SOON, () -> !held.isHeld());
     }
 
     private static boolean takesByTry(LtLock lock, long formerToken) {
@@ -499,63 +506,5 @@ class FaultsTest {
         }
         fault = "%s (%d)".formatted("rolling restarts", RESTARTS);
         over(null);
-    }
-
-    /** A small in-memory file system that simulates a full disk. */
-    private record SmallDisk(Path at) implements AutoCloseable {
-        private static final String SIZE = "32m";
-        private static final int STEP = 64 << 10;
-
-        static Optional<String> unavailable() {
-            try {
-                return Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0)
-                        ? Optional.empty()
-                        : Optional.of("mounting a small file system needs root");
-            } catch (IOException e) {
-                return Optional.of("the user cannot be determined: " + e.getMessage());
-            }
-        }
-
-        static @Nullable SmallDisk mount(Path at) {
-            int status = run("mount", "-t", "tmpfs", "-o", "size=" + SIZE, "tmpfs", at.toString());
-            return status == 0 ? new SmallDisk(at) : null;
-        }
-
-        private Path filler() {
-            return at.resolve("filler");
-        }
-
-        void fill() throws IOException {
-            byte[] step = new byte[STEP];
-            try (OutputStream filler = Files.newOutputStream(filler())) {
-                while (true) {
-                    filler.write(step);
-                }
-            } catch (IOException e) {
-                assertThat(e).hasMessageContaining("No space left");
-            }
-        }
-
-        void clear() throws IOException {
-            Files.deleteIfExists(filler());
-        }
-
-        @Override
-        public void close() {
-            int status = run("umount", at.toString());
-            assertThat(status).as("umount " + at).isZero();
-        }
-
-        private static int run(String... command) {
-            try {
-                Process process = new ProcessBuilder(command).inheritIO().start();
-                return process.waitFor();
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new AssertionError("interrupted", e);
-            }
-        }
     }
 }

@@ -22,7 +22,7 @@ class AdmissionTest {
     private final CountDownLatch connectorIsConnected = new CountDownLatch(1);
     private final CountDownLatch decide = new CountDownLatch(1);
 
-    /** The accepting node's poll thread stands still before the node decides about a connection. */
+    /** The accepting node's poll thread is paused before the node admits or rejects a connection. */
     private void connected(String node, boolean accepted, Runnable report) {
         if (node.equals(ACCEPTING)) {
             Waits.until("the test lets the node decide", () -> decide.getCount() == 0);
@@ -39,7 +39,7 @@ class AdmissionTest {
         try (TestCluster cluster = new TestCluster(root, new WatchedDriver(new TcpFabricProvider(), this::connected))) {
             cluster.start(ACCEPTING);
             var connecting = cluster.start("n1");
-            Waits.until("the connecting node is told of its connection", () -> connectorIsConnected.getCount() == 0);
+            Waits.until("the connecting node's handler has got its connection", () -> connectorIsConnected.getCount() == 0);
 
             assertThat(connecting.nodes())
                     .noneMatch(peer ->
