@@ -63,8 +63,7 @@ public final class BulkOperations {
     }
 
     /** {@link #memsetNow} for a copy; the ranges may overlap. */
-    private static boolean copyNow(
-            Mapping source, long sourceOffset, Mapping target, long targetOffset, long length) {
+    private static boolean copyNow(Mapping source, long sourceOffset, Mapping target, long targetOffset, long length) {
         if (source.address() == 0 || target.address() == 0 || length > SHORT_BYTES_MAX) {
             return false;
         }

@@ -271,9 +271,7 @@ final class RpcCaller {
             Polling.sleepNs(PAUSE_NS);
         }
         // Nothing was posted, so no reply comes: only this thread or the end of the connection returns the slot.
-        if (slot.callId == callId
-                && slot.peer == binding.peer
-                && slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
+        if (slot.callId == callId && slot.peer == binding.peer && slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {
             cancel(binding, slot, place, length);
         }
     }

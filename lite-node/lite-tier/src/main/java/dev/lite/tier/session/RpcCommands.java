@@ -81,8 +81,7 @@ final class RpcCommands {
     private final AtomicInteger running = new AtomicInteger();
 
     /** The command of each slot that has one. */
-    private final AtomicReferenceArray<@Nullable Running> bySlot =
-            new AtomicReferenceArray<>(SessionArea.SLOTS_MAX);
+    private final AtomicReferenceArray<@Nullable Running> bySlot = new AtomicReferenceArray<>(SessionArea.SLOTS_MAX);
 
     private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
     private volatile boolean ended;

@@ -39,7 +39,8 @@ class AdmissionTest {
         try (TestCluster cluster = new TestCluster(root, new WatchedDriver(new TcpFabricProvider(), this::connected))) {
             cluster.start(ACCEPTING);
             var connecting = cluster.start("n1");
-            Waits.until("the connecting node's handler has got its connection", () -> connectorIsConnected.getCount() == 0);
+            Waits.until(
+                    "the connecting node's handler has got its connection", () -> connectorIsConnected.getCount() == 0);
 
             assertThat(connecting.nodes())
                     .noneMatch(peer ->

@@ -27,7 +27,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
-
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
@@ -93,7 +92,8 @@ class WaitingCommandsTest {
             if (latch != null) {
                 completing.countDown();
                 try {
-                    assertThat(latch.await(GENEROUS.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
+                    assertThat(latch.await(GENEROUS.toMillis(), TimeUnit.MILLISECONDS))
+                            .isTrue();
                 } catch (InterruptedException e) {
                     throw new IllegalStateException(e);
                 }
@@ -136,9 +136,9 @@ class WaitingCommandsTest {
                 "the nodes are connected",
                 () -> List.of(here, there).stream()
                         .allMatch(node -> node.nodes().stream()
-                                .map(NodeInfo::fabric)
-                                .filter("shm"::equals)
-                                .count()
+                                        .map(NodeInfo::fabric)
+                                        .filter("shm"::equals)
+                                        .count()
                                 == 1));
         other = there.attach("app");
         opened.push(other);
@@ -177,7 +177,9 @@ class WaitingCommandsTest {
     }
 
     private void awaitStatus(int slot, int count) {
-        Waits.until("slot %d is completed".formatted(slot), () -> slots.statuses(slot).size() == count);
+        Waits.until(
+                "slot %d is completed".formatted(slot),
+                () -> slots.statuses(slot).size() == count);
     }
 
     /** Opens a client of a function of the other node and makes one call, so that later ones find a binding. */
@@ -368,7 +370,9 @@ class WaitingCommandsTest {
         slots.windowOf(1).asSlice(0, WINDOW).fill((byte) 7);
         start(1, Op.CALL, client, WINDOW, WINDOW, FOR_LONG);
         RpcCall call = server.receive(GENEROUS);
-        assertThat(call.request().toArray(ValueLayout.JAVA_BYTE)).hasSize(WINDOW).containsOnly(7);
+        assertThat(call.request().toArray(ValueLayout.JAVA_BYTE))
+                .hasSize(WINDOW)
+                .containsOnly(7);
         call.reply(new byte[WINDOW]);
         awaitStatus(1, 1);
         assertThat(slots.windowOf(1).toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
