@@ -13,10 +13,10 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
 /**
- * One thread releases the poll role while two others, which found it held, look for it and then stop: one at its
- * deadline, one because its condition is true. There is no standby thread. Whoever was the last must have armed the
- * fabric, or no thread would see the next event. The first result says whether the fabric is armed at the end, the
- * second whether the role is free.
+ * One thread releases the poll role while another, which found it held, looks for it and then stops: because its
+ * condition is true, or at its deadline. There is no standby thread. Whoever was the last must have armed the fabric, or
+ * no thread would see the next event. The first result says whether the fabric is armed at the end, the second whether
+ * the role is free.
  */
 @JCStressTest
 @Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "The next event wakes the standby thread.")
@@ -40,7 +40,7 @@ public class PollRoleStress {
         return new PollRole(new PolledFabric(0), 0);
     }
 
-    /** The role is held when the three begin. */
+    /** The role is held when the two begin. */
     public PollRoleStress() {
         role.take();
     }
@@ -55,15 +55,9 @@ public class PollRoleStress {
         role.release();
     }
 
-    /** Looks for the role until its deadline, which has passed. */
+    /** Looks for the role until its condition is true or it has looked for long enough. */
     @Actor
-    public void giveUp() {
-        boolean unused = role.await(new Waiter(), System.nanoTime(), false);
-    }
-
-    /** Looks for the role until its condition is true. */
-    @Actor
-    public void succeed() {
+    public void look() {
         boolean unused = role.await(waiter, System.nanoTime(), false);
     }
 

@@ -174,29 +174,31 @@ public final class PollRole implements AutoCloseable {
         return waiter.isOver();
     }
 
-    /** Stays awake for a while, and takes the role when it is free. */
+    /** Stays awake for a while; leads when the role is free. */
     private void look(PollWaiter waiter, long deadlineNs) {
         looking.getAndIncrement();
+        boolean taken = false;
         try {
             int first = lookersWait.begin(1);
             int left = first;
             while (!waiter.isOver()) {
-                if (take()) {
-                    lead(waiter, deadlineNs);
-                    return;
-                }
-                if (left == 0) {
-                    return;
+                taken = take();
+                if (taken || left == 0) {
+                    break;
                 }
                 left = lookersWait.pause(left);
             }
-            if (left != first) {
+            if (left != first && waiter.isOver()) {
                 lookersWait.hit(left);
             }
         } finally {
-            if (looking.decrementAndGet() == 0 && state.get() == LOOKED_AFTER && takeFree()) {
+            // A holder does not count: it would take itself for a thread that waits for its processor.
+            if (looking.decrementAndGet() == 0 && !taken && state.get() == LOOKED_AFTER && takeFree()) {
                 release(); // nobody else looks after the role
             }
+        }
+        if (taken) {
+            lead(waiter, deadlineNs);
         }
     }
 
