@@ -33,9 +33,11 @@ import org.slf4j.LoggerFactory;
  * </ol>
  *
  * <p>Only the order of the last four steps is needed for correctness; {@link LockWord} has the invariant. The question only
- * avoids needless work: a node that still has a dead word opens it again by its name. If this process ends between two
- * steps, the next process finds the dead word in its arena, or is told of it by a node that opens the name; without a
- * record, the scan for orphans frees its memory.
+ * avoids needless work: a node that still has a dead word opens it again by its name.
+ *
+ * <p>If this process ends between two steps, the next process of this node continues. Either its scan of the arena finds the
+ * dead word, or a node that opens the name reports it. If the record was already removed, the scan for orphans frees the
+ * memory.
  *
  * <p>Any thread; does not block, the work runs on the executor, one sweep at a time. Limit: {@value #CANDIDATES_MAX}
  * candidates; a later scan finds the others.
