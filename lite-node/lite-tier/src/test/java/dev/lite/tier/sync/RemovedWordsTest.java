@@ -169,10 +169,7 @@ class RemovedWordsTest {
     @Test
     void manyMoreNamesThanAnArenaHoldsAreUsedOneAfterTheOther() {
         TestCluster cluster = cluster();
-        LiteNodeConfig config = cluster.config("n0").toBuilder()
-                .limits(new LiteNodeConfig.Limits(Long.MAX_VALUE, 1 << 20, 1_000, 8))
-                .build();
-        LiteNode node = cluster.start(config);
+        LiteNode node = startWithExtents(cluster, 1_000);
         node.setNameIdle(SOON);
         for (int name = 0; name < Effort.times(20_000); name++) {
             useOnce(node, "order-" + name);
@@ -182,14 +179,16 @@ class RemovedWordsTest {
 
     @Test
     void namesAreRemovedBeforeTheirTimeWhenTheArenaIsFull() {
-        TestCluster cluster = cluster();
-        LiteNodeConfig config = cluster.config("n0").toBuilder()
-                .limits(new LiteNodeConfig.Limits(Long.MAX_VALUE, 1 << 20, 300, 8))
-                .build();
-        LiteNode node = cluster.start(config);
+        LiteNode node = startWithExtents(cluster(), 300);
         for (int name = 0; name < 1_000; name++) {
             useOnce(node, "order-" + name);
         }
+    }
+
+    private static LiteNode startWithExtents(TestCluster cluster, int extentsMax) {
+        return cluster.start(cluster.config("n0").toBuilder()
+                .limits(new LiteNodeConfig.Limits(Long.MAX_VALUE, 1 << 20, extentsMax, 8))
+                .build());
     }
 
     @Test
