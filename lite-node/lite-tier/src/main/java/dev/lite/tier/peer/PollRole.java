@@ -115,6 +115,23 @@ public final class PollRole implements AutoCloseable {
         return !stopped && !Thread.currentThread().isVirtual() && takeFree();
     }
 
+    /**
+     * {@link #take} for a thread that will {@link #pollOnce} between its other work. If a thread holds the role that polls
+     * only for others, it will release it soon.
+     */
+    public boolean takeOrAsk() {
+        boolean taken = take();
+        if (!taken) {
+            wanted = true;
+        }
+        return taken;
+    }
+
+    /** Polls once; called by the holder. Returns the number of events; -1: the fabric closes, release the role. */
+    public int pollOnce() {
+        return stopped ? -1 : poll();
+    }
+
     private boolean takeFree() {
         int seen = state.get();
         if (seen > LOOKED_AFTER || !state.compareAndSet(seen, HELD)) {

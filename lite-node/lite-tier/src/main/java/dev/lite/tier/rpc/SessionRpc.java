@@ -8,10 +8,12 @@ import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.tier.TierRpc;
+import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -105,6 +107,11 @@ public final class SessionRpc implements TierRpc {
         MessagePort messages = new MessagePort(port, server);
         engine.execute(messages::fill);
         return messages;
+    }
+
+    /** The poll role that a thread may take that waits for calls or replies; null if there is no fabric. */
+    public @Nullable PollRole pollRole() {
+        return engine.receiveRole();
     }
 
     void requireOpen() {

@@ -194,12 +194,12 @@ final class ControlRequestHandler {
                 }
                 case Extents m ->
                     SessionCodec.extentsPage(m.requestId(), handles.get(m.lh()).extents(), m.from());
-                case RpcOpen m -> new RpcOpened(m.requestId(), rpc.open(m.kind(), m.node(), m.name()));
+                case RpcOpen m -> new RpcOpened(m.requestId(), rpc.opened().open(m.kind(), m.node(), m.name()));
                 case RpcClose m -> {
-                    rpc.close(m.id());
+                    rpc.opened().close(m.id());
                     yield new Done(m.requestId());
                 }
-                case RpcOrigin m -> rpc.origin(m.requestId(), m.origin());
+                case RpcOrigin m -> rpc.received().origin(m.requestId(), m.origin());
                 case OpenLock m -> new LockOpened(m.requestId(), locks.open(m.name(), deadline(m.deadlineNs())));
                 case AcquireLock m -> new Acquired(m.requestId(), locks.acquire(m.number(), deadline(m.deadlineNs())));
                 case ReleaseLock m -> {

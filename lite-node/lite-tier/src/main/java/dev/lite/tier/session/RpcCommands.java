@@ -4,34 +4,29 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcCall;
-import dev.lite.api.RpcClient;
-import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcMessages;
-import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.protocol.SessionArea;
-import dev.lite.session.protocol.SessionMessage.RpcKind;
-import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.rpc.PostedCall;
 import dev.lite.tier.rpc.PostedReceive;
 import dev.lite.tier.rpc.ReceivedCall;
+import dev.lite.tier.rpc.SessionRpc;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -52,17 +47,7 @@ import org.slf4j.LoggerFactory;
  * <p>Numbers from the application are looked up in the tables of its own session only.
  */
 final class RpcCommands {
-    /** The limit of functions and ports that a session has open, to call and to serve. */
-    static final int OPENED_MAX = 8192;
-
-    /** The limit of calls that a session has received and not answered. */
-    static final int CALLS_MAX = 8192;
-
-    /** The limit of different callers whose names a session may query. */
-    private static final int ORIGINS_MAX = 1 << 16;
-
     private static final Logger LOG = LoggerFactory.getLogger(RpcCommands.class);
-    private static final String NOT_ACCEPTED = "the application that received the call ended or could not accept it";
     private static final long PAUSE_NS = 100_000;
     /** The pause before a command is looked at again that is over its deadline, but that another thread is about to end. */
     private static final long OVERDUE_NS = 1_000_000;
@@ -71,12 +56,8 @@ final class RpcCommands {
 
     private final String session;
     private final TierSession tier;
-    private final Map<Long, Opened> opened = new ConcurrentHashMap<>();
-    private final AtomicInteger openedCount = new AtomicInteger();
-    private final Map<Long, RpcCall> calls = new ConcurrentHashMap<>();
-    private final AtomicLong lastNumber = new AtomicLong();
-    private final Map<Caller, Long> originNumbers = new ConcurrentHashMap<>();
-    private final Map<Long, Caller> origins = new ConcurrentHashMap<>();
+    private final OpenedFunctions opened;
+    private final ReceivedCalls received;
     /** Commands from their start until their slot is completed. */
     private final AtomicInteger running = new AtomicInteger();
 
@@ -85,19 +66,6 @@ final class RpcCommands {
 
     private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
     private volatile boolean ended;
-
-    private record Caller(String node, String principal) {}
-
-    /** A function or port that the application opened. */
-    private sealed interface Opened {}
-
-    private record OpenClient(RpcClient client) implements Opened {}
-
-    private record OpenSender(String node, String port) implements Opened {}
-
-    private record OpenServer(RpcServer server) implements Opened {}
-
-    private record OpenPort(RpcMessages messages) implements Opened {}
 
     /** The session's slots. */
     interface Slots {
@@ -126,63 +94,19 @@ final class RpcCommands {
     RpcCommands(String session, TierSession tier) {
         this.session = session;
         this.tier = tier;
+        AtomicLong lastNumber = new AtomicLong();
+        opened = new OpenedFunctions(tier::rpc, lastNumber);
+        received = new ReceivedCalls(session, lastNumber, this::later);
     }
 
-    /** Opens a function or port; returns its number. A virtual thread. */
-    long open(RpcKind kind, String node, String name) {
-        if (openedCount.incrementAndGet() > OPENED_MAX) {
-            openedCount.decrementAndGet();
-            throw new LimitExceededException(
-                    "the session has %d functions and ports open; that is the limit".formatted(OPENED_MAX));
-        }
-        boolean kept = false;
-        try {
-            Opened made = switch (kind) {
-                case CLIENT -> new OpenClient(tier.rpc().bind(node, name));
-                case SENDER -> new OpenSender(node, name);
-                case SERVER -> new OpenServer(tier.rpc().serve(name));
-                case PORT -> new OpenPort(tier.rpc().messages(name));
-            };
-            long number = lastNumber.incrementAndGet();
-            opened.put(number, made);
-            kept = true;
-            return number;
-        } finally {
-            if (!kept) {
-                openedCount.decrementAndGet();
-            }
-        }
+    /** The functions and ports that the application has opened. */
+    OpenedFunctions opened() {
+        return opened;
     }
 
-    /** Closes it; does nothing when it is not open. */
-    void close(long number) {
-        Opened found = opened.remove(number);
-        if (found != null) {
-            openedCount.decrementAndGet();
-            close(found);
-        }
-    }
-
-    private static void close(Opened found) {
-        switch (found) {
-            case OpenServer open -> open.server().close();
-            case OpenPort open -> open.messages().close();
-            case OpenClient open -> {
-                // nothing to close
-            }
-            case OpenSender open -> {
-                // nothing to close
-            }
-        }
-    }
-
-    /** The caller with this number. */
-    RpcOriginIs origin(long requestId, long number) {
-        Caller caller = origins.get(number);
-        if (caller == null) {
-            throw new RpcFailedException("there is no caller with number %d".formatted(number));
-        }
-        return new RpcOriginIs(requestId, caller.node(), caller.principal());
+    /** The calls that the session has received. */
+    ReceivedCalls received() {
+        return received;
     }
 
     /**
@@ -215,47 +139,44 @@ final class RpcCommands {
         return true;
     }
 
+    /** Whether commands are under way. */
+    boolean isRunning() {
+        return running.get() > 0;
+    }
+
+    /** The poll role to take for commands that wait for the fabric, or null. */
+    @Nullable
+    PollRole pollRole() {
+        return tier.rpc() instanceof SessionRpc rpc ? rpc.pollRole() : null;
+    }
+
     /** Starts a command that needs no waiting thread; false: it needs one. */
     private boolean tryStart(Running one) {
         Command command = one.command;
         MemorySegment message = one.window().asSlice(0, command.length());
-        Opened found = opened.get(command.id());
+        OpenedFunctions.Opened found = opened.find(command.id());
         return switch (command.op()) {
             case Op.CALL ->
-                found instanceof OpenClient open
+                found instanceof OpenedFunctions.OpenClient open
                         && open.client() instanceof PostedCall.Client client
                         && one.call(client, message);
             case Op.RECEIVE ->
-                found instanceof OpenServer open
+                found instanceof OpenedFunctions.OpenServer open
                         && open.server() instanceof PostedReceive.Server server
                         && one.receive(server);
             case Op.REPLY_AND_RECEIVE ->
-                found instanceof OpenServer open
+                found instanceof OpenedFunctions.OpenServer open
                         && open.server() instanceof PostedReceive.Server server
-                        && tryAnswer(command.operand0(), call -> call.tryReply(message))
+                        && received.tryAnswer(command.operand0(), call -> call.tryReply(message))
                         && one.receive(server);
-            case Op.REPLY -> tryAnswer(command.operand0(), call -> call.tryReply(message)) && one.done(0);
-            case Op.FAIL -> tryAnswer(command.operand0(), call -> call.tryFail(text(message))) && one.done(0);
+            case Op.REPLY -> received.tryAnswer(command.operand0(), call -> call.tryReply(message)) && one.done(0);
+            case Op.FAIL -> received.tryAnswer(command.operand0(), call -> call.tryFail(text(message))) && one.done(0);
             default -> false;
         };
     }
 
     private static String text(MemorySegment message) {
         return new String(message.toArray(ValueLayout.JAVA_BYTE), StandardCharsets.UTF_8);
-    }
-
-    /** Answers a call unless that has to wait; then the call is still unanswered. */
-    private boolean tryAnswer(long number, Predicate<ReceivedCall> answer) {
-        RpcCall call = take(number);
-        boolean answered = false;
-        try {
-            answered = call instanceof ReceivedCall received && answer.test(received);
-            return answered;
-        } finally {
-            if (!answered) {
-                calls.put(number, call);
-            }
-        }
     }
 
     /** Runs a task that may block. The end of the session interrupts it. */
@@ -338,7 +259,7 @@ final class RpcCommands {
 
         /** Posts a call; false: it would have to wait. */
         boolean call(PostedCall.Client client, MemorySegment request) {
-            int capacity = (int) Math.clamp(command.operand0(), 0, slots.windowBytes());
+            int capacity = Math.clamp(command.operand0(), 0, slots.windowBytes());
             PostedCall its = new Call(capacity);
             call = its;
             boolean posted = client.tryCall(request, capacity, command.timeoutNs(), its);
@@ -433,14 +354,14 @@ final class RpcCommands {
 
         private final class Receive extends PostedReceive {
             @Override
-            protected boolean received(ReceivedCall received) {
-                if (received.requestBytes().length > slots.windowBytes()) {
-                    failSoon(received, tooLong(received, slots));
+            protected boolean received(ReceivedCall its) {
+                if (its.requestBytes().length > slots.windowBytes()) {
+                    received.failSoon(its, tooLong(its, slots));
                     return false;
                 }
                 long length;
                 try {
-                    length = RpcCommands.this.received(command, received, slots);
+                    length = put(command, slots, its);
                 } catch (RuntimeException refused) {
                     Running.this.failed(refused);
                     return true;
@@ -465,27 +386,6 @@ final class RpcCommands {
                 .formatted(call.request().byteSize(), slots.windowBytes());
     }
 
-    /** Fails a call without blocking. */
-    private void failSoon(RpcCall call, String message) {
-        boolean failed = false;
-        try {
-            failed = call instanceof ReceivedCall received && received.tryFail(message);
-        } catch (IllegalStateException answered) {
-            return;
-        }
-        if (!failed) {
-            later(() -> fail(call, message));
-        }
-    }
-
-    private void fail(RpcCall call, String message) {
-        try {
-            call.fail(message);
-        } catch (LiteException | IllegalStateException e) {
-            LOG.debug("{}: a call could not be answered", session, e);
-        }
-    }
-
     private long execute(Command command, Slots slots) {
         MemorySegment window = RawMemory.all().asSlice(slots.window(command.slot()), slots.windowBytes());
         MemorySegment message = window.asSlice(0, command.length());
@@ -493,15 +393,15 @@ final class RpcCommands {
             case Op.CALL -> call(command, message, window);
             case Op.RECEIVE -> receive(command, slots);
             case Op.REPLY -> {
-                reply(command.operand0(), message);
+                received.reply(command.operand0(), message);
                 yield 0;
             }
             case Op.REPLY_AND_RECEIVE -> {
-                reply(command.operand0(), message);
+                received.reply(command.operand0(), message);
                 yield receive(command, slots);
             }
             case Op.FAIL -> {
-                take(command.operand0()).fail(text(message));
+                received.take(command.operand0()).fail(text(message));
                 yield 0;
             }
             default -> throw new IllegalArgumentException("not a command of calls: " + command.op());
@@ -509,12 +409,12 @@ final class RpcCommands {
     }
 
     private long call(Command command, MemorySegment request, MemorySegment window) {
-        Opened found = opened.get(command.id());
-        if (found instanceof OpenClient open) {
+        OpenedFunctions.Opened found = opened.find(command.id());
+        if (found instanceof OpenedFunctions.OpenClient open) {
             long capacity = Math.clamp(command.operand0(), 0, window.byteSize());
             return open.client().call(request, window.asSlice(0, capacity), deadline(command));
         }
-        if (found instanceof OpenSender open) {
+        if (found instanceof OpenedFunctions.OpenSender open) {
             tier.rpc().send(open.node(), open.port(), request, deadline(command));
             return 0;
         }
@@ -522,8 +422,8 @@ final class RpcCommands {
     }
 
     private long receive(Command command, Slots slots) {
-        Opened found = opened.get(command.id());
-        if (found instanceof OpenServer open) {
+        OpenedFunctions.Opened found = opened.find(command.id());
+        if (found instanceof OpenedFunctions.OpenServer open) {
             Deadline deadline = Deadline.in(deadline(command));
             RpcCall call = open.server().receive(deadline.remaining());
             while (call.request().byteSize() > slots.windowBytes()) {
@@ -531,82 +431,40 @@ final class RpcCommands {
                 call.fail(tooLong(call, slots));
                 call = open.server().receive(deadline.remaining());
             }
-            return received(command, call, slots);
+            return put(command, slots, call);
         }
-        if (found instanceof OpenPort open) {
+        if (found instanceof OpenedFunctions.OpenPort open) {
             RpcMessages.Message message = open.messages().receive(deadline(command));
-            Caller caller = new Caller(message.senderNode(), message.senderPrincipal());
-            return put(command, slots, 0, caller, MemorySegment.ofArray(message.data()));
+            long origin = received.originOf(message.senderNode(), message.senderPrincipal());
+            return put(command, slots, 0, origin, MemorySegment.ofArray(message.data()));
         }
         throw notOpen(command, "function or port to receive from");
     }
 
-    private long received(Command command, RpcCall call, Slots slots) {
-        long number = lastNumber.incrementAndGet();
+    /** Puts a call into the slot of the command that received it. Never blocks. */
+    private long put(Command command, Slots slots, RpcCall call) {
+        long number = received.add(call);
         boolean kept = false;
         try {
-            if (calls.size() >= CALLS_MAX) {
-                throw new LimitExceededException(
-                        "the session has %d calls received and not answered; that is the limit".formatted(CALLS_MAX));
-            }
-            calls.put(number, call);
-            long length =
-                    put(command, slots, number, new Caller(call.callerNode(), call.callerPrincipal()), call.request());
+            long origin = received.originOf(call.callerNode(), call.callerPrincipal());
+            long length = put(command, slots, number, origin, call.request());
             kept = true;
             return length;
         } finally {
-            RpcCall unanswered = !kept || ended ? calls.remove(number) : null;
-            if (unanswered != null) {
-                failSoon(unanswered, NOT_ACCEPTED);
+            if (!kept || ended) {
+                received.failSoon(number);
             }
         }
     }
 
-    private long put(Command command, Slots slots, long number, Caller caller, MemorySegment message) {
+    private long put(Command command, Slots slots, long number, long origin, MemorySegment message) {
         if (message.byteSize() > slots.windowBytes()) {
             throw new LimitExceededException("the request has %d bytes; the session's windows have %d"
                     .formatted(message.byteSize(), slots.windowBytes()));
         }
         RawMemory.copyFrom(message, 0, slots.window(command.slot()), message.byteSize());
-        slots.received(command.slot(), number, originOf(caller));
+        slots.received(command.slot(), number, origin);
         return message.byteSize();
-    }
-
-    private long originOf(Caller caller) {
-        Long known = originNumbers.get(caller);
-        if (known != null) {
-            return known;
-        }
-        if (origins.size() >= ORIGINS_MAX) {
-            throw new LimitExceededException(
-                    "the session has received calls of %d callers; that is the limit".formatted(ORIGINS_MAX));
-        }
-        return originNumbers.computeIfAbsent(caller, fresh -> {
-            long number = lastNumber.incrementAndGet();
-            origins.put(number, fresh);
-            return number;
-        });
-    }
-
-    private void reply(long number, MemorySegment reply) {
-        RpcCall call = take(number);
-        boolean refused = true;
-        try {
-            call.reply(reply);
-            refused = false;
-        } finally {
-            if (refused) {
-                calls.put(number, call); // too long: the call is still unanswered
-            }
-        }
-    }
-
-    private RpcCall take(long number) {
-        RpcCall call = calls.remove(number);
-        if (call == null) {
-            throw new IllegalStateException("there is no unanswered call with number %d".formatted(number));
-        }
-        return call;
     }
 
     private SessionLostException notOpen(Command command, String what) {
@@ -617,13 +475,6 @@ final class RpcCommands {
         return Duration.ofNanos(Math.clamp(command.timeoutNs(), 0, DEADLINE_NS_MAX));
     }
 
-    private void failUnanswered(long number) {
-        @Nullable RpcCall call = calls.remove(number);
-        if (call != null) {
-            fail(call, NOT_ACCEPTED);
-        }
-    }
-
     /**
      * Ends servers, ports, commands under way and unanswered calls.
      *
@@ -631,9 +482,8 @@ final class RpcCommands {
      */
     boolean end(long deadlineNs) {
         ended = true;
-        opened.values().forEach(RpcCommands::close);
-        opened.clear();
-        calls.keySet().forEach(this::failUnanswered);
+        opened.closeAll();
+        received.failAll();
         while (running.get() > 0) {
             for (int slot = 0; slot < bySlot.length(); slot++) {
                 Running one = bySlot.get(slot);
@@ -647,7 +497,7 @@ final class RpcCommands {
             threads.forEach(Thread::interrupt);
             Polling.sleepNs(PAUSE_NS);
         }
-        calls.keySet().forEach(this::failUnanswered);
+        received.failAll();
         return true;
     }
 }

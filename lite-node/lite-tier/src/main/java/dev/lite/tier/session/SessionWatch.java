@@ -132,8 +132,7 @@ final class SessionWatch implements AutoCloseable {
             long nowNs = System.nanoTime();
             asleep = idle;
             nextNs = nowNs + (idle ? IDLE_NS_MAX : TICK_NS);
-            // After the announcement: a worker that became busy, or a command that began to wait, before it could see
-            // the
+            // After the announcement. A worker that became busy or a command that began to wait before it could see the
             // announcement is found here; a later one sees it.
             if (idle && workers.stream().anyMatch(SessionWorker::isBusy)) {
                 nextNs = nowNs + TICK_NS;

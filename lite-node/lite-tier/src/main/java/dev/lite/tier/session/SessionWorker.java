@@ -2,17 +2,14 @@ package dev.lite.tier.session;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
-import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
-import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.tier.TierHandle;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import dev.lite.tier.peer.PollRole;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
@@ -37,7 +34,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Allocates nothing per command, except when it fails or is one of {@link RpcCommands}.
  */
-final class SessionWorker implements RpcCommands.Slots {
+final class SessionWorker {
     /** Command timeouts are capped at one hour, like the default for control requests. */
     private static final long TIMEOUT_NS_MAX = TimeUnit.HOURS.toNanos(1);
 
@@ -71,6 +68,7 @@ final class SessionWorker implements RpcCommands.Slots {
     private final Consumer<String> violation;
     private final long base;
     private final Doorbell doorbell;
+    private final AreaSlots slots;
 
     /** The serving threads; may include ended ones. */
     @GuardedBy("this")
@@ -129,6 +127,7 @@ final class SessionWorker implements RpcCommands.Slots {
         this.violation = violation;
         base = memory.address();
         doorbell = new Doorbell(base);
+        slots = new AreaSlots(base, area, watch);
     }
 
     /** Starts to serve. Once. */
@@ -154,6 +153,9 @@ final class SessionWorker implements RpcCommands.Slots {
         /** True from blocking until the next command. Written by its own thread. */
         private volatile boolean idle;
 
+        /** The poll role while this thread holds it; confined to the thread. */
+        private @Nullable PollRole role;
+
         private static final VarHandle PROGRESS;
 
         static {
@@ -167,11 +169,7 @@ final class SessionWorker implements RpcCommands.Slots {
         @Override
         public void run() {
             try {
-                while (leader == this && !stopping) {
-                    if (doWork(this) == 0 && spinForWork(this) == 0) {
-                        block(this);
-                    }
-                }
+                serveUntilReplaced();
             } catch (SessionViolation bad) {
                 violation.accept(bad.getMessage());
                 stopping = true;
@@ -181,6 +179,38 @@ final class SessionWorker implements RpcCommands.Slots {
                 stopping = true;
             } finally {
                 end();
+            }
+        }
+
+        private void serveUntilReplaced() {
+            try {
+                while (leader == this && !stopping) {
+                    if (turn(this) == 0 && spinForWork(this) == 0) {
+                        releaseRole();
+                        block(this);
+                    }
+                }
+            } finally {
+                releaseRole();
+            }
+        }
+
+        /**
+         * Takes the poll role if it is free, so that what a command of this session waits for wakes no other thread. The
+         * thread never blocks while it holds the role, and polls in each turn.
+         */
+        void takeRole() {
+            PollRole free = role == null ? rpc.pollRole() : null;
+            if (free != null && free.takeOrAsk()) {
+                role = free;
+            }
+        }
+
+        void releaseRole() {
+            PollRole held = role;
+            if (held != null) {
+                role = null;
+                held.release();
             }
         }
 
@@ -299,16 +329,28 @@ final class SessionWorker implements RpcCommands.Slots {
         return rpc.endOverdue(nowNs);
     }
 
-    @Override
-    public void waitsUntil(long deadlineNs) {
-        watch.wakeBy(deadlineNs);
+    /** Executes what is submitted now, and polls the fabric if this thread holds the poll role. Returns what it found. */
+    private int turn(Server server) {
+        int done = doWork(server);
+        PollRole role = server.role;
+        if (role == null) {
+            return done;
+        }
+        int events = role.pollOnce();
+        if (events < 0) {
+            server.releaseRole();
+        }
+        return done + Math.max(0, events);
     }
 
     private int spinForWork(Server server) {
         int left = wait.begin(1);
         while (left != 0 && !stopping) {
+            if (rpc.isRunning()) {
+                server.takeRole();
+            }
             left = wait.pause(left);
-            int done = doWork(server);
+            int done = turn(server);
             if (done > 0) {
                 wait.hit(left);
                 return done;
@@ -370,11 +412,11 @@ final class SessionWorker implements RpcCommands.Slots {
             watch.wake();
         }
         server.step();
-        serve(slot);
+        serve(server, slot);
         server.step();
     }
 
-    private void serve(int slot) {
+    private void serve(Server server, int slot) {
         long at = base + SessionArea.slotOffset(slot);
         // Acquire reads, so that each word is read exactly once, here.
         int op = RawMemory.getIntAcquire(at + SessionArea.OP);
@@ -390,19 +432,23 @@ final class SessionWorker implements RpcCommands.Slots {
                     .formatted(Op.nameOf(op), length, slot, area.windowBytes()));
         }
         if (Op.isRpc(op)) {
-            if (!rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, timeoutNs), this)) {
+            if (op != Op.REPLY && op != Op.FAIL) {
+                server.takeRole(); // before the post, so that the answer finds it taken
+            }
+            if (!rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, timeoutNs), slots)) {
                 throw new SessionViolation("%s was submitted in slot %d, which still has a command under way"
                         .formatted(Op.nameOf(op), slot));
             }
             return;
         }
+        server.releaseRole(); // the others may block
         if (Op.isLock(op)) {
             serveLock(slot, op, lh, operand0);
             return;
         }
         TierHandle handle = handles.find(lh);
         if (handle == null) {
-            fail(slot, LiteException.Code.LMR_FREED, HandleTable.staleText(lh));
+            slots.fail(slot, LiteException.Code.LMR_FREED, HandleTable.staleText(lh));
             return;
         }
         long window = base + area.windowOffset(slot);
@@ -418,16 +464,17 @@ final class SessionWorker implements RpcCommands.Slots {
                 default -> throw new SessionViolation("unknown operation %d in slot %d".formatted(op, slot));
             }
         } catch (LiteException refused) {
-            fail(slot, refused.code(), String.valueOf(refused.getMessage()));
+            slots.fail(slot, refused.code(), String.valueOf(refused.getMessage()));
             return;
         } catch (SessionViolation bad) {
             throw bad;
         } catch (RuntimeException broken) {
             LOG.error("{}: {} failed", session, Op.nameOf(op), broken);
-            fail(slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), broken));
+            slots.fail(
+                    slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), broken));
             return;
         }
-        complete(slot, 0, result);
+        slots.complete(slot, 0, result);
     }
 
     private void serveLock(int slot, int op, long number, long operand) {
@@ -439,51 +486,15 @@ final class SessionWorker implements RpcCommands.Slots {
                 default -> locks.isHeld(number, operand) ? 1 : 0;
             };
         } catch (LiteException refused) {
-            fail(slot, refused.code(), String.valueOf(refused.getMessage()));
+            slots.fail(slot, refused.code(), String.valueOf(refused.getMessage()));
             return;
         } catch (RuntimeException broken) {
             LOG.error("{}: {} failed", session, Op.nameOf(op), broken);
-            fail(slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), broken));
+            slots.fail(
+                    slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), broken));
             return;
         }
-        complete(slot, 0, result);
-    }
-
-    @Override
-    public long window(int slot) {
-        return base + area.windowOffset(slot);
-    }
-
-    @Override
-    public int windowBytes() {
-        return area.windowBytes();
-    }
-
-    @Override
-    public void received(int slot, long call, long origin) {
-        long at = base + SessionArea.slotOffset(slot);
-        RawMemory.putLong(at + SessionArea.CALL, call);
-        RawMemory.putLong(at + SessionArea.ORIGIN, origin);
-    }
-
-    @Override
-    public void fail(int slot, LiteException.Code code, String text) {
-        byte[] utf8 = SessionProtocol.cut(text, Math.min(SessionProtocol.TEXT_BYTES_MAX, area.windowBytes()));
-        MemorySegment.copy(
-                utf8, 0, RawMemory.all(), ValueLayout.JAVA_BYTE, base + area.windowOffset(slot), utf8.length);
-        complete(slot, code.number(), utf8.length);
-    }
-
-    @Override
-    public void complete(int slot, int status, long result) {
-        long at = base + SessionArea.slotOffset(slot);
-        RawMemory.putInt(at + SessionArea.STATUS, status);
-        RawMemory.putLong(at + SessionArea.RESULT, result);
-        // Atomic: either this thread sees that the waiter is about to block, or the waiter sees that the command is
-        // done.
-        if (RawMemory.getAndSetInt(at + SessionArea.STATE, SessionArea.STATE_DONE) == SessionArea.STATE_SLEEPING) {
-            Futex.wake(at + SessionArea.STATE, 1);
-        }
+        slots.complete(slot, 0, result);
     }
 
     /** The application wrote something that LITE's client never writes. */

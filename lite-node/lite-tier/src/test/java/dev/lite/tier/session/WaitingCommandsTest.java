@@ -184,7 +184,7 @@ class WaitingCommandsTest {
 
     /** Opens a client of a function of the other node and makes one call, so that later ones find a binding. */
     private long boundClient(RpcServer server) {
-        long id = commands.open(RpcKind.CLIENT, "n1", server.function());
+        long id = commands.opened().open(RpcKind.CLIENT, "n1", server.function());
         assertThat(start(0, Op.CALL, id, 3, WINDOW, FOR_LONG)).isTrue();
         server.receive(GENEROUS).reply(bytes("first"));
         awaitStatus(0, 1);
@@ -247,7 +247,7 @@ class WaitingCommandsTest {
 
     @Test
     void aSessionThatEndsWhileItsReceiveWaitsTakesNoCallAnyMore() {
-        long id = commands.open(RpcKind.SERVER, "n0", "g");
+        long id = commands.opened().open(RpcKind.SERVER, "n0", "g");
         start(1, Op.RECEIVE, id, 0, 0, FOR_LONG);
         assertThat(slots.waits).isTrue();
         slots.windows.fill(UNTOUCHED);
@@ -280,7 +280,7 @@ class WaitingCommandsTest {
 
     @Test
     void theMemoryStaysMappedWhileACallIsReceivedAndThatCallFails() throws InterruptedException {
-        long id = commands.open(RpcKind.SERVER, "n0", "g");
+        long id = commands.opened().open(RpcKind.SERVER, "n0", "g");
         CountDownLatch release = new CountDownLatch(1);
         slots.hold = release;
         start(1, Op.RECEIVE, id, 0, 0, FOR_LONG);
@@ -312,7 +312,7 @@ class WaitingCommandsTest {
 
     @Test
     void theSweepEndsAReceiveOverItsDeadlineAndItsCallGoesToTheNext() {
-        long id = commands.open(RpcKind.SERVER, "n0", "g");
+        long id = commands.opened().open(RpcKind.SERVER, "n0", "g");
         start(1, Op.RECEIVE, id, 0, 0, FOR_LONG);
         commands.endOverdue(System.nanoTime() + 2 * FOR_LONG);
         assertThat(slots.statuses(1)).containsExactly(Code.TIMEOUT.number());
@@ -342,11 +342,11 @@ class WaitingCommandsTest {
 
     @Test
     void aClosedServerEndsItsWaitingReceivesAndLeavesThoseOfOthers() {
-        long first = commands.open(RpcKind.SERVER, "n0", "g");
-        long second = commands.open(RpcKind.SERVER, "n0", "g");
+        long first = commands.opened().open(RpcKind.SERVER, "n0", "g");
+        long second = commands.opened().open(RpcKind.SERVER, "n0", "g");
         start(1, Op.RECEIVE, first, 0, 0, FOR_LONG);
         start(2, Op.RECEIVE, second, 0, 0, FOR_LONG);
-        commands.close(first);
+        commands.opened().close(first);
         assertThat(slots.statuses(1)).containsExactly(Code.SESSION_LOST.number());
         assertThat(slots.statuses(2)).isEmpty();
         CompletableFuture<byte[]> reply = other.rpc().callAsync("n0", "g", bytes("abc"), GENEROUS);
@@ -357,7 +357,7 @@ class WaitingCommandsTest {
 
     @Test
     void aSlotHasOneCommandAtATime() {
-        long id = commands.open(RpcKind.SERVER, "n0", "g");
+        long id = commands.opened().open(RpcKind.SERVER, "n0", "g");
         assertThat(start(1, Op.RECEIVE, id, 0, 0, FOR_LONG)).isTrue();
         assertThat(start(1, Op.RECEIVE, id, 0, 0, FOR_LONG)).isFalse();
         assertThat(start(2, Op.RECEIVE, id, 0, 0, FOR_LONG)).isTrue();
@@ -376,7 +376,7 @@ class WaitingCommandsTest {
         call.reply(new byte[WINDOW]);
         awaitStatus(1, 1);
         assertThat(slots.windowOf(1).toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
-        long served = commands.open(RpcKind.SERVER, "n0", "g");
+        long served = commands.opened().open(RpcKind.SERVER, "n0", "g");
         start(2, Op.RECEIVE, served, 0, 0, FOR_LONG);
         byte[] request = new byte[WINDOW];
         Arrays.fill(request, (byte) 9);
@@ -392,8 +392,8 @@ class WaitingCommandsTest {
 
     @Test
     void aCallToTheOwnNodeIsHandedFromSlotToSlot() {
-        long served = commands.open(RpcKind.SERVER, "n0", "g");
-        long client = commands.open(RpcKind.CLIENT, "n0", "g");
+        long served = commands.opened().open(RpcKind.SERVER, "n0", "g");
+        long client = commands.opened().open(RpcKind.CLIENT, "n0", "g");
         for (int i = 1; i <= 3; i++) {
             start(1, Op.RECEIVE, served, 0, 0, FOR_LONG);
             start(2, Op.CALL, client, 4, WINDOW, FOR_LONG);
@@ -417,6 +417,6 @@ class WaitingCommandsTest {
         start(1, Op.CALL, id, 8, WINDOW, FOR_LONG);
         awaitStatus(1, 2);
         assertThat(slots.statuses(1)).containsOnly(Code.RPC_FAILED.number());
-        assertThatThrownBy(() -> commands.origin(1, 77)).isInstanceOf(LiteException.class);
+        assertThatThrownBy(() -> commands.received().origin(1, 77)).isInstanceOf(LiteException.class);
     }
 }

@@ -1,0 +1,65 @@
+package dev.lite.tier.session;
+
+import dev.lite.api.LiteException;
+import dev.lite.os.Futex;
+import dev.lite.os.RawMemory;
+import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.protocol.SessionProtocol;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** The slots of a session's {@link SessionArea}, as the threads see them that execute its commands. Any thread. */
+final class AreaSlots implements RpcCommands.Slots {
+    private final long base;
+    private final SessionArea area;
+    private final SessionWatch watch;
+
+    /** @param base where the area is mapped; it must stay mapped while a command is under way */
+    AreaSlots(long base, SessionArea area, SessionWatch watch) {
+        this.base = base;
+        this.area = area;
+        this.watch = watch;
+    }
+
+    @Override
+    public long window(int slot) {
+        return base + area.windowOffset(slot);
+    }
+
+    @Override
+    public int windowBytes() {
+        return area.windowBytes();
+    }
+
+    @Override
+    public void received(int slot, long call, long origin) {
+        long at = base + SessionArea.slotOffset(slot);
+        RawMemory.putLong(at + SessionArea.CALL, call);
+        RawMemory.putLong(at + SessionArea.ORIGIN, origin);
+    }
+
+    @Override
+    public void fail(int slot, LiteException.Code code, String text) {
+        byte[] utf8 = SessionProtocol.cut(text, Math.min(SessionProtocol.TEXT_BYTES_MAX, area.windowBytes()));
+        MemorySegment.copy(
+                utf8, 0, RawMemory.all(), ValueLayout.JAVA_BYTE, base + area.windowOffset(slot), utf8.length);
+        complete(slot, code.number(), utf8.length);
+    }
+
+    @Override
+    public void complete(int slot, int status, long result) {
+        long at = base + SessionArea.slotOffset(slot);
+        RawMemory.putInt(at + SessionArea.STATUS, status);
+        RawMemory.putLong(at + SessionArea.RESULT, result);
+        // Atomic: either this thread sees that the waiter is about to block, or the waiter sees that the command is
+        // done.
+        if (RawMemory.getAndSetInt(at + SessionArea.STATE, SessionArea.STATE_DONE) == SessionArea.STATE_SLEEPING) {
+            Futex.wake(at + SessionArea.STATE, 1);
+        }
+    }
+
+    @Override
+    public void waitsUntil(long deadlineNs) {
+        watch.wakeBy(deadlineNs);
+    }
+}

@@ -1,0 +1,162 @@
+package dev.lite.tier.session;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcFailedException;
+import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
+import dev.lite.tier.rpc.ReceivedCall;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The calls that an attached application has received and not answered, and the numbers of their callers. Any thread. */
+final class ReceivedCalls {
+    /** The limit of calls that a session has received and not answered. */
+    static final int CALLS_MAX = 8192;
+
+    /** The limit of different callers whose names a session may query. */
+    private static final int ORIGINS_MAX = 1 << 16;
+
+    private static final String NOT_ACCEPTED = "the application that received the call ended or could not accept it";
+    private static final Logger LOG = LoggerFactory.getLogger(ReceivedCalls.class);
+
+    private final String session;
+    private final AtomicLong lastNumber;
+    private final Consumer<Runnable> later;
+    private final Map<Long, RpcCall> calls = new ConcurrentHashMap<>();
+    private final Map<Caller, Long> originNumbers = new ConcurrentHashMap<>();
+    private final Map<Long, Caller> origins = new ConcurrentHashMap<>();
+
+    private record Caller(String node, String principal) {}
+
+    /**
+     * @param lastNumber the last number that was given to the application
+     * @param later runs tasks that may block
+     */
+    ReceivedCalls(String session, AtomicLong lastNumber, Consumer<Runnable> later) {
+        this.session = session;
+        this.lastNumber = lastNumber;
+        this.later = later;
+    }
+
+    /** Adds a call; returns its number. Never blocks. If there are too many, the call fails. */
+    long add(RpcCall call) {
+        if (calls.size() >= CALLS_MAX) {
+            failSoon(call, NOT_ACCEPTED);
+            throw new LimitExceededException(
+                    "the session has %d calls received and not answered; that is the limit".formatted(CALLS_MAX));
+        }
+        long number = lastNumber.incrementAndGet();
+        calls.put(number, call);
+        return number;
+    }
+
+    /** The caller with this number. */
+    RpcOriginIs origin(long requestId, long number) {
+        Caller caller = origins.get(number);
+        if (caller == null) {
+            throw new RpcFailedException("there is no caller with number %d".formatted(number));
+        }
+        return new RpcOriginIs(requestId, caller.node(), caller.principal());
+    }
+
+    /** The number of a caller, for {@link #origin}. */
+    long originOf(String node, String principal) {
+        Caller caller = new Caller(node, principal);
+        Long known = originNumbers.get(caller);
+        if (known != null) {
+            return known;
+        }
+        if (origins.size() >= ORIGINS_MAX) {
+            throw new LimitExceededException(
+                    "the session has received calls of %d callers; that is the limit".formatted(ORIGINS_MAX));
+        }
+        return originNumbers.computeIfAbsent(caller, fresh -> {
+            long number = lastNumber.incrementAndGet();
+            origins.put(number, fresh);
+            return number;
+        });
+    }
+
+    /** Answers a call unless that has to wait; then the call is still unanswered. */
+    boolean tryAnswer(long number, Predicate<ReceivedCall> answer) {
+        RpcCall call = take(number);
+        boolean answered = false;
+        try {
+            answered = call instanceof ReceivedCall received && answer.test(received);
+            return answered;
+        } finally {
+            if (!answered) {
+                calls.put(number, call);
+            }
+        }
+    }
+
+    /** Answers a call. May block. */
+    void reply(long number, MemorySegment reply) {
+        RpcCall call = take(number);
+        boolean refused = true;
+        try {
+            call.reply(reply);
+            refused = false;
+        } finally {
+            if (refused) {
+                calls.put(number, call); // too long: the call is still unanswered
+            }
+        }
+    }
+
+    /** Removes a call, to answer it. */
+    RpcCall take(long number) {
+        RpcCall call = calls.remove(number);
+        if (call == null) {
+            throw new IllegalStateException("there is no unanswered call with number %d".formatted(number));
+        }
+        return call;
+    }
+
+    /** Fails a call that is not answered yet, without blocking. */
+    void failSoon(long number) {
+        RpcCall call = calls.remove(number);
+        if (call != null) {
+            failSoon(call, NOT_ACCEPTED);
+        }
+    }
+
+    /** Fails a call without blocking. */
+    void failSoon(RpcCall call, String message) {
+        boolean failed = false;
+        try {
+            failed = call instanceof ReceivedCall received && received.tryFail(message);
+        } catch (IllegalStateException answered) {
+            return;
+        }
+        if (!failed) {
+            later.accept(() -> fail(call, message));
+        }
+    }
+
+    private void fail(RpcCall call, String message) {
+        try {
+            call.fail(message);
+        } catch (LiteException | IllegalStateException e) {
+            LOG.debug("{}: a call could not be answered", session, e);
+        }
+    }
+
+    /** Fails all calls that are not answered yet. May block. */
+    void failAll() {
+        calls.keySet().forEach(number -> {
+            RpcCall call = calls.remove(number);
+            if (call != null) {
+                fail(call, NOT_ACCEPTED);
+            }
+        });
+    }
+}
