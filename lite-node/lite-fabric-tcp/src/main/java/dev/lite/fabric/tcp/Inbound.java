@@ -33,7 +33,6 @@ final class Inbound {
     private final ReentrantLock lock = new ReentrantLock();
     private final Wire wire;
     private final Outbound outbound;
-    private final Operations operations;
     private final Memory memory;
     private final long buffer;
 
@@ -72,7 +71,6 @@ final class Inbound {
     Inbound(Wire wire, Outbound outbound, Memory memory, Arena arena) {
         this.wire = wire;
         this.outbound = outbound;
-        operations = outbound.operations;
         this.memory = memory;
         buffer = arena.allocate(BUFFER_BYTES, Frame.ALIGNMENT).address();
     }
@@ -128,7 +126,7 @@ final class Inbound {
             if (closed) {
                 return Step.IDLE;
             }
-            if (acknowledged != operations.ended()) {
+            if (acknowledged != outbound.ended()) {
                 return endAcknowledged();
             }
             if (payloadLeft > 0 || paddingLeft > 0) {
@@ -144,12 +142,12 @@ final class Inbound {
     }
 
     private Step endAcknowledged() {
-        int kind = operations.oldestKind();
+        int kind = outbound.oldestKind();
         if (kind != Frame.WRITE && kind != Frame.WRITE_IMM) {
             throw new WireException("it acknowledged operation %d of kind %d, which requires an answer"
-                    .formatted(operations.ended(), kind));
+                    .formatted(outbound.ended(), kind));
         }
-        context = operations.end();
+        context = outbound.end();
         return Step.COMPLETED;
     }
 
@@ -169,7 +167,7 @@ final class Inbound {
             drained = false;
             return Step.IDLE;
         }
-        long got = receive(buffer + limit, BUFFER_BYTES - limit);
+        long got = wire.receive(buffer + limit, BUFFER_BYTES - limit);
         if (got == Wire.END) {
             throw new WireException(
                     position == limit ? "it closed the connection, or ended" : "it ended in the middle of a frame");
@@ -180,12 +178,6 @@ final class Inbound {
         return got == 0 ? Step.IDLE : Step.PROGRESS;
     }
 
-    /** The answers to what was received go first: the peer waits for them. */
-    private long receive(long address, long length) {
-        outbound.sendAnswers();
-        return wire.receive(address, length);
-    }
-
     private Step frame(long header) {
         if (!counted) {
             var objection = Frame.objection(header);
@@ -193,12 +185,12 @@ final class Inbound {
                 throw new WireException(objection);
             }
             int peerDone = Frame.acknowledged(header);
-            if (!operations.isPossible(peerDone)) {
+            if (!outbound.isPossible(peerDone)) {
                 throw new WireException("it acknowledged operation %d, which is not outstanding".formatted(peerDone));
             }
             acknowledged = peerDone;
             counted = true;
-            if (acknowledged != operations.ended()) {
+            if (acknowledged != outbound.ended()) {
                 return Step.PROGRESS;
             }
         }
@@ -217,7 +209,7 @@ final class Inbound {
             case Frame.READ -> read(Frame.offset(header), length);
             case Frame.FETCH_ADD, Frame.COMPARE_AND_SWAP -> atomic(header, kind);
             case Frame.RESULT -> {
-                RawMemory.putLong(operations.oldestLocal(), Frame.first(header));
+                RawMemory.putLong(outbound.oldestLocal(), Frame.first(header));
                 yield end(Step.COMPLETED);
             }
             case Frame.REFUSED -> end(Step.REFUSED);
@@ -234,9 +226,9 @@ final class Inbound {
         if (kind != Frame.DATA && kind != Frame.RESULT && kind != Frame.REFUSED) {
             return;
         }
-        int asked = !operations.isEmpty() && number == operations.ended() ? operations.oldestKind() : 0;
+        int asked = outbound.hasOperation() && number == outbound.ended() ? outbound.oldestKind() : 0;
         boolean fits = switch (kind) {
-            case Frame.DATA -> asked == Frame.READ && length == operations.oldestLength();
+            case Frame.DATA -> asked == Frame.READ && length == outbound.oldestLength();
             case Frame.RESULT -> asked == Frame.FETCH_ADD || asked == Frame.COMPARE_AND_SWAP;
             default -> asked != 0;
         };
@@ -248,8 +240,8 @@ final class Inbound {
     }
 
     private Step end(Step how) {
-        context = operations.end();
-        acknowledged = operations.ended();
+        context = outbound.end();
+        acknowledged = outbound.ended();
         return how;
     }
 
@@ -282,7 +274,7 @@ final class Inbound {
 
     private static void requireRoom(boolean answered) {
         if (!answered) {
-            throw new WireException("it asked for more than %d operations at once".formatted(Operations.MAX));
+            throw new WireException("it asked for more than %d operations at once".formatted(Outbound.OPERATIONS_MAX));
         }
     }
 
@@ -292,7 +284,7 @@ final class Inbound {
         payloadNumber = Frame.number(header);
         if (kind == Frame.DATA) {
             payloadRefused = false;
-            payloadAddress = operations.oldestLocal();
+            payloadAddress = outbound.oldestLocal();
         } else {
             payloadRefused = !memory.has(Frame.offset(header), payload);
             payloadAddress = payloadRefused ? 0 : memory.address() + Frame.offset(header);
@@ -331,7 +323,7 @@ final class Inbound {
         long address = payloadRefused ? buffer : payloadAddress;
         long wanted = payloadRefused ? Math.min(payloadLeft, BUFFER_BYTES) : payloadLeft;
         drained = false;
-        long got = receive(address, wanted);
+        long got = wire.receive(address, wanted);
         if (got == Wire.END) {
             throw new WireException("it ended in the middle of a frame");
         }
@@ -349,7 +341,7 @@ final class Inbound {
             position = Frame.ALIGNMENT - paddingLeft;
             limit = position;
         }
-        long got = receive(buffer + limit, BUFFER_BYTES - limit);
+        long got = wire.receive(buffer + limit, BUFFER_BYTES - limit);
         if (got == Wire.END) {
             throw new WireException("it ended in the middle of a frame");
         }

@@ -34,9 +34,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     /** The sockets of all lanes. */
     private final Epoll sockets;
 
-    /** Visible to tests. */
-    final Departures departures = new Departures();
-
     private final LanePolling lanes;
     private final LateAcknowledgements late = new LateAcknowledgements();
     private final long tickNs;
@@ -97,7 +94,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
                 new LaneHandshake(PROTOCOL, TcpOptions.LANES_MAX, options.secret(), config.hello(), own.bytes());
         TcpConnector connector;
         try {
-            connector = new TcpConnector(connections, handshake, options, config.tls(), own, sockets, departures);
+            connector = new TcpConnector(connections, handshake, options, config.tls(), own, sockets);
         } catch (OsException e) {
             throw new FabricException(
                     "node %s cannot listen for peers: %s".formatted(config.node(), e.getMessage()), e);
@@ -131,10 +128,8 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         if (now - lastPollNs > STALL_NS) {
             lanes.dropReset();
         }
-        departures.poll(now);
         int handed = connections.poll(limit);
         handed += lanes.poll(limit - handed, now);
-        departures.send();
         if (handed == 0) {
             // Only after an empty poll: a thread whose first poll is a hit does not need this.
             waiting.settle();
@@ -182,7 +177,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         if (connections.isClosed()) {
             return;
         }
-        departures.stop();
         lanes.acknowledgeAll();
         if (!hasWork()) {
             waiting.settle();
@@ -201,8 +195,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         if (connections.isClosed()) {
             return true;
         }
-        departures.stop();
-        departures.armed(true);
         if (lanes.isRiding() && late.watch()) {
             waiting.nudgeStandby();
         }
@@ -217,7 +209,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
 
     @Override
     public void disarm() {
-        departures.armed(false);
         if (!connections.isClosed()) {
             waiting.disarm();
         }
