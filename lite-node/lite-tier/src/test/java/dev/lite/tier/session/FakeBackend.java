@@ -461,7 +461,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         /** Fails, because the lock's home is unavailable. */
         @Override
-        public boolean releaseAtOnce(HeldLock held) {
+        public boolean releaseAlone(HeldLock held) {
             throw new LmrUnavailableException("the home of lock \"%s\" is away".formatted(held.name()));
         }
 
