@@ -73,6 +73,9 @@ public final class PollRole implements AutoCloseable {
     /** The threads in {@link #look}: awake, and they take the role when it is free. */
     private final AtomicInteger looking = new AtomicInteger();
 
+    /** Set when {@link #takeOrAsk} found the role held. A thread that polls only for others then releases it. */
+    private volatile boolean asked;
+
     private volatile boolean stopped;
 
     /**
@@ -122,7 +125,7 @@ public final class PollRole implements AutoCloseable {
     public boolean takeOrAsk() {
         boolean taken = take();
         if (!taken) {
-            wanted = true;
+            asked = true;
         }
         return taken;
     }
@@ -300,6 +303,7 @@ public final class PollRole implements AutoCloseable {
 
     /** Polls until no event came for a while, or until another thread looks for the role. */
     private void pollForOthers() {
+        asked = false;
         boolean some = false;
         int first = standbysWait.begin(pollCost);
         int left = first;
@@ -315,7 +319,7 @@ public final class PollRole implements AutoCloseable {
             } else {
                 left = standbysWait.pause(left);
             }
-            if (looking.get() > 0) {
+            if (looking.get() > 0 || asked) {
                 break;
             }
         }
