@@ -11,16 +11,14 @@ import java.util.Locale;
 
 /**
  * Prints a table for each comparison: medians of the runs, and under it for each row of LITE its ratios to the others. The CSV
- * file has the columns {@code comparison,contender,workload,median_us,p999_us,per_second,lowest_per_second,slowest_share}.
+ * file has the columns {@code comparison,contender,workload,median_us,p99_us,p999_us,per_second,lowest_per_second,slowest_share}.
  */
 final class CallersReport {
-    private static final String HEAD = "%n%-60s %10s %10s %10s %10s %8s%n";
-    private static final String LINE = "  %-58s %10s %10s %10s %10s %8s%n";
     private static final double NS_PER_US = 1_000;
     private static final double KILO = 1_000;
 
-    private final List<String> csv = new ArrayList<>(
-            List.of("comparison,contender,workload,median_us,p999_us,per_second,lowest_per_second,slowest_share"));
+    private final List<String> csv = new ArrayList<>(List.of(
+            "comparison,contender,workload,median_us,p99_us,p999_us,per_second,lowest_per_second,slowest_share"));
 
     /** Prints a note for the reader of the table. */
     void note(String text) {
@@ -29,13 +27,16 @@ final class CallersReport {
 
     /** Prints the table of one comparison. */
     void add(Comparison comparison, List<Measured> measured) {
-        System.out.printf(HEAD, comparison.title(), "median us", "p99.9 us", "k/s", "lowest k/s", "slowest");
+        System.out.printf(
+                "%n%-66s %9s %9s %9s %9s %10s %8s%n",
+                comparison.title(), "median us", "p99 us", "p99.9 us", "k/s", "lowest k/s", "slowest");
         for (Measured each : measured) {
             String what = each.row().contender() + ": " + each.row().workload();
             System.out.printf(
-                    LINE,
+                    "  %-64s %9s %9s %9s %9s %10s %8s%n",
                     what,
                     number(each.median().medianNs() / NS_PER_US),
+                    number(each.median().p99Ns() / NS_PER_US),
                     number(each.median().p999Ns() / NS_PER_US),
                     number(each.median().perSecond() / KILO),
                     number(each.lowestPerSecond() / KILO),
@@ -46,6 +47,7 @@ final class CallersReport {
                     quoted(each.row().contender()),
                     quoted(each.row().workload().toString()),
                     number(each.median().medianNs() / NS_PER_US),
+                    number(each.median().p99Ns() / NS_PER_US),
                     number(each.median().p999Ns() / NS_PER_US),
                     number(each.median().perSecond()),
                     number(each.lowestPerSecond()),

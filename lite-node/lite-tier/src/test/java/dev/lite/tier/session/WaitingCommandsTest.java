@@ -31,6 +31,7 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -321,7 +322,7 @@ class WaitingCommandsTest {
         awaitStatus(2, 1);
         assertThat(slots.results).containsEntry(2, 3L);
         assertThat(slots.statuses(1)).hasSize(1);
-        start(2, Op.REPLY_AND_RECEIVE, id, 2, slots.calls.get(2), FOR_LONG);
+        start(2, Op.REPLY_AND_RECEIVE, id, 2, Objects.requireNonNull(slots.calls.get(2)), FOR_LONG);
         assertThat(reply.join()).asString().isEqualTo("ab");
         assertThat(slots.statuses(2)).hasSize(1); // the receive waits
     }
@@ -351,7 +352,7 @@ class WaitingCommandsTest {
         assertThat(slots.statuses(2)).isEmpty();
         CompletableFuture<byte[]> reply = other.rpc().callAsync("n0", "g", bytes("abc"), GENEROUS);
         awaitStatus(2, 1);
-        start(2, Op.REPLY, second, 1, slots.calls.get(2), FOR_LONG);
+        start(2, Op.REPLY, second, 1, Objects.requireNonNull(slots.calls.get(2)), FOR_LONG);
         assertThat(reply.join()).asString().isEqualTo("a");
     }
 
@@ -386,7 +387,7 @@ class WaitingCommandsTest {
         CompletableFuture<byte[]> reply = other.rpc().callAsync("n0", "g", request, GENEROUS);
         awaitStatus(2, 1);
         assertThat(slots.windowOf(2).toArray(ValueLayout.JAVA_BYTE)).containsOnly(9);
-        start(2, Op.REPLY, served, WINDOW, slots.calls.get(2), FOR_LONG);
+        start(2, Op.REPLY, served, WINDOW, Objects.requireNonNull(slots.calls.get(2)), FOR_LONG);
         assertThat(reply.join()).hasSize(WINDOW).containsOnly(9);
     }
 
@@ -398,7 +399,7 @@ class WaitingCommandsTest {
             start(1, Op.RECEIVE, served, 0, 0, FOR_LONG);
             start(2, Op.CALL, client, 4, WINDOW, FOR_LONG);
             awaitStatus(1, i);
-            start(3, Op.REPLY, served, 2, slots.calls.get(1), FOR_LONG);
+            start(3, Op.REPLY, served, 2, Objects.requireNonNull(slots.calls.get(1)), FOR_LONG);
             awaitStatus(2, i);
         }
         assertThat(slots.statuses(2)).containsExactly(0, 0, 0);
