@@ -57,14 +57,13 @@ public final class CallersBench implements AutoCloseable {
 
     /** Runs all comparisons and writes {@code callers.csv} into the directory. */
     public static void run(Path directory) {
-        int busy = Integer.getInteger("lite.bench.busy", 0);
         try (CallersBench bench = new CallersBench();
-                BusyLoops loops = new BusyLoops(busy)) {
+                BusyLoops loops = new BusyLoops(Integer.getInteger("lite.bench.busy", 0))) {
             bench.report.note("%d processors, load %.1f at the start; %d busy loops; %d idle sessions at each node"
                     .formatted(
                             Runtime.getRuntime().availableProcessors(),
                             ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage(),
-                            busy,
+                            loops.threads(),
                             Integer.getInteger("lite.bench.sessions", 0)));
             List<Comparison> comparisons = bench.chosen();
             for (int i = 0; i < comparisons.size(); i++) {
@@ -162,9 +161,15 @@ public final class CallersBench implements AutoCloseable {
             report.note("no rows of %s: %s".formatted(name, reason));
             return null;
         }
-        Contest started = new Contest(contender.get(), place.path(), this::zooKeeper);
-        running.put(name, started);
-        return started;
+        try {
+            Contest started = new Contest(contender.get(), place.path(), this::zooKeeper);
+            running.put(name, started);
+            return started;
+        } catch (RuntimeException e) {
+            skipped.add(name);
+            report.note("no rows of %s: it did not start: %s".formatted(name, e));
+            return null;
+        }
     }
 
     private String zooKeeper() {

@@ -25,6 +25,7 @@ record Comparison(String title, List<Row> rows) {
     private static final String REDIS = "Redis";
     private static final int SMALL = 64;
     private static final int LARGE = 4096;
+    private static final int VERY_LARGE = 1 << 20;
     private static final int UNDER_WAY = 32;
 
     /** All comparisons, in an order that lets contenders end early. */
@@ -34,6 +35,7 @@ record Comparison(String title, List<Row> rows) {
         functions(all);
         locks(all);
         reads(all);
+        largeWrites(all);
         outstanding(all, Kind.READ);
         outstanding(all, Kind.WRITE);
         outstanding(all, Kind.CALL);
@@ -86,6 +88,11 @@ record Comparison(String title, List<Row> rows) {
             Workload reads = Workload.reads(threads, SMALL);
             all.add(of("reads-" + threads, reads, ATTACHED_SHM, ATTACHED_TCP, EMBEDDED_TCP, SOCKETS, REDIS));
         }
+    }
+
+    private static void largeWrites(List<Comparison> all) {
+        Workload writes = Workload.outstanding(Kind.WRITE, 1, VERY_LARGE);
+        all.add(of("writes-large", writes, ATTACHED_TCP, EMBEDDED_TCP, SOCKETS));
     }
 
     /** Asynchronous operations beside the same ones one at a time. */

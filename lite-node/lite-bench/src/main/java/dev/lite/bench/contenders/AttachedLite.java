@@ -50,30 +50,38 @@ public class AttachedLite implements Contender {
         List<BenchNode.Spec> specs = List.of(
                 new BenchNode.Spec(zooKeeper.get(), fabric, place, "node-0"),
                 new BenchNode.Spec(zooKeeper.get(), fabric, place, LiteServer.NODE));
-        BenchManager manager = BenchManager.start(specs.get(0));
-        List<ChildProcess> processes = specs.stream()
-                .map(spec -> ChildProcess.java(spec.name(), List.of(), BenchNode.class, spec.words()))
-                .toList();
-        processes.forEach(process -> process.answer(START));
-        List<String> sockets =
-                specs.stream().map(spec -> spec.socket().toString()).toList();
-        return new Backing() {
-            @Override
-            public List<String> serverArguments() {
-                return sockets;
-            }
+        Nodes nodes = new Nodes(
+                BenchManager.start(specs.get(0)),
+                specs.stream()
+                        .map(spec -> ChildProcess.java(spec.name(), List.of(), BenchNode.class, spec.words()))
+                        .toList(),
+                specs.stream().map(spec -> spec.socket().toString()).toList());
+        try {
+            nodes.processes.forEach(process -> process.answer(START));
+        } catch (IllegalStateException e) {
+            nodes.close();
+            throw e;
+        }
+        return nodes;
+    }
 
-            @Override
-            public List<String> callerArguments() {
-                return sockets;
-            }
+    /** The node processes, and what a manager does for them. Both parties know the sockets of all nodes. */
+    private record Nodes(BenchManager manager, List<ChildProcess> processes, List<String> sockets) implements Backing {
+        @Override
+        public List<String> serverArguments() {
+            return sockets;
+        }
 
-            @Override
-            public void close() {
-                processes.forEach(ChildProcess::close);
-                manager.close();
-            }
-        };
+        @Override
+        public List<String> callerArguments() {
+            return sockets;
+        }
+
+        @Override
+        public void close() {
+            processes.forEach(ChildProcess::close);
+            manager.close();
+        }
     }
 
     @Override

@@ -23,6 +23,7 @@ final class BenchNode implements AutoCloseable {
     /** Long, because the benchmark may keep the processors busy. */
     private static final Duration SESSION_TIMEOUT = Duration.ofSeconds(20);
 
+    private static final Duration START = Duration.ofSeconds(30);
     private static final Duration CONNECT = Duration.ofSeconds(10);
 
     private final ClusterDirectory directory;
@@ -69,6 +70,7 @@ final class BenchNode implements AutoCloseable {
         }
         LiteNodeConfig config = LiteNodeConfig.builder(cluster(spec), spec.name, ARENA_BYTES, run)
                 .arena(spec.place.resolve("arenas"), false)
+                .deadline(START)
                 .build();
         CuratorDirectory directory = openDirectory(spec);
         return new BenchNode(directory, LiteNode.start(config, directory, List.of(fabric)));

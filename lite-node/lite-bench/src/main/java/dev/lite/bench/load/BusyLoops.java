@@ -9,10 +9,12 @@ import org.jspecify.annotations.Nullable;
 public final class BusyLoops implements AutoCloseable {
     private static final Duration START = Duration.ofSeconds(20);
 
+    private final int threads;
     private final @Nullable ChildProcess process;
 
     /** Starts so many threads. */
     public BusyLoops(int threads) {
+        this.threads = threads;
         if (threads == 0) {
             process = null;
         } else {
@@ -20,6 +22,11 @@ public final class BusyLoops implements AutoCloseable {
                     ChildProcess.java("the busy loops", List.of(), BusyLoops.class, List.of(Integer.toString(threads)));
             process.answer(START);
         }
+    }
+
+    /** The number of threads. */
+    public int threads() {
+        return threads;
     }
 
     /**

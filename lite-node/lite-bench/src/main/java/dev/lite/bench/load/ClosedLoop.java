@@ -106,6 +106,7 @@ final class ClosedLoop {
         double mean = (double) all.count() / latencies.size();
         return new Sample(
                 all.quantile(0.5),
+                all.quantile(0.99),
                 all.quantile(0.999),
                 all.count() * SECOND_NS / tookNs,
                 all.count() == 0 ? 0 : least / mean);

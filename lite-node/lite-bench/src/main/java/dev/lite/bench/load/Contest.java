@@ -49,7 +49,7 @@ public final class Contest implements AutoCloseable {
             }
             calling = party(PartyMain.CALLER, address, backing.callerArguments());
             calling.answer(START);
-        } catch (IllegalStateException e) {
+        } catch (RuntimeException e) {
             closeAll(calling, serving, backing);
             throw e;
         }

@@ -72,7 +72,7 @@ public record Workload(
     }
 
     static Workload parse(String line) {
-        String[] words = line.split(" ");
+        String[] words = line.split(" ", -1);
         if (words.length != FIELDS) {
             throw new IllegalArgumentException("a workload has %d fields: \"%s\"".formatted(FIELDS, line));
         }

@@ -1,0 +1,66 @@
+package dev.lite.bench.load;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+class ClosedLoopTest {
+    private static final long RUN_NS = 20_000_000;
+
+    @Test
+    void aFailedOperationFailsTheRun() {
+        ClosedLoop loop = new ClosedLoop(
+                List.of(nowNs -> {
+                    throw new IllegalArgumentException("broken");
+                }),
+                false);
+
+        assertThatThrownBy(() -> loop.run(RUN_NS)).hasMessageContaining("broken");
+    }
+
+    @Test
+    void anOperationThatDoesNotCountIsNotInTheFigures() {
+        ClosedLoop loop = new ClosedLoop(List.of(nowNs -> Operation.UNCOUNTED), false);
+
+        Sample sample = loop.run(RUN_NS);
+
+        assertThat(sample.perSecond()).isZero();
+        assertThat(sample.slowest()).isZero();
+    }
+
+    @Test
+    void aRunEndsItsOperationsAndTheNextRunBeginsThemAgain() {
+        AtomicInteger begun = new AtomicInteger();
+        AtomicInteger ended = new AtomicInteger();
+        AtomicBoolean ran = new AtomicBoolean();
+        Operation operation = new Operation() {
+            @Override
+            public void begin() {
+                begun.incrementAndGet();
+            }
+
+            @Override
+            public long run(long nowNs) {
+                ran.set(true);
+                return nowNs;
+            }
+
+            @Override
+            public void end() {
+                ended.incrementAndGet();
+            }
+        };
+        ClosedLoop loop = new ClosedLoop(List.of(operation), true);
+
+        loop.run(RUN_NS);
+        loop.run(RUN_NS);
+
+        assertThat(ran).isTrue();
+        assertThat(begun).hasValue(2);
+        assertThat(ended).hasValue(2);
+    }
+}
