@@ -321,10 +321,13 @@ public final class ArenaAllocator {
         ExtentRun page = allocatePage();
         synchronized (this) {
             requireOpen(); // if not, the next start frees the page, since it has no word
+            ExtentRun word = words.take(lmrId); // another thread may have added a page at the same time
+            if (word != null) {
+                freeExtent(WordPages.OWNER, page);
+                return word;
+            }
             words.add(page);
-            ExtentRun word = Objects.requireNonNull(words.take(lmrId), "a new page has room for every LMR");
-            freeSparePage(); // another thread's, added at the same time
-            return word;
+            return Objects.requireNonNull(words.take(lmrId), "a new page has room for every LMR");
         }
     }
 

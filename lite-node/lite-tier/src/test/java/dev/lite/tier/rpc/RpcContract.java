@@ -627,7 +627,7 @@ abstract class RpcContract {
         LiteTimeoutException full = null;
         while (full == null && sent < 10_000) {
             try {
-                caller.rpc().send("n1", "in", message, Duration.ofMillis(300));
+                caller.rpc().send("n1", "in", message, Waits.seconds(2));
                 sent++;
             } catch (LiteTimeoutException e) {
                 full = e;
