@@ -120,8 +120,8 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     /** Begins to listen to the directory. */
     public void start(Rejoin tier) {
         rejoin = tier;
+        nodesChanged(directory.nodes()); // first: the listener may get a later list at once
         directory.addListener(this);
-        nodesChanged(directory.nodes());
         thread.start();
         if (epoch.removals().stream().anyMatch(Epoch.Removal::fenced)) {
             tier.fenced(); // fenced before this node started, which may be the only node
