@@ -18,8 +18,7 @@ public final class BenchMain {
             Map.entry("rpc-latency", new RpcLatencyBench()),
             Map.entry("rpc-memory", new RpcMemoryBench()),
             Map.entry("rpc-throughput", new RpcThroughputBench()),
-            Map.entry("tcp", new TcpBench()),
-            Map.entry("tcp-many", new TcpManyBench())));
+            Map.entry("tcp", new TcpBench())));
 
     /** Has a report of its own. */
     private static final String CALLERS = "callers";

@@ -30,7 +30,7 @@ final class TcpPeer implements AutoCloseable {
     private static final Duration DEADLINE = Duration.ofSeconds(20);
 
     /** The addresses of the other process: its node, and the ports of its plain sockets. */
-    record Addresses(String address, int echoPort, int sinkPort, int blockingPort, int blockingSinkPort) {}
+    record Addresses(String address, int echoPort, int sinkPort) {}
 
     private final Process process;
     private final Addresses addresses;
@@ -68,15 +68,8 @@ final class TcpPeer implements AutoCloseable {
             process.destroyForcibly();
             throw new IOException("the other node's process ended before it was ready");
         }
-        String[] words = line.split(" ", 5);
-        return new TcpPeer(
-                process,
-                new Addresses(
-                        words[0],
-                        Integer.parseInt(words[1]),
-                        Integer.parseInt(words[2]),
-                        Integer.parseInt(words[3]),
-                        Integer.parseInt(words[4])));
+        String[] words = line.split(" ", 3);
+        return new TcpPeer(process, new Addresses(words[0], Integer.parseInt(words[1]), Integer.parseInt(words[2])));
     }
 
     Addresses addresses() {
@@ -120,11 +113,7 @@ final class TcpPeer implements AutoCloseable {
             Thread.ofPlatform().daemon().name("bench-server").start(() -> answer(server));
             int echo = PlainSocket.serve(SMALL_BYTES, SMALL_BYTES, spins(config));
             int sink = PlainSocket.serve(LARGE_BYTES, 1, spins(config));
-            int blocking = BlockingSocket.serve(SMALL_BYTES, SMALL_BYTES);
-            int blockingSink = BlockingSocket.serve(LARGE_BYTES, 1);
-            System.out.printf(
-                    "%s %d %d %d %d%n",
-                    node.self().fabrics().get(TcpFabricProvider.NAME), echo, sink, blocking, blockingSink);
+            System.out.printf("%s %d %d%n", node.self().fabrics().get(TcpFabricProvider.NAME), echo, sink);
             int end = System.in.read();
             assert end < 0;
         }
