@@ -7,7 +7,7 @@ import java.lang.foreign.ValueLayout;
 
 /**
  * A call of 8 bytes and its reply (paper Fig. 10), compared with a bare ping-pong through two rings between the same two
- * JVMs. Then calls of a server with several functions.
+ * JVMs.
  */
 final class RpcLatencyBench implements BenchMain.Benchmark {
     @Override
@@ -24,7 +24,6 @@ final class RpcLatencyBench implements BenchMain.Benchmark {
                 report.add("rpc-reply", bytes, "ns", result.oursNs(), result.rawNs());
             }
         }
-        RpcThroughputBench.loads(report, new int[] {1});
     }
 
     static void call(RpcClient client, MemorySegment request, MemorySegment reply, int n) {

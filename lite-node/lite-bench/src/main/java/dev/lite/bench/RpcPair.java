@@ -72,16 +72,7 @@ final class RpcPair implements AutoCloseable {
         lite = node.attach("bench");
     }
 
-    /** A server with one function, whose threads are in receive. */
     static RpcPair start() {
-        return start(1, false);
-    }
-
-    /**
-     * @param functions how many functions the other node serves, with a thread each
-     * @param handled whether handlers serve them; else threads in receive
-     */
-    static RpcPair start(int functions, boolean handled) {
         Path root;
         try {
             root = Files.createTempDirectory(Path.of("/dev/shm"), "lite-bench");
@@ -103,9 +94,7 @@ final class RpcPair implements AutoCloseable {
                             "-cp",
                             System.getProperty("java.class.path"),
                             RpcPair.class.getName(),
-                            root.toString(),
-                            Integer.toString(functions),
-                            Boolean.toString(handled))
+                            root.toString())
                     .redirectError(ProcessBuilder.Redirect.INHERIT)
                     .start();
             @Nullable String line = reader(server).readLine();
@@ -175,11 +164,6 @@ final class RpcPair implements AutoCloseable {
         return (sequence & (ENTRIES - 1)) * ENTRY_BYTES;
     }
 
-    /** The name of a function of the server: the first is {@code echo}. */
-    static String function(int index) {
-        return index == 0 ? "echo" : "echo-" + index;
-    }
-
     /** CPU time of the serving process so far, in nanoseconds. */
     long serverCpuNs() {
         return server.info().totalCpuDuration().orElse(Duration.ZERO).toNanos();
@@ -214,16 +198,17 @@ final class RpcPair implements AutoCloseable {
     /**
      * The serving JVM. The request's first four bytes give the length of the reply.
      *
-     * @param arguments the directory shared by both JVMs; the number of functions; whether handlers serve them
+     * @param arguments the directory shared by both JVMs
      */
     public static void main(String[] arguments) {
         Path root = Path.of(arguments[0]);
         InMemoryDirectory.Store store = new InMemoryDirectory.Store();
         try (LiteNode node = LiteNode.start(config(root, SERVER), store.open(), List.of(new ShmFabricProvider()));
                 Lite lite = node.attach("bench");
-                SharedMemory page = SharedMemory.openFile(root.resolve("rings"))) {
-            for (int i = 0; i < Integer.parseInt(arguments[1]); i++) {
-                serve(lite, function(i), Boolean.parseBoolean(arguments[2]));
+                SharedMemory page = SharedMemory.openFile(root.resolve("rings"));
+                RpcServer server = lite.rpc().serve("echo")) {
+            for (int i = 0; i < Integer.getInteger("lite.bench.servers", 1); i++) {
+                Thread.ofPlatform().daemon().start(() -> serve(server));
             }
             System.out.println(node.self().host());
             long base = page.address();
@@ -254,26 +239,11 @@ final class RpcPair implements AutoCloseable {
         }
     }
 
-    @SuppressWarnings("MustBeClosedChecker") // the session closes its servers
-    private static void serve(Lite lite, String function, boolean handled) {
+    private static void serve(RpcServer server) {
         MemorySegment[] replies = new MemorySegment[REPLY_MAX + 1];
         for (int bytes = 0; bytes <= REPLY_MAX; bytes++) {
             replies[bytes] = MemorySegment.ofArray(new byte[bytes]);
         }
-        int threads = Integer.getInteger("lite.bench.servers", 1);
-        if (handled) {
-            RpcServer unused = lite.rpc()
-                    .register(
-                            function, threads, call -> replies[call.request().get(ValueLayout.JAVA_INT_UNALIGNED, 0)]);
-            return;
-        }
-        RpcServer server = lite.rpc().serve(function);
-        for (int i = 0; i < threads; i++) {
-            Thread.ofPlatform().daemon().start(() -> serve(server, replies));
-        }
-    }
-
-    private static void serve(RpcServer server, MemorySegment[] replies) {
         try {
             RpcCall call = server.receive(Duration.ofHours(1));
             while (true) {

@@ -24,20 +24,6 @@ final class RpcThroughputBench implements BenchMain.Benchmark {
                 }
             }
         }
-        loads(report, new int[] {8, 16});
-    }
-
-    /** Calls of servers with 1, 2 and 16 functions, each with a thread in receive or with a handler. */
-    static void loads(BenchReport report, int[] callers) {
-        for (boolean handled : new boolean[] {false, true}) {
-            for (int functions : new int[] {1, 2, 16}) {
-                try (RpcPair pair = RpcPair.start(functions, handled)) {
-                    for (int count : callers) {
-                        RpcLoad.report(report, handled ? "handlers" : "receive", pair, functions, count);
-                    }
-                }
-            }
-        }
     }
 
     private static void call(RpcClient client, int callers, int bytes, int n) {
