@@ -12,6 +12,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.domain.JavaMethod;
+import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import java.util.concurrent.locks.LockSupport;
@@ -209,8 +210,7 @@ class ArchitectureTest {
         methods()
                 .that(describe(
                         "are written by people",
-                        (JavaMethod method) -> !method.getModifiers()
-                                .contains(com.tngtech.archunit.core.domain.JavaModifier.SYNTHETIC)))
+                        (JavaMethod method) -> !method.getModifiers().contains(JavaModifier.SYNTHETIC)))
                 .should()
                 .notDeclareThrowableOfType(Exception.class)
                 .check(lite);
@@ -219,5 +219,16 @@ class ArchitectureTest {
     @Test
     void noPublicStaticFieldCanChange() {
         fields().that().areStatic().and().arePublic().should().beFinal().check(lite);
+    }
+
+    @Test
+    void noStaticMethodIsSynchronized() {
+        // Nodes of a simulation share a JVM, and a killed one would never give the class's monitor back.
+        methods()
+                .that()
+                .areStatic()
+                .should()
+                .notHaveModifier(JavaModifier.SYNCHRONIZED)
+                .check(lite);
     }
 }

@@ -2,7 +2,6 @@ package dev.lite.simulate.tier;
 
 import dev.lite.os.InFlight;
 import dev.lite.os.RawMemory;
-import java.lang.reflect.Array;
 import java.lang.reflect.Field;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -24,17 +23,6 @@ public final class Statics {
         long slots = (long) get(InFlight.class, "SLOTS");
         for (int i = 0; i < SLOTS; i++) {
             RawMemory.putLong(slots + ((long) i << SLOT_SHIFT), 0);
-        }
-        try {
-            Class<?> blanks = Class.forName("dev.lite.tier.memory.BlankMappings");
-            Field block = blanks.getDeclaredField("block");
-            block.setAccessible(true);
-            block.set(null, Array.newInstance(block.getType().getComponentType(), 0));
-            Field next = blanks.getDeclaredField("next");
-            next.setAccessible(true);
-            next.setInt(null, 0);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("the blank mappings are kept in another way", e);
         }
     }
 

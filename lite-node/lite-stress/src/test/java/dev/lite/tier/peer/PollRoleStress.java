@@ -14,8 +14,8 @@ import org.openjdk.jcstress.infra.results.II_Result;
 
 /**
  * One thread releases the poll role while another, which found it held, looks for it and then stops: because its
- * condition is true, or at its deadline. There is no standby thread. Whoever was the last must have armed the fabric, or
- * no thread would see the next event. The first result says whether the fabric is armed at the end, the second whether
+ * condition is true, or at its deadline. There is no standby thread here, so the last of the two
+ * must have armed the fabric: otherwise no thread would see the next event. The first result says whether the fabric is armed at the end, the second whether
  * the role is free.
  */
 @JCStressTest

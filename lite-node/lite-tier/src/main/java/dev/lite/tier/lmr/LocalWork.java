@@ -177,7 +177,10 @@ final class LocalWork {
         });
     }
 
-    /** @param check whether the work may begin; comes second, so that whoever forbids it first sees the work afterwards */
+    /**
+     * @param check throws if the work must not begin. It runs after the work is listed: a thread that forbids such work,
+     *     and then reads the list, sees all work that was still permitted
+     */
     private void running(int caller, Runnable work, Runnable check) {
         Running entry = new Running(caller, new CountDownLatch(1));
         running.add(entry);

@@ -14,6 +14,7 @@ import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Share;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.tier.memory.BlankMappings;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.memory.MappingOwner;
 import java.util.EnumSet;
@@ -44,6 +45,7 @@ public final class MemoryService {
     private final LmrCalls calls;
     private final ShareAllocation allocation;
     private final Reclaimer reclaimer;
+    private final BlankMappings blanks = new BlankMappings();
 
     /**
      * @param self this node's id
@@ -274,7 +276,7 @@ public final class MemoryService {
     private Mapping newMapping(
             LmrRecord lmr, @Nullable String name, int granted, MappingOwner owner, Deadline deadline) {
         places.requireArenas(lmr, name, deadline);
-        return Mapping.open(lmr, name, granted, places.of(lmr, deadline), owner);
+        return Mapping.open(blanks, lmr, name, granted, places.of(lmr, deadline), owner);
     }
 
     /**

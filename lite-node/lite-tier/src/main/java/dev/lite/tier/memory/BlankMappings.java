@@ -9,18 +9,16 @@ import org.jspecify.annotations.Nullable;
  * {@link MappedLmr}, on its own page and cache line; then an operation on one of 100,000 LMRs takes twice as long. Any
  * thread.
  */
-final class BlankMappings {
+public final class BlankMappings {
     private static final int BLOCK = 512;
 
-    @GuardedBy("BlankMappings.class")
-    private static @Nullable Mapping[] block = new @Nullable Mapping[0];
+    @GuardedBy("this")
+    private @Nullable Mapping[] block = new @Nullable Mapping[0];
 
-    @GuardedBy("BlankMappings.class")
-    private static int next;
+    @GuardedBy("this")
+    private int next;
 
-    private BlankMappings() {}
-
-    static synchronized Mapping take() {
+    synchronized Mapping take() {
         if (next == block.length) {
             block = new @Nullable Mapping[BLOCK];
             for (int index = 0; index < BLOCK; index++) {

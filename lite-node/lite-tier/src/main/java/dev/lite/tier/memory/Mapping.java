@@ -71,11 +71,18 @@ public final class Mapping implements TierHandle {
     /**
      * Opens a new handle.
      *
+     * @param blanks where the handle comes from; one for each node
      * @param granted the permission bits of the handle
      * @param places from {@link Layout#places}; the mapping owns the array from now on
      */
-    public static Mapping open(LmrRecord lmr, @Nullable String name, int granted, long[] places, MappingOwner owner) {
-        Mapping mapping = BlankMappings.take();
+    public static Mapping open(
+            BlankMappings blanks,
+            LmrRecord lmr,
+            @Nullable String name,
+            int granted,
+            long[] places,
+            MappingOwner owner) {
+        Mapping mapping = blanks.take();
         MappedLmr rest = new MappedLmr(lmr, name, granted, places, owner);
         mapping.rest = rest;
         mapping.size = lmr.size();

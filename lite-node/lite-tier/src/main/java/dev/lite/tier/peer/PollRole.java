@@ -124,7 +124,7 @@ public final class PollRole implements AutoCloseable {
      */
     public boolean takeOrAsk() {
         boolean taken = take();
-        if (!taken) {
+        if (!taken && !asked) { // many threads ask; most find it set
             asked = true;
         }
         return taken;

@@ -365,7 +365,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 slot.signal();
                 return;
             }
-            PostedCall posted = slot.takePosted(peer);
+            PostedCall posted = slot.takePostedTo(peer);
             if (posted != null) {
                 posted.lost(slot);
             } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED) || slot.change(RpcSlot.OFFERED, RpcSlot.OWNED)) {

@@ -61,7 +61,7 @@ final class RpcReplies {
             slot.signal();
             return;
         }
-        PostedCall posted = slot.takePosted(slot.peer);
+        PostedCall posted = slot.takePosted(callId);
         if (posted != null) {
             posted.arrived(slot);
         } else if (slot.change(RpcSlot.ABANDONED, RpcSlot.OWNED)) {

@@ -128,9 +128,19 @@ final class RpcSlot extends PollWaiter {
         return posted == call;
     }
 
-    /** Takes a posted call of a connection; this thread owns the slot then and ends the call. Null: there is none. */
-    synchronized @Nullable PostedCall takePosted(@Nullable Peer of) {
-        PostedCall call = peer == of ? posted : null;
+    /** Takes the posted call with this id; this thread owns the slot then and ends the call. Null: there is none. */
+    synchronized @Nullable PostedCall takePosted(long id) {
+        return takePosted(callId == id);
+    }
+
+    /** Takes a posted call to a node, as {@link #takePosted(long)} does. */
+    synchronized @Nullable PostedCall takePostedTo(Peer node) {
+        return takePosted(peer == node);
+    }
+
+    @GuardedBy("this")
+    private @Nullable PostedCall takePosted(boolean wanted) {
+        PostedCall call = wanted ? posted : null;
         if (call != null) {
             posted = null;
             state = OWNED;

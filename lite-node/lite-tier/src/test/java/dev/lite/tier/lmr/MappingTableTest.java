@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.tier.memory.BlankMappings;
 import dev.lite.tier.memory.HandleOwner;
 import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.Mapping;
@@ -47,7 +48,7 @@ class MappingTableTest {
                 Proxy.newProxyInstance(kind.getClassLoader(), new Class<?>[] {kind}, (self, method, arguments) -> {
                     throw new AssertionError("not called: " + method);
                 });
-        Mapping mapping = Mapping.open(lmr, null, ALL, places, owner);
+        Mapping mapping = Mapping.open(new BlankMappings(), lmr, null, ALL, places, owner);
         assertThat(table.add(mapping, table.now())).isTrue();
         return mapping;
     }

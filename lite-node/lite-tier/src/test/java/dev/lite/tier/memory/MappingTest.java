@@ -157,7 +157,7 @@ class MappingTest {
     private Mapping mapping(
             long bytes, int shift, List<Share> shares, IntToLongFunction bases, int granted, @Nullable String name) {
         LmrRecord lmr = new LmrRecord(77, LmrRecord.State.LIVE, bytes, shift, 0, Map.of(), shares);
-        return Mapping.open(lmr, name, granted, Layout.places(lmr, bases), owner);
+        return Mapping.open(new BlankMappings(), lmr, name, granted, Layout.places(lmr, bases), owner);
     }
 
     @Test
@@ -559,7 +559,7 @@ class MappingTest {
                 0,
                 Map.of(),
                 List.of(new Share(0, ARENA, List.of(new Run(0, memory.byteSize(), 0)))));
-        return Mapping.open(lmr, null, ALL, Layout.places(lmr, node -> memory.address()), owner);
+        return Mapping.open(new BlankMappings(), lmr, null, ALL, Layout.places(lmr, node -> memory.address()), owner);
     }
 
     private static void fillWith(MemorySegment memory, long value) {

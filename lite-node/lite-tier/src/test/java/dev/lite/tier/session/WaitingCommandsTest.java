@@ -6,29 +6,25 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteException.Code;
-import dev.lite.api.NodeInfo;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
 import dev.lite.api.RpcServer;
-import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.testing.Waits;
 import dev.lite.tier.TierSession;
 import dev.lite.tier.node.LiteNode;
-import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.RpcCommands.Command;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.Arrays;
-import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -54,12 +50,11 @@ class WaitingCommandsTest {
     @TempDir(factory = InDevShm.class)
     Path directory;
 
-    private final InMemoryDirectory.Store store = new InMemoryDirectory.Store();
-    private final Deque<AutoCloseable> opened = new ArrayDeque<>();
     private final FakeSlots slots = new FakeSlots();
+    private TestCluster cluster;
     private LiteNode here;
-    private LiteNode there;
     private Lite other;
+    private TierSession session;
     private RpcCommands commands;
 
     /** Slots in this JVM's memory. It counts how often a slot is completed and can hold the thread that completes one. */
@@ -130,43 +125,20 @@ class WaitingCommandsTest {
 
     @BeforeEach
     void start() {
-        opened.push(slots);
-        here = startNode("n0");
-        there = startNode("n1");
-        Waits.until(
-                "the nodes are connected",
-                () -> List.of(here, there).stream()
-                        .allMatch(node -> node.nodes().stream()
-                                        .map(NodeInfo::fabric)
-                                        .filter("shm"::equals)
-                                        .count()
-                                == 1));
-        other = there.attach("app");
-        opened.push(other);
-        TierSession session = here.open("app", "test");
-        opened.push(session);
+        cluster = new TestCluster(directory, new ShmFabricProvider()).start(2);
+        here = cluster.node(0);
+        other = cluster.attach(1);
+        session = here.open("app", "test");
         commands = new RpcCommands("test", session);
     }
 
-    private LiteNode startNode(String name) {
-        InMemoryDirectory view = store.open();
-        opened.push(view);
-        LiteNode node = LiteNode.start(
-                LiteNodeConfig.builder("c", name, 64L << 20, directory.resolve(name))
-                        .arena(directory.resolve("arenas"), false)
-                        .build(),
-                view,
-                List.of(new ShmFabricProvider()));
-        opened.push(node);
-        return node;
-    }
-
     @AfterEach
-    void stop() throws Exception {
+    void stop() {
         commands.end(System.nanoTime() + GENEROUS.toNanos());
-        while (!opened.isEmpty()) {
-            opened.pop().close();
-        }
+        session.close();
+        other.close();
+        cluster.close();
+        slots.close();
     }
 
     private static byte[] bytes(String text) {
@@ -328,13 +300,13 @@ class WaitingCommandsTest {
     }
 
     @Test
-    void aConnectionThatBreaksFailsAWaitingCallOnce() throws Exception {
+    void aConnectionThatBreaksFailsAWaitingCallOnce() {
         RpcServer server = other.rpc().serve("f");
         long id = boundClient(server);
         start(1, Op.CALL, id, 8, WINDOW, FOR_LONG);
         RpcCall call = server.receive(GENEROUS);
         assertThat(call.request().byteSize()).isEqualTo(8);
-        there.close();
+        cluster.node(1).close();
         awaitStatus(1, 1);
         assertThat(slots.statuses(1)).doesNotContain(0);
         endsNow();
