@@ -175,7 +175,7 @@ public final class Cluster {
                         && each.sinceNs <= establishedNs
                         && establishedNs < each.untilNs
                         && isFenced(each)
-                        && !isFenced(latest(to))) {
+                        && uses(latest(to))) {
                     rule.broken(
                             "node %s touches memory of %s by a connection that it made as incarnation %d, which is fenced"
                                     .formatted(each.record.name(), to, each.record.incarnation()));
@@ -183,7 +183,18 @@ public final class Cluster {
             }
         }
 
-        /** Of two fenced processes each may touch the other: nobody was given what they have before they register again. */
+        /**
+         * Whether a node uses its memory. Between its fencing and its rejoin it gives nothing to anybody, so another fenced node
+         * may still touch it.
+         */
+        private boolean uses(@Nullable Incarnation each) {
+            return !isFenced(each)
+                    && (each == null
+                            || members.stream()
+                                    .noneMatch(member ->
+                                            member.name().equals(each.record.name()) && member.isRegistrationLost()));
+        }
+
         private boolean isFenced(@Nullable Incarnation each) {
             return each != null && store.epoch().isFenced(each.record.id(), each.record.incarnation());
         }

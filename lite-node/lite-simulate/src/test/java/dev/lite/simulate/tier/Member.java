@@ -66,6 +66,12 @@ public final class Member {
         return running;
     }
 
+    /** Whether the process runs, lost its registration and has not rejoined yet. */
+    boolean isRegistrationLost() {
+        LiteNode running = node;
+        return running != null && (boolean) Internals.get(Internals.get(running, "fencing"), "lost");
+    }
+
     /** The current process's client of the directory; null while there is none. */
     public @Nullable SimulatedDirectory directory() {
         return directory;

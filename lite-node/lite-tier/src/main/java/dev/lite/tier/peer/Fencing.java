@@ -25,7 +25,8 @@ import org.slf4j.LoggerFactory;
  * This node's part in the epochs (architecture §9):
  * <ul>
  *   <li>It cuts its links to removed processes, then acknowledges the epoch.
- *   <li>It tells which processes are fenced. Other nodes may take over what a fenced process had. A node is gone only
+ *   <li>It tells which processes are fenced. Other nodes may take over what a fenced process had. The epoch alone does not
+ *       tell: a node that was removed itself is not asked, so it looks whether its own links are cut. A node is gone only
  *       if the last incarnation that it was given is fenced. Only the directory knows that incarnation: a node registers,
  *       connects and maps before the others hear of it.
  *   <li>When this node's own registration is lost, it cuts all links before it registers again. It makes new links only
@@ -143,9 +144,10 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         }
     }
 
-    /** Whether a process of a node is fenced: it can no longer access anything. */
+    /** Whether a process of a node is fenced: it can no longer access anything, also not this node's memory. */
     public boolean isFenced(int node, long incarnation) {
-        return epoch.isFenced(node, incarnation);
+        Epoch now = epoch;
+        return now.isFenced(node, incarnation) && links.isCutFrom(node, now);
     }
 
     /**
@@ -177,7 +179,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     private boolean looksGone(int node) {
         return node != self
                 && links.peer(node) == null
-                && epoch.fencedUpTo(node) >= Math.max(1, lastKnown.getOrDefault(node, 0L));
+                && isFenced(node, Math.max(1, lastKnown.getOrDefault(node, 0L)));
     }
 
     /**
@@ -203,10 +205,9 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
      */
     public Set<Integer> notFenced(Deadline deadline) {
         readIncarnations(deadline);
-        Epoch now = epoch;
         Set<Integer> nodes = new TreeSet<>();
         lastKnown.forEach((node, incarnation) -> {
-            if (incarnation > now.fencedUpTo(node)) {
+            if (!isFenced(node, incarnation)) {
                 nodes.add(node);
             }
         });

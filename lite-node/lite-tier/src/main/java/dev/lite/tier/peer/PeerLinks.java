@@ -219,6 +219,22 @@ public final class PeerLinks implements AutoCloseable {
         }
     }
 
+    /** {@link #isCut} for the processes that the epoch removed of one node only. */
+    boolean isCutFrom(int node, Epoch by) {
+        lock.lock();
+        try {
+            mappers.values().removeIf(endpoint -> !endpoint.isMappedByPeer());
+            return linked.stream()
+                            .noneMatch(peer -> peer.id() == node && Membership.isRemoved(by, node, peer.incarnation()))
+                    && mappers.keySet().stream()
+                            .noneMatch(remote -> remote.node() == node
+                                    && Membership.isRemoved(
+                                            by, node, membership.incarnationOf(node, remote.process())));
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /**
      * Cuts every connection, and rejects new ones until {@link #resume}. Takes as long as it takes to close the
      * endpoints.
