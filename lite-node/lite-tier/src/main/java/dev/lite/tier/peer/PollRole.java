@@ -5,6 +5,7 @@ import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.StagedWait;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -20,8 +21,10 @@ import org.slf4j.LoggerFactory;
  * thread that stops looking and is the last one arms the fabric in the same way, if the role is free then. So a parked
  * thread is woken only when its own condition is true, never for the role.
  *
- * <p>A virtual thread never holds the role, because blocking in the fabric would pin its carrier. It parks, and another
- * thread polls for it. No user code runs while the role is held. Waiting allocates nothing. Any thread.
+ * <p>A virtual thread never blocks in the fabric, because that would pin its carrier. While virtual threads wait, one of
+ * this class ("lite-poll-virtual-…") polls for them and then yields. So those whom an event concerns run next on its
+ * carrier, without a wake-up. It gives up the role whenever it yields, since other virtual threads may keep the carriers
+ * for long. No user code runs while the role is held. Waiting allocates nothing. Any thread.
  */
 public final class PollRole implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(PollRole.class);
@@ -44,6 +47,13 @@ public final class PollRole implements AutoCloseable {
     /** Threads beside the holder rather yield: their pauses would take the processor of one that has work. */
     private static final int PAUSES_OF_OTHERS_MAX = 100;
 
+    /** A virtual thread yields so often before it parks: most answers over shared memory come within that time. */
+    private static final int YIELDS_OF_VIRTUALS = 4;
+    /** The polling virtual thread lets others on its carrier run after so many looks. */
+    private static final int LOOKS_OF_VIRTUAL = 32;
+
+    private static final StagedWait SLEEP_AT_ONCE = new StagedWait(0);
+
     /** Bounds how late the holder sees an interrupt. No wake-up depends on it. */
     private static final long SLEEP_NS_MAX = 100_000_000;
 
@@ -56,7 +66,7 @@ public final class PollRole implements AutoCloseable {
     /** For those that find the role held: while others poll for them, their pauses succeed at another rate. */
     private final StagedWait lookersWait;
 
-    /** For virtual threads: many waiting threads would take the pollers' processors. */
+    /** For the virtual thread that polls. */
     private final StagedWait virtualsWait;
 
     /**
@@ -66,6 +76,7 @@ public final class PollRole implements AutoCloseable {
 
     private final int pollCost;
     private final Thread standbyThread;
+    private final Thread virtualPoller;
     private final AtomicInteger state = new AtomicInteger(LOOKED_AFTER);
     /** Times that the standby thread took the role: wake-ups that no waiting caller saved. */
     private final LongAdder standbyWakeups = new LongAdder();
@@ -75,6 +86,11 @@ public final class PollRole implements AutoCloseable {
 
     /** Set when {@link #takeOrAsk} found the role held. A thread that polls only for others then releases it. */
     private volatile boolean asked;
+
+    /** A virtual thread waits, or has waited since {@link #virtualPoller} began to poll. */
+    private volatile boolean virtualsWaitNow;
+
+    private volatile boolean virtualPollerParked;
 
     private volatile boolean stopped;
 
@@ -86,15 +102,18 @@ public final class PollRole implements AutoCloseable {
         this.fabric = fabric;
         this.holdersWait = new StagedWait(spins);
         this.lookersWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
-        this.virtualsWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
+        this.virtualsWait = new StagedWait(spins);
         this.standbysWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
         this.pollCost = fabric.pollCost();
         this.standbyThread =
                 Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);
+        this.virtualPoller =
+                Thread.ofVirtual().name("lite-poll-virtual-" + fabric.name()).unstarted(this::runVirtually);
     }
 
     void start() {
         standbyThread.start();
+        virtualPoller.start();
     }
 
     /** Times that the standby thread took the role because no thread waited when an event came. */
@@ -178,7 +197,7 @@ public final class PollRole implements AutoCloseable {
             lead(waiter, deadlineNs);
         }
         if (Thread.currentThread().isVirtual()) {
-            return waiter.awaitAlone(deadlineNs, virtualsWait);
+            return awaitVirtually(waiter, deadlineNs);
         }
         while (!waiter.isOver()) {
             look(waiter, deadlineNs);
@@ -192,6 +211,66 @@ public final class PollRole implements AutoCloseable {
             waiter.park(leftNs);
         }
         return waiter.isOver();
+    }
+
+    private boolean awaitVirtually(PollWaiter waiter, long deadlineNs) {
+        if (!virtualsWaitNow) {
+            virtualsWaitNow = true;
+            if (virtualPollerParked) {
+                LockSupport.unpark(virtualPoller);
+            }
+        }
+        for (int i = 0; i < YIELDS_OF_VIRTUALS && !waiter.isOver(); i++) {
+            StagedWait.letOthersRun(); // the poller, on this carrier
+        }
+        return waiter.awaitAlone(deadlineNs, SLEEP_AT_ONCE);
+    }
+
+    private void runVirtually() {
+        while (!stopped) {
+            virtualPollerParked = true;
+            // Either this thread sees here that one waits, or that one sees this thread parked.
+            if (!virtualsWaitNow && !stopped) {
+                LockSupport.park(this);
+            }
+            virtualPollerParked = false;
+            if (virtualsWaitNow) {
+                virtualsWaitNow = false;
+                pollForVirtuals();
+            }
+        }
+    }
+
+    /** Polls until no event came for a while. */
+    private void pollForVirtuals() {
+        looking.getAndIncrement();
+        try {
+            int first = virtualsWait.begin(pollCost);
+            int left = first;
+            for (int looks = 1; !stopped; looks++) {
+                int events = 0;
+                if (takeFree()) {
+                    events = poll();
+                    state.set(LOOKED_AFTER); // by this thread, or by one that takes it meanwhile
+                }
+                if (events > 0) {
+                    if (left != first) {
+                        virtualsWait.hit(left);
+                    }
+                    first = left = virtualsWait.begin(pollCost);
+                    StagedWait.letOthersRun();
+                } else if (left == 0) {
+                    return;
+                } else {
+                    left = virtualsWait.pause(left);
+                    if (looks % LOOKS_OF_VIRTUAL == 0) {
+                        StagedWait.letOthersRun();
+                    }
+                }
+            }
+        } finally {
+            stopLooking(false);
+        }
     }
 
     /** Stays awake for a while; leads when the role is free. */
@@ -213,12 +292,16 @@ public final class PollRole implements AutoCloseable {
             }
         } finally {
             // A holder does not count: it would take itself for a thread that waits for its processor.
-            if (looking.decrementAndGet() == 0 && !taken && state.get() == LOOKED_AFTER && takeFree()) {
-                release(); // nobody else looks after the role
-            }
+            stopLooking(taken);
         }
         if (taken) {
             lead(waiter, deadlineNs);
+        }
+    }
+
+    private void stopLooking(boolean taken) {
+        if (looking.decrementAndGet() == 0 && !taken && state.get() == LOOKED_AFTER && takeFree()) {
+            release(); // nobody else looks after the role
         }
     }
 
@@ -332,6 +415,7 @@ public final class PollRole implements AutoCloseable {
     @Override
     public void close() {
         stopped = true;
+        LockSupport.unpark(virtualPoller);
         fabric.wakeup();
         boolean interrupted = false;
         try {

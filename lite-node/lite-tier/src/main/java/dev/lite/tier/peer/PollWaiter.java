@@ -1,6 +1,7 @@
 package dev.lite.tier.peer;
 
 import dev.lite.os.waiting.StagedWait;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -10,6 +11,8 @@ import org.jspecify.annotations.Nullable;
  * thread at a time.
  */
 public abstract class PollWaiter {
+    private static final long FOR_EVER_NS = TimeUnit.DAYS.toNanos(3650);
+
     /** The waiting thread while it is parked without a poll role. */
     private volatile @Nullable Thread parked;
 
@@ -64,7 +67,11 @@ public abstract class PollWaiter {
         parked = Thread.currentThread();
         // Checked after the announcement: a thread that signals later sees the announcement.
         if (!isOver()) {
-            LockSupport.parkNanos(this, leftNs);
+            if (leftNs > FOR_EVER_NS) {
+                LockSupport.park(this); // a virtual thread's timed park costs a timer
+            } else {
+                LockSupport.parkNanos(this, leftNs);
+            }
         }
         parked = null;
     }

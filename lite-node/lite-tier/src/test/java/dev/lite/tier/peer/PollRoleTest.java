@@ -70,9 +70,6 @@ class PollRoleTest {
             if (!holder.compareAndSet(null, Thread.currentThread())) {
                 violation.set("two threads hold the role");
             }
-            if (Thread.currentThread().isVirtual()) {
-                violation.set("a virtual thread holds the role");
-            }
         }
 
         @Override
@@ -96,6 +93,9 @@ class PollRoleTest {
         @Override
         public void await(long timeoutNs) {
             enter();
+            if (Thread.currentThread().isVirtual()) {
+                violation.set("a virtual thread blocks in the fabric");
+            }
             lock.lock();
             try {
                 while (queue.isEmpty() && !woken && !closed) {
@@ -369,11 +369,30 @@ class PollRoleTest {
         role.release();
         first.come();
         Waits.join(follower);
-        fabric.put(ofVirtual); // a virtual thread cannot poll, so the fabric must be armed
+        Waits.until("the fabric is armed", () -> fabric.arms.get() > 0 && role.looking() == 0);
+        fabric.put(ofVirtual); // no virtual thread polls any more
         Waits.join(virtual);
         assertThat(came).hasValue(2);
         Waits.until("the wake-up is counted, after the standby thread has polled", () -> role.standbyWakeups() > 0);
         assertThat(role.standbyWakeups()).isEqualTo(1);
+    }
+
+    @Test
+    void aVirtualThreadPollsForThoseThatWaitAndThenArmsTheFabric() {
+        role.start();
+        for (int round = 1; round <= 100; round++) {
+            Waits.until("nobody looks", () -> fabric.arms.get() > 0 && role.looking() == 0);
+            Flag flag = new Flag();
+            fabric.queue.add(flag); // quietly: the standby thread does not wake up
+            Thread virtual =
+                    Thread.ofVirtual().start(() -> role.await(flag, System.nanoTime() + PAST_EVERY_WAIT_NS, false));
+            Waits.join(virtual);
+        }
+        Waits.until("nobody looks", () -> role.looking() == 0);
+        assertThat(role.standbyWakeups()).isZero();
+        Flag last = new Flag();
+        fabric.put(last);
+        Waits.until("the standby thread polls", () -> role.standbyWakeups() == 1);
     }
 
     @Test

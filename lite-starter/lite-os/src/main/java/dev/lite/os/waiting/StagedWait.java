@@ -121,6 +121,12 @@ public final class StagedWait {
         return left - 1;
     }
 
+    /** Yields once, for those that have work now; not a stage of a wait. */
+    @SuppressWarnings("ThreadPriorityCheck") // a virtual thread lets the next one on its carrier run
+    public static void letOthersRun() {
+        Thread.yield();
+    }
+
     /**
      * Skips the pauses, because other threads of this process have work and may need this processor. Does nothing while
      * yields are suspended.
