@@ -1,13 +1,12 @@
 package dev.lite.bench.callers;
 
+import static dev.lite.bench.load.Results.number;
+
 import dev.lite.bench.callers.Row.Measured;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
+import dev.lite.bench.load.Results;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 
 /**
  * Prints a table for each comparison: medians of the runs, and under it for each row of LITE its ratios to the others. The CSV
@@ -17,8 +16,9 @@ final class CallersReport {
     private static final double NS_PER_US = 1_000;
     private static final double KILO = 1_000;
 
-    private final List<String> csv = new ArrayList<>(List.of(
-            "comparison,contender,workload,median_us,p99_us,p999_us,per_second,lowest_per_second,slowest_share"));
+    private final Results csv = new Results(
+            "callers",
+            "comparison,contender,workload,median_us,p99_us,p999_us,per_second,lowest_per_second,slowest_share");
 
     /** Prints a note for the reader of the table. */
     void note(String text) {
@@ -41,8 +41,7 @@ final class CallersReport {
                     number(each.median().perSecond() / KILO),
                     number(each.lowestPerSecond() / KILO),
                     number(each.median().slowest()));
-            csv.add(String.join(
-                    ",",
+            csv.add(
                     comparison.title(),
                     quoted(each.row().contender()),
                     quoted(each.row().workload().toString()),
@@ -51,7 +50,7 @@ final class CallersReport {
                     number(each.median().p999Ns() / NS_PER_US),
                     number(each.median().perSecond()),
                     number(each.lowestPerSecond()),
-                    number(each.median().slowest())));
+                    number(each.median().slowest()));
         }
         for (Measured ours : measured) {
             if (ours.row().isOurs()) {
@@ -91,17 +90,6 @@ final class CallersReport {
 
     /** Writes {@code <directory>/callers.csv}. */
     void finish(Path directory) {
-        Path file = directory.resolve("callers.csv");
-        try {
-            Files.createDirectories(directory);
-            Files.write(file, csv);
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot write " + file, e);
-        }
-        System.out.printf("%nwritten to %s%n", file);
-    }
-
-    private static String number(double value) {
-        return String.format(Locale.ROOT, value < 10 ? "%.2f" : value < 1000 ? "%.1f" : "%.0f", value);
+        csv.write(directory);
     }
 }

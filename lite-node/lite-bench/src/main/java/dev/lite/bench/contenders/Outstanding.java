@@ -1,17 +1,13 @@
 package dev.lite.bench.contenders;
 
+import dev.lite.bench.load.Asynchronous;
 import dev.lite.bench.load.Operation;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /** Keeps a fixed number of asynchronous operations outstanding. Each step waits for the oldest one and starts another. */
 final class Outstanding implements Operation {
-    private static final long DEADLINE_S = 20;
-
     private final IntFunction<Future<?>> start;
     private final @Nullable Future<?>[] futures;
     private final long[] beganNs;
@@ -55,13 +51,6 @@ final class Outstanding implements Operation {
         if (future == null) {
             return;
         }
-        try {
-            future.get(DEADLINE_S, TimeUnit.SECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException("interrupted", e);
-        } catch (ExecutionException | TimeoutException e) {
-            throw new IllegalStateException("an asynchronous operation failed", e);
-        }
+        Asynchronous.await(future);
     }
 }
