@@ -378,7 +378,13 @@ public final class Masters {
             LmrRecord current = found.get().lmr();
             if (move.equals(current.move())) {
                 undo(name, found.get(), copies, deadline);
-            } else if (!fresh.isEmpty() && !current.shares().equals(move.shares())) {
+                return true;
+            }
+            if (current.move() == null && !current.shares().equals(move.shares())) {
+                // The request that begins the move may still be on its way. A new version makes it fail.
+                boolean unused = records.replace(name, found.get(), current, deadline);
+            }
+            if (!fresh.isEmpty() && !current.shares().equals(move.shares())) {
                 whenOver(copies, () -> reclaimer.giveBackLater(extents(current, fresh)));
             }
             return true;

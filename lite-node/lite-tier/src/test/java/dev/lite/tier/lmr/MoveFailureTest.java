@@ -21,14 +21,18 @@ import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.testing.Waits;
 import dev.lite.tier.memory.Mapping;
 import dev.lite.tier.node.LiteNode;
+import dev.lite.tier.testing.HeldNews;
 import dev.lite.tier.testing.InDevShm;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -121,6 +125,31 @@ class MoveFailureTest {
             made.moveTo("n2");
             assertThat(made.extents()).extracting(Extent::node).containsExactly("n2");
             assertThat(Arrays.equals(all(waiting), bytes)).isTrue();
+        }
+    }
+
+    @Test
+    void aRequestThatBeginsAMoveHasNoEffectAfterItsMoverGaveUp() {
+        try (TestCluster cluster = new TestCluster(root, network.provider()).start(2)) {
+            AtomicReference<@Nullable HeldNews> seen = new AtomicReference<>();
+            LiteNode mover = cluster.start(cluster.config("n2"), directory -> {
+                HeldNews news = new HeldNews(directory);
+                seen.set(news);
+                return news;
+            });
+            cluster.awaitConnections();
+            HeldNews news = Objects.requireNonNull(seen.get());
+            LmrHandle made = mover.attach("app").memory().malloc(spec());
+            byte[] bytes = content();
+            made.write(0, bytes);
+            news.delayNextChange();
+            assertThatThrownBy(() -> made.moveTo("n0")).isInstanceOf(LiteException.class);
+
+            assertThat(news.makeDelayedChange()).isFalse();
+
+            LmrHandle mapped = cluster.attach(1).memory().map("moving", Permission.MASTER, Permission.READ);
+            mapped.moveTo("n0");
+            assertThat(Arrays.equals(all(mapped), bytes)).isTrue();
         }
     }
 

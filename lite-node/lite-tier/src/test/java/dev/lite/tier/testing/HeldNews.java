@@ -12,8 +12,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +30,8 @@ public final class HeldNews implements ClusterDirectory {
     private boolean holdsNodes; // guarded by this
     private boolean holdsRegistrations; // guarded by this
     private boolean losesAnswer; // guarded by this
+    private boolean delaysChange; // guarded by this
+    private @Nullable Supplier<Boolean> delayed; // guarded by this
     private volatile @Nullable HeldAnswer heldAnswer;
     private volatile String refusedName = "";
     private volatile int refusals;
@@ -97,6 +101,25 @@ public final class HeldNews implements ClusterDirectory {
     /** Loses the answer to the next compare-and-set, which is made. */
     public synchronized void loseNextAnswer() {
         losesAnswer = true;
+    }
+
+    /** Loses the answer to the next compare-and-set, which is made only by {@link #makeDelayedChange}. */
+    public synchronized void delayNextChange() {
+        delaysChange = true;
+    }
+
+    /** Makes the delayed change; returns whether it took effect. */
+    public synchronized boolean makeDelayedChange() {
+        return Objects.requireNonNull(delayed, "no change was delayed").get();
+    }
+
+    private synchronized boolean delays(Supplier<Boolean> change) {
+        boolean delays = delaysChange;
+        delaysChange = false;
+        if (delays) {
+            delayed = change;
+        }
+        return delays;
     }
 
     /** Fails every change of the record of a name from now on. */
@@ -250,6 +273,10 @@ public final class HeldNews implements ClusterDirectory {
     @Override
     public Optional<Integer> compareAndSet(String name, int expectedVersion, byte[] record, Duration deadline) {
         refuse(name);
+        if (delays(() ->
+                directory.compareAndSet(name, expectedVersion, record, deadline).isPresent())) {
+            throw new ClusterUnavailableException("the change is late, by a test");
+        }
         Optional<Integer> answer = directory.compareAndSet(name, expectedVersion, record, deadline);
         if (losesThisAnswer()) {
             throw new ClusterUnavailableException("the answer is lost, by a test");
