@@ -32,6 +32,9 @@ public interface Fabric extends AutoCloseable {
     /**
      * Passes at most {@code limit} completions, immediates and connection events to the handler. Never blocks. Poll role.
      *
+     * <p>A driver may leave another thread's post unsent until the next poll. So a thread with the poll role polls, or calls
+     * {@link #await} or {@link #arm}, within microseconds, or passes the role to a thread that does.
+     *
      * @return the number of calls of the handler; 1 if there were none, but this poll served a peer's request (see
      *     {@link FabricCapabilities}); 0 if there was nothing to do
      */

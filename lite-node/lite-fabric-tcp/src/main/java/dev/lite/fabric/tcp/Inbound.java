@@ -33,6 +33,7 @@ final class Inbound {
     private final ReentrantLock lock = new ReentrantLock();
     private final Wire wire;
     private final Outbound outbound;
+    private final Operations operations;
     private final Memory memory;
     private final long buffer;
 
@@ -71,6 +72,7 @@ final class Inbound {
     Inbound(Wire wire, Outbound outbound, Memory memory, Arena arena) {
         this.wire = wire;
         this.outbound = outbound;
+        operations = outbound.operations;
         this.memory = memory;
         buffer = arena.allocate(BUFFER_BYTES, Frame.ALIGNMENT).address();
     }
@@ -126,7 +128,7 @@ final class Inbound {
             if (closed) {
                 return Step.IDLE;
             }
-            if (acknowledged != outbound.ended()) {
+            if (acknowledged != operations.ended()) {
                 return endAcknowledged();
             }
             if (payloadLeft > 0 || paddingLeft > 0) {
@@ -142,12 +144,12 @@ final class Inbound {
     }
 
     private Step endAcknowledged() {
-        int kind = outbound.oldestKind();
+        int kind = operations.oldestKind();
         if (kind != Frame.WRITE && kind != Frame.WRITE_IMM) {
             throw new WireException("it acknowledged operation %d of kind %d, which requires an answer"
-                    .formatted(outbound.ended(), kind));
+                    .formatted(operations.ended(), kind));
         }
-        context = outbound.end();
+        context = operations.end();
         return Step.COMPLETED;
     }
 
@@ -167,7 +169,7 @@ final class Inbound {
             drained = false;
             return Step.IDLE;
         }
-        long got = wire.receive(buffer + limit, BUFFER_BYTES - limit);
+        long got = receive(buffer + limit, BUFFER_BYTES - limit);
         if (got == Wire.END) {
             throw new WireException(
                     position == limit ? "it closed the connection, or ended" : "it ended in the middle of a frame");
@@ -178,6 +180,12 @@ final class Inbound {
         return got == 0 ? Step.IDLE : Step.PROGRESS;
     }
 
+    /** The answers to what was received go first: the peer waits for them. */
+    private long receive(long address, long length) {
+        outbound.sendAnswers();
+        return wire.receive(address, length);
+    }
+
     private Step frame(long header) {
         if (!counted) {
             var objection = Frame.objection(header);
@@ -185,12 +193,12 @@ final class Inbound {
                 throw new WireException(objection);
             }
             int peerDone = Frame.acknowledged(header);
-            if (!outbound.isPossible(peerDone)) {
+            if (!operations.isPossible(peerDone)) {
                 throw new WireException("it acknowledged operation %d, which is not outstanding".formatted(peerDone));
             }
             acknowledged = peerDone;
             counted = true;
-            if (acknowledged != outbound.ended()) {
+            if (acknowledged != operations.ended()) {
                 return Step.PROGRESS;
             }
         }
@@ -209,7 +217,7 @@ final class Inbound {
             case Frame.READ -> read(Frame.offset(header), length);
             case Frame.FETCH_ADD, Frame.COMPARE_AND_SWAP -> atomic(header, kind);
             case Frame.RESULT -> {
-                RawMemory.putLong(outbound.oldestLocal(), Frame.first(header));
+                RawMemory.putLong(operations.oldestLocal(), Frame.first(header));
                 yield end(Step.COMPLETED);
             }
             case Frame.REFUSED -> end(Step.REFUSED);
@@ -226,9 +234,9 @@ final class Inbound {
         if (kind != Frame.DATA && kind != Frame.RESULT && kind != Frame.REFUSED) {
             return;
         }
-        int asked = outbound.hasOperation() && number == outbound.ended() ? outbound.oldestKind() : 0;
+        int asked = !operations.isEmpty() && number == operations.ended() ? operations.oldestKind() : 0;
         boolean fits = switch (kind) {
-            case Frame.DATA -> asked == Frame.READ && length == outbound.oldestLength();
+            case Frame.DATA -> asked == Frame.READ && length == operations.oldestLength();
             case Frame.RESULT -> asked == Frame.FETCH_ADD || asked == Frame.COMPARE_AND_SWAP;
             default -> asked != 0;
         };
@@ -240,8 +248,8 @@ final class Inbound {
     }
 
     private Step end(Step how) {
-        context = outbound.end();
-        acknowledged = outbound.ended();
+        context = operations.end();
+        acknowledged = operations.ended();
         return how;
     }
 
@@ -274,7 +282,7 @@ final class Inbound {
 
     private static void requireRoom(boolean answered) {
         if (!answered) {
-            throw new WireException("it asked for more than %d operations at once".formatted(Outbound.OPERATIONS_MAX));
+            throw new WireException("it asked for more than %d operations at once".formatted(Operations.MAX));
         }
     }
 
@@ -284,7 +292,7 @@ final class Inbound {
         payloadNumber = Frame.number(header);
         if (kind == Frame.DATA) {
             payloadRefused = false;
-            payloadAddress = outbound.oldestLocal();
+            payloadAddress = operations.oldestLocal();
         } else {
             payloadRefused = !memory.has(Frame.offset(header), payload);
             payloadAddress = payloadRefused ? 0 : memory.address() + Frame.offset(header);
@@ -323,7 +331,7 @@ final class Inbound {
         long address = payloadRefused ? buffer : payloadAddress;
         long wanted = payloadRefused ? Math.min(payloadLeft, BUFFER_BYTES) : payloadLeft;
         drained = false;
-        long got = wire.receive(address, wanted);
+        long got = receive(address, wanted);
         if (got == Wire.END) {
             throw new WireException("it ended in the middle of a frame");
         }
@@ -341,7 +349,7 @@ final class Inbound {
             position = Frame.ALIGNMENT - paddingLeft;
             limit = position;
         }
-        long got = wire.receive(buffer + limit, BUFFER_BYTES - limit);
+        long got = receive(buffer + limit, BUFFER_BYTES - limit);
         if (got == Wire.END) {
             throw new WireException("it ended in the middle of a frame");
         }

@@ -222,6 +222,7 @@ final class LanePolling {
                     }
                 }
             }
+            lane.outbound.sendAnswers();
         } catch (OsException | WireException e) {
             lane.more = false;
             endpoint.lost("peer %s: %s".formatted(one.peer(), e.getMessage()), FabricError.FLUSHED);

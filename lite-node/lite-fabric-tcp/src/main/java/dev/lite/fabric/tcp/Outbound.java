@@ -11,31 +11,32 @@ import java.util.concurrent.locks.ReentrantLock;
  * The sending half of a lane: queued frames and outstanding operations.
  *
  * <p>Any thread queues frames, under a lock that is held only for that. If no other thread is sending, it then sends
- * all queued frames, its own and others', without the lock. If the socket is full, the poll role continues once there
- * is room. Small payloads are copied into the queue, so that no 8-byte word is sent half old and half new. Larger ones
- * are sent from their place: the registered memory, or the poster's memory, which the driver owns until the post
- * completes.
+ * all queued frames, its own and others', without the lock: one gathered write takes them all. A post may also leave
+ * its frame to the next poll, see {@link Departures}. The poll role queues the answers to all requests of a receive
+ * and then sends them together. If the socket is full, the poll role continues once there is room. Small payloads are
+ * copied into the queue, so that no 8-byte word is sent half old and half new. Larger ones are sent from their place:
+ * the registered memory, or the poster's memory, which the driver owns until the post completes.
  *
- * <p>Limits: at most {@value #OPERATIONS_MAX} outstanding operations per direction. So at most as many operations and
+ * <p>Limits: at most {@link Operations#MAX} outstanding operations per direction. So at most as many operations and
  * as many answers are queued, plus one acknowledgement and one ping: {@value #FRAMES_MAX} places of
  * {@value #PLACE_BYTES} bytes suffice. A peer that exceeds the limit is disconnected.
  */
 final class Outbound {
-    /** Maximum number of outstanding operations of a lane. */
-    static final int OPERATIONS_MAX = 256;
-    /** Places for frames; more than twice {@link #OPERATIONS_MAX}. */
+    /** Places for frames; more than twice {@link Operations#MAX}. */
     static final int FRAMES_MAX = 1024;
     /** Bytes of a place: a header and a small payload. */
     static final int PLACE_BYTES = 256;
 
     private static final int INLINE_MAX = PLACE_BYTES - Frame.HEADER_BYTES;
     private static final int FRAME_MASK = FRAMES_MAX - 1;
-    private static final int OPERATION_MASK = OPERATIONS_MAX - 1;
     /** A frame takes up to three ranges. */
-    private static final int RANGES_MAX = 60;
+    private static final int RANGES_MAX = 256;
 
     private static final int RANGES_OF_FRAME = 3;
     private static final int RANGE_BYTES = 16;
+    /** The lock is held for less than a microsecond, and a thread that parks for it is late by a wake-up. */
+    private static final int LOCK_SPINS = 100;
+
     /** Enough to fill a socket. Limited, because other lanes wait while the poll role sends. */
     private static final long BATCH_BYTES = 1 << 20;
 
@@ -49,7 +50,20 @@ final class Outbound {
 
         /** The connection is no longer usable. */
         void broken(String reason);
+
+        /**
+         * Whether a posting thread is to {@link #leave} its frame.
+         *
+         * @param promptBefore {@link Operations#promptPosted()} before the post
+         */
+        boolean isPolled(int promptBefore);
+
+        /** Leaves the queued frames to the next poll; false if it may not follow. */
+        boolean leave(int promptBefore);
     }
+
+    /** The outstanding operations. */
+    final Operations operations = new Operations();
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition sent = lock.newCondition();
@@ -78,18 +92,14 @@ final class Outbound {
     /** Written under the lock, too. */
     private volatile int acknowledgedSent;
 
-    private final int[] kinds = new int[OPERATIONS_MAX];
-    private final long[] contexts = new long[OPERATIONS_MAX];
-    private final long[] localAddresses = new long[OPERATIONS_MAX];
-    private final int[] lengths = new int[OPERATIONS_MAX];
-    private int operationHead;
-    private int operationTail;
-
     /** Sent bytes of the head frame. Used by the sending thread. */
     private long headSent;
 
     /** Number of the peer's operations that are done. Written by the poll role. */
     private volatile int done;
+
+    /** Whether answers are queued that {@link #sendAnswers} has not sent. Used by the poll role. */
+    private boolean answers;
 
     /**
      * @param memory for the buffers; must outlive this object
@@ -102,43 +112,71 @@ final class Outbound {
         ranges = memory.allocate((long) RANGES_MAX * RANGE_BYTES, RANGE_BYTES).address();
     }
 
-    /** Queues an operation, and sends it if no other thread is sending. Any thread. */
-    Post post(int kind, long offset, long local, int length, int number, long first, long second, long context) {
-        boolean send;
+    private void lock() {
+        for (int spins = 0; spins < LOCK_SPINS; spins++) {
+            if (lock.tryLock()) {
+                return;
+            }
+            Thread.onSpinWait();
+        }
         lock.lock();
+    }
+
+    /** Queues an operation, and sends it unless another thread is sending or polls. Any thread. */
+    Post post(int kind, long offset, long local, int length, int number, long first, long second, long context) {
+        int promptBefore = operations.promptPosted();
+        boolean leave = trouble.isPolled(promptBefore);
+        boolean send = false;
+        lock();
         try {
             if (closed) {
                 return Post.CLOSED;
             }
-            if (operationTail - operationHead >= OPERATIONS_MAX) {
+            if (!operations.add(kind, local, length, context)) {
                 return Post.BUSY;
             }
-            int place = operationTail & OPERATION_MASK;
-            kinds[place] = kind;
-            contexts[place] = context;
-            localAddresses[place] = local;
-            lengths[place] = length;
-            operationTail++;
             enter(kind, length, number, offset, first, second, local);
-            send = startSending();
+            if (sending || full) {
+                leave = false;
+            } else if (!leave) {
+                sending = true;
+                send = true;
+            }
         } finally {
             lock.unlock();
         }
         if (send) {
             drain();
+        } else if (leave && !trouble.leave(promptBefore)) {
+            send();
         }
         return Post.ACCEPTED;
     }
 
-    /** Answers the peer's next operation and counts it as done. Poll role; false if the peer exceeded the limit. */
+    /** Sends the queued frames, unless another thread does or the socket is full. Any thread. */
+    void send() {
+        lock();
+        try {
+            if (closed || frameHead == frameTail || !startSending()) {
+                return;
+            }
+        } finally {
+            lock.unlock();
+        }
+        drain();
+    }
+
+    /**
+     * Answers the peer's next operation and counts it as done; {@link #sendAnswers} must follow. Poll role; false if the
+     * peer exceeded the limit.
+     */
     boolean answer(int kind, int length, long first, long payload) {
-        boolean send;
-        lock.lock();
+        lock();
         try {
             if (closed) {
                 return true;
             }
-            if (frameTail - frameHead >= FRAMES_MAX - OPERATIONS_MAX - 2) {
+            if (frameTail - frameHead >= FRAMES_MAX - Operations.MAX - 2) {
                 return false;
             }
             int number = done;
@@ -146,14 +184,19 @@ final class Outbound {
             done = number + 1;
             // The answer acknowledges the operation.
             acknowledgedSent = number + 1;
-            send = startSending();
+            answers = true;
         } finally {
             lock.unlock();
         }
-        if (send) {
-            drain();
-        }
         return true;
+    }
+
+    /** Sends the queued answers. Poll role, before it receives more and before its turn ends. */
+    void sendAnswers() {
+        if (answers) {
+            answers = false;
+            send();
+        }
     }
 
     /** Counts the peer's next operation as done; the next frame of any kind acknowledges it. Poll role. */
@@ -176,7 +219,7 @@ final class Outbound {
     /** Acknowledges completed operations, unless a frame already has. Any thread. */
     void acknowledge(boolean always) {
         boolean send;
-        lock.lock();
+        lock();
         try {
             if (closed || (!always && done == acknowledgedSent)) {
                 return;
@@ -198,7 +241,7 @@ final class Outbound {
     /** Asks the peer for an acknowledgement as proof that it is alive. */
     void ping() {
         boolean send;
-        lock.lock();
+        lock();
         try {
             if (closed || frameTail != frameHead) {
                 // The queued frames already require an answer of the peer.
@@ -253,7 +296,7 @@ final class Outbound {
         if (!full) {
             return;
         }
-        lock.lock();
+        lock();
         try {
             if (!full || sending || closed) {
                 return;
@@ -274,7 +317,7 @@ final class Outbound {
             long asked = 0;
             while (true) {
                 int count;
-                lock.lock();
+                lock();
                 try {
                     advance(taken);
                     if (closed || frameHead == frameTail) {
@@ -295,7 +338,7 @@ final class Outbound {
                 taken = count == 1 ? wire.send(RawMemory.getLong(ranges), asked) : wire.sendVector(ranges, count);
             }
         } catch (OsException | WireException e) {
-            lock.lock();
+            lock();
             try {
                 stopSending();
             } finally {
@@ -379,78 +422,12 @@ final class Outbound {
     }
 
     /**
-     * Whether the peer's count of completed operations is possible: not below the ended ones, not above the posted ones.
+     * Refuses new frames, drops those that the socket does not take now, and returns when no thread sends any more. Any
+     * thread.
      */
-    boolean isPossible(int acknowledged) {
-        lock.lock();
-        try {
-            return acknowledged - operationHead >= 0 && acknowledged - operationTail <= 0;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** Number of ended operations, modulo 2^32. Poll role. */
-    int ended() {
-        // Only the poll role changes it.
-        return operationHead;
-    }
-
-    /** Whether an operation is outstanding. */
-    boolean hasOperation() {
-        lock.lock();
-        try {
-            return operationHead != operationTail;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** Whether an operation that may change the peer's memory is outstanding. */
-    boolean hasChange() {
-        lock.lock();
-        try {
-            for (int operation = operationHead; operation != operationTail; operation++) {
-                if (Frame.changes(kinds[operation & OPERATION_MASK])) {
-                    return true;
-                }
-            }
-            return false;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** Kind of the oldest outstanding operation, which must exist. Poll role. */
-    int oldestKind() {
-        return kinds[operationHead & OPERATION_MASK];
-    }
-
-    /** Address for the oldest operation's result. */
-    long oldestLocal() {
-        return localAddresses[operationHead & OPERATION_MASK];
-    }
-
-    /** Length of the oldest operation. */
-    int oldestLength() {
-        return lengths[operationHead & OPERATION_MASK];
-    }
-
-    /** Ends the oldest outstanding operation; returns its context. Poll role. */
-    long end() {
-        lock.lock();
-        try {
-            long context = contexts[operationHead & OPERATION_MASK];
-            operationHead++;
-            return context;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** Refuses new frames, drops queued ones, and returns when no thread sends any more. Any thread. */
     void close() {
-        lock.lock();
+        send(); // a post that was accepted before reaches the socket, also if its frame was left to a poll
+        lock();
         try {
             closed = true;
             while (sending) {

@@ -28,6 +28,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
     private final @Nullable SSLContext tls;
     private final Memory memory;
     private final Epoll sockets;
+    private final Departures departures;
     private final TcpServerSocket server;
     private final AcceptLoop<TcpSocket> acceptLoop;
 
@@ -39,6 +40,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
      *
      * @param memory this node's memory, which peers may access
      * @param sockets the epoll set that watches all lanes
+     * @param departures the lanes whose frames the polling thread sends
      * @throws OsException if it cannot listen at the address
      */
     TcpConnector(
@@ -47,13 +49,15 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
             TcpOptions options,
             @Nullable SSLContext tls,
             Memory memory,
-            Epoll sockets) {
+            Epoll sockets,
+            Departures departures) {
         super(connections, handshake, options.lanes(), UNAUTHENTICATED_MAX);
         this.connections = connections;
         this.options = options;
         this.tls = tls;
         this.memory = memory;
         this.sockets = sockets;
+        this.departures = departures;
         server = TcpServerSocket.bind(new InetSocketAddress(options.bind(), options.port()), BACKLOG);
         acceptLoop = new AcceptLoop<>(
                 connections.node(), server::accept, socket -> accept(deadline -> lane(socket, false), socket::abort));
@@ -122,6 +126,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
                         lane.socket(),
                         memory,
                         sockets,
+                        departures,
                         reason -> endpoint.lost("peer %s: %s".formatted(peer.name(), reason), FabricError.FLUSHED)))
                 .toArray(TcpLane[]::new);
         return new TcpLink(peer.hello(), peer.bytes(), made, peer.name());

@@ -113,7 +113,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         boolean changes = false;
         for (var lane : link.lanes()) {
             lane.cut();
-            changes |= lane.outbound.hasChange();
+            changes |= lane.outbound.operations.hasChange();
         }
         if (!changes) {
             return;
@@ -152,9 +152,9 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         for (var lane : current.lanes()) {
             // From here on, no thread uses local memory any more.
             lane.cut();
-            while (handed < limit && lane.outbound.hasOperation()) {
+            while (handed < limit && !lane.outbound.operations.isEmpty()) {
                 handed++;
-                handler.failed(this, lane.outbound.end(), end.error());
+                handler.failed(this, lane.outbound.operations.end(), end.error());
             }
         }
         return handed;

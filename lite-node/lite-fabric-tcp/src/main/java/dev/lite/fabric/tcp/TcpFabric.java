@@ -34,6 +34,9 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     /** The sockets of all lanes. */
     private final Epoll sockets;
 
+    /** Visible to tests. */
+    final Departures departures = new Departures();
+
     private final LanePolling lanes;
     private final LateAcknowledgements late = new LateAcknowledgements();
     private final long tickNs;
@@ -94,7 +97,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
                 new LaneHandshake(PROTOCOL, TcpOptions.LANES_MAX, options.secret(), config.hello(), own.bytes());
         TcpConnector connector;
         try {
-            connector = new TcpConnector(connections, handshake, options, config.tls(), own, sockets);
+            connector = new TcpConnector(connections, handshake, options, config.tls(), own, sockets, departures);
         } catch (OsException e) {
             throw new FabricException(
                     "node %s cannot listen for peers: %s".formatted(config.node(), e.getMessage()), e);
@@ -128,8 +131,10 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         if (now - lastPollNs > STALL_NS) {
             lanes.dropReset();
         }
+        departures.poll(now);
         int handed = connections.poll(limit);
         handed += lanes.poll(limit - handed, now);
+        departures.send();
         if (handed == 0) {
             // Only after an empty poll: a thread whose first poll is a hit does not need this.
             waiting.settle();
@@ -177,6 +182,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         if (connections.isClosed()) {
             return;
         }
+        departures.stop();
         lanes.acknowledgeAll();
         if (!hasWork()) {
             waiting.settle();
@@ -195,6 +201,8 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         if (connections.isClosed()) {
             return true;
         }
+        departures.stop();
+        departures.armed(true);
         if (lanes.isRiding() && late.watch()) {
             waiting.nudgeStandby();
         }
@@ -209,6 +217,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
 
     @Override
     public void disarm() {
+        departures.armed(false);
         if (!connections.isClosed()) {
             waiting.disarm();
         }

@@ -4,7 +4,9 @@ import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
 import dev.lite.os.TcpSocket;
 import java.lang.foreign.Arena;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** One of the connections of an endpoint. */
 final class TcpLane implements Outbound.Trouble {
@@ -17,10 +19,18 @@ final class TcpLane implements Outbound.Trouble {
     private final TcpSocket socket;
     private final Epoll sockets;
     private final Consumer<String> broken;
+    private final Departures departures;
     private final Arena arena = Arena.ofShared();
 
     /** The lane's key in the fabric; guarded by {@link #outbound}'s lock and written before the first post. */
     private volatile int key = UNWATCHED;
+
+    /** Whether the lane is among the {@link Departures}, or about to be. */
+    final AtomicBoolean departs = new AtomicBoolean();
+
+    /** Written by the thread that set {@link #departs}, then by the poll role. */
+    @Nullable
+    TcpLane nextDeparture;
 
     /** Poll role: remaining polls in which the lane is read without asking epoll. */
     int warm;
@@ -40,12 +50,14 @@ final class TcpLane implements Outbound.Trouble {
     /**
      * @param memory this node's memory, which the peer may access
      * @param sockets the epoll set that watches the lane
+     * @param departures the lanes whose frames the polling thread sends
      * @param broken called at least once, by any thread, with the reason if the lane is no longer usable
      */
-    TcpLane(Wire wire, TcpSocket socket, Memory memory, Epoll sockets, Consumer<String> broken) {
+    TcpLane(Wire wire, TcpSocket socket, Memory memory, Epoll sockets, Departures departures, Consumer<String> broken) {
         this.wire = wire;
         this.socket = socket;
         this.sockets = sockets;
+        this.departures = departures;
         this.broken = broken;
         outbound = new Outbound(wire, this, arena);
         inbound = new Inbound(wire, outbound, memory, arena);
@@ -71,6 +83,16 @@ final class TcpLane implements Outbound.Trouble {
     @Override
     public void broken(String reason) {
         broken.accept(reason);
+    }
+
+    @Override
+    public boolean isPolled(int promptBefore) {
+        return departures.isPolled(outbound.operations, promptBefore);
+    }
+
+    @Override
+    public boolean leave(int promptBefore) {
+        return departures.leave(this, promptBefore);
     }
 
     /** Whether the peer reset the connection, even if unread input came before the reset. */

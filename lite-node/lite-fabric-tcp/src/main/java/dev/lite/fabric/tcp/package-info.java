@@ -4,7 +4,8 @@
  * <p><b>Lanes.</b> A connection has up to four TCP connections. The first carries small operations and every immediate,
  * so that a large transfer never delays a small one. Reads and writes of more than 16 KiB use the others.
  *
- * <p><b>Threads.</b> The posting thread sends if the lane is free. The owner of a memory executes peers' operations in
+ * <p><b>Threads.</b> The posting thread sends if the lane is free, unless a poll will follow soon: then that sends the
+ * frames of all threads in one write, see {@link dev.lite.fabric.tcp.Departures}. The owner of a memory executes peers' operations in
  * its poll role, as their bytes arrive: it receives a write's payload directly at its destination, and sends a read's
  * answer directly from memory. An operation is complete when the owner acknowledged it. The next frame in the same
  * direction carries acknowledgements of immediates, so that a call and its reply cost one packet each way.

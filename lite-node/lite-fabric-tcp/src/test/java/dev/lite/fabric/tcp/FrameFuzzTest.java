@@ -124,6 +124,16 @@ class FrameFuzzTest {
 
         @Override
         public void broken(String reason) {}
+
+        @Override
+        public boolean isPolled(int promptBefore) {
+            return false;
+        }
+
+        @Override
+        public boolean leave(int promptBefore) {
+            return false;
+        }
     }
 
     /** Returns its input in pieces, and accepts all output. */

@@ -275,9 +275,9 @@ class TcpFabricTest {
             while (toA.write(0, b.address(), MIB, taken) == Post.ACCEPTED) {
                 taken++;
             }
-            assertThat(taken).isEqualTo(Outbound.OPERATIONS_MAX);
+            assertThat(taken).isEqualTo(Operations.MAX);
             assertThat(toA.read(0, b.address(), 8, 9999)).isEqualTo(Post.BUSY);
-            TestNode.until("all", () -> b.completed.size() == Outbound.OPERATIONS_MAX, b, a);
+            TestNode.until("all", () -> b.completed.size() == Operations.MAX, b, a);
             assertThat(toA.read(0, b.address(), 8, 9999)).isEqualTo(Post.ACCEPTED);
             TestNode.until("one more", () -> b.completed.contains(9999L), b, a);
         }

@@ -34,6 +34,8 @@ final class TestNode implements AutoCloseable, FabricHandler {
     final List<Integer> immediates = new ArrayList<>();
     final List<Long> completed = new ArrayList<>();
     final Map<Long, FabricError> failed = new HashMap<>();
+    /** Calls of {@link #failed(FabricEndpoint, long, FabricError)}. */
+    int failures;
 
     TestNode(String name, String... options) {
         this(name, null, options);
@@ -106,6 +108,7 @@ final class TestNode implements AutoCloseable, FabricHandler {
 
     @Override
     public void failed(FabricEndpoint endpoint, long context, FabricError error) {
+        failures++;
         failed.put(context, error);
     }
 

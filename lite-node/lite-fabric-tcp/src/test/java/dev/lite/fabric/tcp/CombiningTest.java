@@ -1,0 +1,410 @@
+package dev.lite.fabric.tcp;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.Post;
+import dev.lite.os.RawMemory;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Frames of several threads on one lane, sent together. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class CombiningTest {
+    private static final int THREADS = 8;
+    private static final int THREAD_SHIFT = 20;
+    private static final int NUMBER_MASK = (1 << THREAD_SHIFT) - 1;
+    /** Longer than an inline payload, so that a frame has up to three ranges. */
+    private static final int PAYLOAD_MAX = 5000;
+
+    private static final int REGION = 8 << 10;
+
+    private static final long HALF = TestNode.MEMORY_BYTES / 2;
+    private static final int FILLING = 6;
+    private static final int FILLED = -1;
+
+    @Test
+    void aPostingThreadLeavesItsFramesToTheThreadThatPolls() {
+        try (var arena = Arena.ofConfined()) {
+            var wire = new CountingWire(arena);
+            var polled = new Left(true);
+            var outbound = new Outbound(wire, polled, arena);
+            for (int i = 0; i < 10; i++) {
+                assertThat(post(outbound, i)).isEqualTo(Post.ACCEPTED);
+            }
+            assertThat(wire.writes).isZero();
+            assertThat(polled.left).isEqualTo(10);
+
+            outbound.send();
+
+            assertThat(wire.writes).as("one write for all of them").isEqualTo(1);
+            assertThat(wire.numbers()).containsExactly(0, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+        }
+    }
+
+    @Test
+    void aPostingThreadSendsItselfIfNoThreadPollsOrThePollingThreadJustStopped() {
+        try (var arena = Arena.ofConfined()) {
+            var wire = new CountingWire(arena);
+            assertThat(post(new Outbound(wire, new Left(false), arena), 1)).isEqualTo(Post.ACCEPTED);
+            assertThat(wire.writes).isEqualTo(1);
+            var stopped = new Left(true) {
+                @Override
+                public boolean leave(int promptBefore) {
+                    return false;
+                }
+            };
+            assertThat(post(new Outbound(wire, stopped, arena), 2)).isEqualTo(Post.ACCEPTED);
+            assertThat(wire.numbers()).containsExactly(1, 2);
+        }
+    }
+
+    @Test
+    void theAnswersToAllRequestsOfOneReceiveGoInOneWrite() {
+        try (var arena = Arena.ofConfined()) {
+            var wire = new CountingWire(arena);
+            var outbound = new Outbound(wire, new Left(false), arena);
+            var memory = arena.allocate(4096, 8);
+            var inbound = new Inbound(wire, outbound, new Memory(memory.address(), 4096), arena);
+            wire.input = arena.allocate(10L * Frame.HEADER_BYTES, 8);
+            for (int i = 0; i < 10; i++) {
+                long header = wire.input.address() + (long) i * Frame.HEADER_BYTES;
+                Frame.encode(header, Frame.READ, 0, 64, 0, 64L * i, 0, 0);
+            }
+            while (inbound.step() != Inbound.Step.IDLE) {
+                // Every step consumes input.
+            }
+            outbound.sendAnswers();
+
+            assertThat(wire.writes).isEqualTo(1);
+            assertThat(wire.numbers()).containsExactly(0, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"poll", "await", "arm"})
+    void aFrameLeftToAThreadIsSentByItsNextPollOrWhenItStopsPolling(String next) {
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            // As if this thread had just polled.
+            ((TcpFabric) b.fabric).departures.poll(System.nanoTime() + TestNode.nanos(100));
+            join(Thread.ofPlatform().start(() -> toA.writeImm(0, b.address(), 8, 1, 1)));
+            for (int i = 0; i < 100; i++) {
+                int unused = a.fabric.poll(16);
+            }
+            assertThat(a.immediates).as("left").isEmpty();
+
+            switch (next) {
+                case "poll" -> assertThat(b.fabric.poll(16)).isZero();
+                case "await" -> b.fabric.await(0);
+                default -> assertThat(b.fabric.arm()).isTrue();
+            }
+            TestNode.until("arrived", () -> a.immediates.contains(1), a);
+        }
+    }
+
+    @Test
+    void aFrameLeftToAThreadIsSentBeforeTheConnectionIsClosed() {
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            ((TcpFabric) b.fabric).departures.poll(System.nanoTime() + TestNode.nanos(100));
+            join(Thread.ofPlatform().start(() -> toA.writeImm(0, b.address(), 8, 1, 1)));
+
+            toA.close();
+            TestNode.until("arrived", () -> a.immediates.contains(1), a);
+        }
+    }
+
+    @Test
+    void aThreadThatStoppedPollingOrAnAnswerThatCameMeanwhileMakesThePostSendItself() {
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = (TcpEndpoint) b.connectTo(a);
+            var link = toA.link();
+            assertThat(link).isNotNull();
+            var lane = link.lanes()[0];
+            var departures = ((TcpFabric) b.fabric).departures;
+            departures.poll(System.nanoTime());
+            assertThat(departures.leave(lane, 0)).as("this thread polls").isTrue();
+            departures.stop();
+            assertThat(departures.leave(lane, 0)).as("it stopped").isFalse();
+
+            departures.armed(true);
+            assertThat(departures.isPolled(lane.outbound.operations, 0)).isFalse();
+            assertThat(toA.read(0, b.address(), 8, 1)).isEqualTo(Post.ACCEPTED);
+            assertThat(departures.isPolled(lane.outbound.operations, 1))
+                    .as("an answer is due")
+                    .isTrue();
+            assertThat(departures.leave(lane, 1)).isTrue();
+            TestNode.until("answered", () -> b.completed.contains(1L), b, a);
+            departures.stop();
+            assertThat(departures.leave(lane, 1)).as("the answer came").isFalse();
+        }
+    }
+
+    @RepeatedTest(2)
+    void framesOfManyThreadsArriveWholeOnceAndInTheOrderOfEachThread() {
+        int each = 1000;
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            var posters = new Posters(b, toA, each, false);
+            TestNode.until("all arrived", () -> a.immediates.size() >= THREADS * each, b, a);
+            TestNode.until("all completed", () -> b.completed.size() >= THREADS * each, b, a);
+            posters.join();
+
+            assertInOrder(a.immediates, each);
+            assertThat(b.completed)
+                    .as("each post ends once")
+                    .doesNotHaveDuplicates()
+                    .hasSize(THREADS * each);
+            for (int thread = 0; thread < THREADS; thread++) {
+                long region = (long) thread * REGION;
+                int bytes = a.memory.get(JAVA_INT, region + 4);
+                assertThat(a.memory.get(JAVA_INT, region)).isEqualTo(each - 1);
+                assertThat(a.memory.asSlice(region + 8, bytes - 8).toArray(JAVA_BYTE))
+                        .as("payload of %d bytes of thread %d", bytes, thread)
+                        .containsOnly((byte) (each - 1));
+            }
+        }
+    }
+
+    /** Whether the threads' frames came once and in order. */
+    private static void assertInOrder(List<Integer> immediates, int each) {
+        int[] next = new int[THREADS];
+        for (int immediate : immediates) {
+            int thread = immediate >>> THREAD_SHIFT;
+            assertThat(immediate & NUMBER_MASK)
+                    .as("next frame of thread %d", thread)
+                    .isEqualTo(next[thread]++);
+        }
+        assertThat(Arrays.stream(next).allMatch(got -> got == each)).isTrue();
+    }
+
+    @Test
+    void anAsynchronousFrameStaysQueuedUntilTheAnswerBeforeItCameAndIsNotForgotten() {
+        int count = 200;
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            for (int round = 1; round <= 100; round++) {
+                boolean armed = b.fabric.arm();
+                var stopped = new AtomicBoolean();
+                var standby = Thread.ofPlatform().daemon().start(() -> standBy(b, stopped));
+                for (int i = 0; i < count; i++) {
+                    b.memory.set(JAVA_INT, 4L * i, round + i);
+                    assertThat(toA.write(4L * i, b.address() + 4L * i, 4, i)).isEqualTo(Post.ACCEPTED);
+                }
+                int last = round + count - 1;
+                // Only the standby thread polls b, and only after an event.
+                TestNode.until(
+                        "all written, armed: " + armed, () -> a.memory.get(JAVA_INT, 4L * (count - 1)) == last, a);
+                stopped.set(true);
+                b.fabric.wakeup();
+                join(standby);
+                int all = round * count;
+                TestNode.until("completed", () -> b.completed.size() == all, b, a);
+            }
+        }
+    }
+
+    /** Polls after an event, like the node's standby thread. */
+    private static void standBy(TestNode node, AtomicBoolean stopped) {
+        while (!stopped.get()) {
+            node.fabric.awaitArmed(TestNode.nanos(4));
+            node.fabric.disarm();
+            while (node.fabric.poll(256) > 0) {
+                // There may be more.
+            }
+            while (!node.fabric.arm()) {
+                int unused = node.fabric.poll(256);
+            }
+        }
+        node.fabric.disarm();
+    }
+
+    private static void join(Thread thread) {
+        try {
+            assertThat(thread.join(Duration.ofNanos(TestNode.nanos(20))))
+                    .as("the thread ended")
+                    .isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Nobody polls the posting node after its last arm(), so a frame that was left and forgotten would never arrive. */
+    @Test
+    void noFrameStaysBehindWhenTheThreadThatPolledStops() {
+        int each = 16;
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            for (int round = 1; round <= 100; round++) {
+                var posters = new Posters(b, toA, each, false);
+                while (posters.areRunning()) {
+                    int unused = b.fabric.poll(16);
+                }
+                boolean armed = b.fabric.arm();
+                int all = round * THREADS * each;
+                TestNode.until("all arrived, armed: " + armed, () -> a.immediates.size() == all, a);
+                posters.join();
+                b.fabric.disarm();
+                TestNode.until("completed", () -> b.completed.size() == all, b, a);
+            }
+        }
+    }
+
+    @Test
+    void aFullSocketKeepsTheFramesOfAllThreadsInOrder() {
+        int each = 1000;
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            // Only b polls: the socket fills up in the middle of a frame, and then the queue.
+            fill(b, toA);
+            var posters = new Posters(b, toA, each, false);
+            TestNode.until("full", () -> posters.busy.get() > THREADS, b);
+            TestNode.until("all arrived", () -> a.immediates.size() == THREADS * each + FILLING, b, a);
+            posters.join();
+            assertInOrder(a.immediates.stream().filter(got -> got != FILLED).toList(), each);
+        }
+    }
+
+    @RepeatedTest(3)
+    void aConnectionCutInTheMiddleOfAGatheredWriteEndsEachPostOnce() {
+        long seed = System.nanoTime();
+        int before = new Random(seed).nextInt(1000);
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            fill(b, toA);
+            var posters = new Posters(b, toA, NUMBER_MASK, true);
+            TestNode.until("some arrived", () -> a.immediates.size() >= before, b, a);
+            // Now only b polls: the socket and the queue fill up.
+            TestNode.until("full", () -> posters.busy.get() > THREADS, b);
+            a.accepted.getFirst().close();
+            TestNode.until("cut", () -> b.disconnected.containsKey(toA), b, a);
+            posters.join();
+
+            List<Long> ended = new ArrayList<>(b.completed);
+            ended.addAll(b.failed.keySet());
+            assertThat(b.failed).as("seed %d", seed).isNotEmpty();
+            assertThat(ended)
+                    .as("each accepted post ends exactly once; seed %d", seed)
+                    .doesNotHaveDuplicates()
+                    .hasSize(posters.accepted.get() + FILLING);
+            assertThat(b.failures).isEqualTo(b.failed.size());
+            assertThat(toA.write(0, b.address(), 8, 0)).isEqualTo(Post.CLOSED);
+        }
+    }
+
+    /** Posts more than a socket takes while the peer does not receive. */
+    private static void fill(TestNode node, FabricEndpoint endpoint) {
+        for (int i = 1; i <= FILLING; i++) {
+            assertThat(endpoint.writeImm(HALF, node.address() + HALF, HALF, FILLED, -i))
+                    .isEqualTo(Post.ACCEPTED);
+        }
+    }
+
+    private static Post post(Outbound outbound, int number) {
+        return outbound.post(Frame.WRITE_IMM, 0, 0, 0, number, 0, 0, number);
+    }
+
+    /** Threads that post writes with immediates to a region each; a payload contains its number. */
+    private static final class Posters {
+        final AtomicInteger accepted = new AtomicInteger();
+        final AtomicInteger busy = new AtomicInteger();
+        private final AtomicBoolean failed = new AtomicBoolean();
+        private final List<Thread> threads = new ArrayList<>();
+
+        /** @param untilClosed whether the connection's end ends the threads */
+        Posters(TestNode from, FabricEndpoint to, int each, boolean untilClosed) {
+            for (int i = 0; i < THREADS; i++) {
+                int thread = i;
+                threads.add(Thread.ofPlatform().daemon().start(() -> run(from, to, thread, each, untilClosed)));
+            }
+        }
+
+        private void run(TestNode from, FabricEndpoint to, int thread, int each, boolean untilClosed) {
+            var random = new Random(thread);
+            long region = (long) thread * REGION;
+            // A buffer for each outstanding operation of the lane: a payload in flight does not change.
+            long buffers =
+                    from.arena.allocate((Operations.MAX + 1L) * REGION, 8).address();
+            for (int i = 0; i < each; i++) {
+                int bytes =
+                        i == each - 1 ? PAYLOAD_MAX : 8 + random.nextInt(random.nextBoolean() ? 64 : PAYLOAD_MAX - 8);
+                long buffer = buffers + (long) (i % (Operations.MAX + 1)) * REGION;
+                RawMemory.fill(buffer, bytes, (byte) i);
+                RawMemory.putInt(buffer, i);
+                RawMemory.putInt(buffer + 4, bytes);
+                int immediate = thread << THREAD_SHIFT | i;
+                Post post = to.writeImm(region, buffer, bytes, immediate, immediate);
+                while (post == Post.BUSY) {
+                    busy.incrementAndGet();
+                    Thread.onSpinWait();
+                    post = to.writeImm(region, buffer, bytes, immediate, immediate);
+                }
+                if (post == Post.CLOSED) {
+                    failed.compareAndSet(false, !untilClosed);
+                    return;
+                }
+                accepted.incrementAndGet();
+            }
+        }
+
+        boolean areRunning() {
+            return threads.stream().anyMatch(Thread::isAlive);
+        }
+
+        void join() {
+            threads.forEach(CombiningTest::join);
+            assertThat(failed).as("a post was refused").isFalse();
+        }
+    }
+
+    /** Answers whether a thread polls, and counts what was left to it. */
+    private static class Left implements Outbound.Trouble {
+        private final boolean polled;
+        int left;
+
+        Left(boolean polled) {
+            this.polled = polled;
+        }
+
+        @Override
+        public void full(boolean full) {}
+
+        @Override
+        public void broken(String reason) {
+            throw new AssertionError(reason);
+        }
+
+        @Override
+        public boolean isPolled(int promptBefore) {
+            return polled;
+        }
+
+        @Override
+        public boolean leave(int promptBefore) {
+            left++;
+            return true;
+        }
+    }
+}

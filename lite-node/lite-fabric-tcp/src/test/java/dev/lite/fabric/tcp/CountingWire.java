@@ -1,0 +1,97 @@
+package dev.lite.fabric.tcp;
+
+import dev.lite.os.RawMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Keeps what is sent, counts the writes, and returns its input once. */
+final class CountingWire implements Wire {
+    private static final int SENT_MAX = 1 << 20;
+    private static final int NUMBER = 12;
+
+    private final long sent;
+    private long sentBytes;
+    private boolean read;
+
+    MemorySegment input = MemorySegment.NULL;
+    int writes;
+
+    CountingWire(Arena arena) {
+        sent = arena.allocate(SENT_MAX, 8).address();
+    }
+
+    /** The immediates, or the numbers of the answered operations, of the frames that were sent. */
+    List<Integer> numbers() {
+        List<Integer> numbers = new ArrayList<>();
+        for (long at = sent; at < sent + sentBytes; ) {
+            int payload = Frame.payload(Frame.kind(at), Frame.length(at));
+            numbers.add(RawMemory.getInt(at + NUMBER));
+            at += Frame.HEADER_BYTES + payload + Frame.padding(payload);
+        }
+        return numbers;
+    }
+
+    private void take(long address, long length) {
+        RawMemory.copy(address, sent + sentBytes, length);
+        sentBytes += length;
+    }
+
+    @Override
+    public long send(long address, long length) {
+        writes++;
+        take(address, length);
+        return length;
+    }
+
+    @Override
+    public long sendVector(long iovec, int count) {
+        writes++;
+        long before = sentBytes;
+        for (int i = 0; i < count; i++) {
+            long range = iovec + 16L * i;
+            take(RawMemory.getLong(range), RawMemory.getLong(range + 8));
+        }
+        return sentBytes - before;
+    }
+
+    @Override
+    public long receive(long address, long length) {
+        if (read) {
+            return 0;
+        }
+        read = true;
+        RawMemory.copyFrom(input, 0, address, input.byteSize());
+        return input.byteSize();
+    }
+
+    @Override
+    public boolean awaitReadable(long timeoutNs) {
+        return true;
+    }
+
+    @Override
+    public boolean awaitWritable(long timeoutNs) {
+        return true;
+    }
+
+    @Override
+    public void endOutput() {}
+
+    @Override
+    public boolean awaitPeerEnd(long timeoutNs) {
+        return true;
+    }
+
+    @Override
+    public boolean isReset() {
+        return false;
+    }
+
+    @Override
+    public void shutdown() {}
+
+    @Override
+    public void abort() {}
+}
