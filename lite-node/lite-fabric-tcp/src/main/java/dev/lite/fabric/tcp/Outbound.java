@@ -83,6 +83,9 @@ final class Outbound {
     /** Also written under the lock. */
     private volatile boolean full;
 
+    /** Whether {@link Trouble#full} was told so. Stays while the poll role tries again: telling costs a system call. */
+    private boolean fullTold;
+
     private boolean closed;
     private boolean acknowledgementQueued;
     /** Another acknowledgement was requested while one was queued. */
@@ -302,7 +305,6 @@ final class Outbound {
                 return;
             }
             full = false;
-            trouble.full(false);
             sending = true;
         } finally {
             lock.unlock();
@@ -321,12 +323,13 @@ final class Outbound {
                 try {
                     advance(taken);
                     if (closed || frameHead == frameTail) {
+                        tellFull(false);
                         stopSending();
                         return;
                     }
                     if (taken < asked) {
                         full = true;
-                        trouble.full(true);
+                        tellFull(true);
                         stopSending();
                         return;
                     }
@@ -345,6 +348,13 @@ final class Outbound {
                 lock.unlock();
             }
             trouble.broken(String.valueOf(e.getMessage()));
+        }
+    }
+
+    private void tellFull(boolean now) {
+        if (now != fullTold && !closed) {
+            fullTold = now;
+            trouble.full(now);
         }
     }
 
