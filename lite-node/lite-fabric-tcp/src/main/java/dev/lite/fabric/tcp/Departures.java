@@ -15,14 +15,15 @@ import org.jspecify.annotations.Nullable;
  * least one of the two sees the other. If the poll role passes to an heir meanwhile, the heir's first poll sends.
  *
  * <p>A thread that has not polled for {@link #FRESH_NS} may be preempted, or on its way to an heir: posting threads
- * then send themselves.
+ * then send themselves. They also do while a virtual thread polls: others may keep its carrier for long before it polls
+ * again.
  */
 final class Departures {
     /** An empty poll takes about a microsecond; one that serves many peers, or the wake-up of an heir, tens of them. */
     private static final long FRESH_NS = 100_000;
 
     private final AtomicReference<@Nullable TcpLane> first = new AtomicReference<>();
-    /** The thread that polls; null: none. */
+    /** The platform thread that polls; null: none. */
     private volatile @Nullable Thread poller;
     /** Start of the last poll. */
     private volatile long polledNs;
@@ -57,7 +58,8 @@ final class Departures {
     /** A thread polls, and sends what was left. Poll role. */
     void poll(long nowNs) {
         polledNs = nowNs;
-        Thread own = Thread.currentThread();
+        Thread current = Thread.currentThread();
+        @Nullable Thread own = current.isVirtual() ? null : current;
         if (poller != own) {
             poller = own;
         }
