@@ -27,6 +27,8 @@ final class Inbound {
     }
 
     static final int BUFFER_BYTES = 16 << 10;
+    /** A longer pause between two changes of memory is checked for a reset; a close waits twice as long for an answer. */
+    static final long PAUSE_NS = TcpEndpoint.CLOSE_WAIT.toNanos() / 2;
     /** Longest payload that is copied to its destination as a whole. */
     private static final int WHOLE_MAX = BUFFER_BYTES - Frame.HEADER_BYTES - Frame.ALIGNMENT;
 
@@ -65,6 +67,9 @@ final class Inbound {
     private long received;
     /** Whether the last receive emptied the socket and no step has returned {@link Step#IDLE} since. */
     private boolean drained;
+
+    /** When the last change of memory was allowed. */
+    private long changedNs = System.nanoTime();
 
     private long context;
     private int immediate;
@@ -268,12 +273,25 @@ final class Inbound {
             refuse();
             return Step.PROGRESS;
         }
+        requireNoReset();
         long word = memory.address() + offset;
         long before = kind == Frame.FETCH_ADD
                 ? RawMemory.getAndAddLong(word, Frame.first(header))
                 : RawMemory.compareAndExchangeLong(word, Frame.first(header), Frame.second(header));
         requireRoom(outbound.answer(Frame.RESULT, 0, before, 0));
         return Step.PROGRESS;
+    }
+
+    /**
+     * Before a change of memory. If this thread did not run for long, a peer that closed the connection has meanwhile
+     * stopped waiting and reset it. The peer relies on it that nothing is executed after that.
+     */
+    private void requireNoReset() {
+        long now = System.nanoTime();
+        if (now - changedNs > PAUSE_NS && wire.isReset()) {
+            throw new WireException("it reset the connection");
+        }
+        changedNs = now;
     }
 
     private void refuse() {
@@ -294,6 +312,7 @@ final class Inbound {
             payloadRefused = false;
             payloadAddress = operations.oldestLocal();
         } else {
+            requireNoReset();
             payloadRefused = !memory.has(Frame.offset(header), payload);
             payloadAddress = payloadRefused ? 0 : memory.address() + Frame.offset(header);
         }
@@ -331,6 +350,7 @@ final class Inbound {
         long address = payloadRefused ? buffer : payloadAddress;
         long wanted = payloadRefused ? Math.min(payloadLeft, BUFFER_BYTES) : payloadLeft;
         drained = false;
+        requireNoReset();
         long got = receive(address, wanted);
         if (got == Wire.END) {
             throw new WireException("it ended in the middle of a frame");

@@ -226,8 +226,10 @@ final class LanePolling {
         } catch (OsException | WireException e) {
             lane.more = false;
             endpoint.lost("peer %s: %s".formatted(one.peer(), e.getMessage()), FabricError.FLUSHED);
+        } finally {
+            // Also after an error of the handler: the rest of the input and its answers must not wait for more input.
+            more |= lane.more;
         }
-        more |= lane.more;
         if (lane.more || worked) {
             served = true;
             lane.warm = WARM_POLLS;
@@ -267,16 +269,6 @@ final class LanePolling {
             one.lane().outbound.acknowledge(false);
         }
         ridingSinceNs = 0;
-    }
-
-    /** After a pause: drops lanes that the peer reset, so that none of their input is executed. */
-    void dropReset() {
-        for (var one : watched) {
-            if (one.lane().isReset()) {
-                one.endpoint().lost("peer %s: it reset the connection".formatted(one.peer()), FabricError.FLUSHED);
-                one.lane().inbound.close();
-            }
-        }
     }
 
     /** Checks for peers that were silent for too long. Call {@value #TICKS} times per peer timeout. */

@@ -107,7 +107,8 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
     /**
      * Cuts the lanes. If an operation that changes the peer's memory may still lie in a socket of the peer, waits until
      * the peer has executed it and answered the end of the lanes with its own end. A peer that does not answer in time
-     * has not polled for that long. Before it polls again, it checks for a reset connection, and then executes nothing.
+     * did not run for that long. Then this resets the connection, and the peer, after such a pause, looks for a reset
+     * before it changes its memory.
      */
     private static void cut(TcpLink link, Deadline deadline) {
         boolean changes = false;
@@ -122,7 +123,9 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
             lane.endOutput();
         }
         for (var lane : link.lanes()) {
-            boolean unused = lane.awaitPeerEnd(deadline.remainingNs());
+            if (!lane.awaitPeerEnd(deadline.remainingNs())) {
+                lane.reset();
+            }
         }
     }
 

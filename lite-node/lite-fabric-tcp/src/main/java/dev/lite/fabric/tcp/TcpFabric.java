@@ -25,9 +25,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     /** "LITETCP" and the version of the protocol. */
     private static final long PROTOCOL = 0x4C49544554435001L;
 
-    /** A poll this long after the previous one checks for resets first; a close waits twice as long for an answer. */
-    private static final long STALL_NS = TcpEndpoint.CLOSE_WAIT.toNanos() / 2;
-
     private final FabricConfig config;
     private final TcpOptions options;
     private final Waiting waiting;
@@ -45,8 +42,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     private volatile String address = "";
 
     // Used by the poll role, like all following fields.
-    private long lastPollNs = System.nanoTime();
-    private long lastTickNs = lastPollNs;
+    private long lastTickNs = System.nanoTime();
 
     TcpFabric(FabricConfig config, TcpOptions options, FabricHandler handler) {
         this.config = config;
@@ -128,9 +124,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             return 0;
         }
         long now = System.nanoTime();
-        if (now - lastPollNs > STALL_NS) {
-            lanes.dropReset();
-        }
         departures.poll(now);
         int handed = connections.poll(limit);
         handed += lanes.poll(limit - handed, now);
@@ -143,7 +136,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             lastTickNs = now;
             lanes.tick();
         }
-        lastPollNs = now;
         // Serving peers is also work: the poller must not treat this poll as empty.
         return handed == 0 && lanes.served() && limit > 0 ? 1 : handed;
     }
@@ -188,7 +180,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             waiting.settle();
             waiting.await(timeoutNs);
         }
-        lastPollNs = System.nanoTime();
     }
 
     /** Whether there is work that the sockets do not show. */
@@ -221,7 +212,6 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         if (!connections.isClosed()) {
             waiting.disarm();
         }
-        lastPollNs = System.nanoTime();
     }
 
     @Override

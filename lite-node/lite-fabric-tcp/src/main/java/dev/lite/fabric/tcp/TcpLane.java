@@ -95,15 +95,6 @@ final class TcpLane implements Outbound.Trouble {
         return departures.leave(this, promptBefore);
     }
 
-    /** Whether the peer reset the connection, even if unread input came before the reset. */
-    boolean isReset() {
-        try {
-            return wire.isReset();
-        } catch (OsException e) {
-            return true;
-        }
-    }
-
     /** Poll role: counts a tick; returns the number of ticks without input. */
     int tick() {
         long received = inbound.received();
@@ -130,6 +121,11 @@ final class TcpLane implements Outbound.Trouble {
         } catch (OsException e) {
             return true;
         }
+    }
+
+    /** After {@link #cut}: drops what the peer has not executed, and tells it. Any thread. */
+    void reset() {
+        wire.abort();
     }
 
     /** Closes the lane. Poll role, once, after {@link #cut}, when no thread waits for the peer's end any more. */

@@ -3,6 +3,7 @@ package dev.lite.fabric.tcp;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
@@ -94,6 +95,37 @@ class CombiningTest {
         }
     }
 
+    @Test
+    void anErrorOfTheHandlerLeavesNoInputAndNoAnswerBehind() {
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            ((TcpFabric) b.fabric).departures.poll(System.nanoTime() + TestNode.nanos(100));
+            // All in one write, so that the owner receives the read before and the one after the error together.
+            join(Thread.ofPlatform().start(() -> {
+                assertThat(toA.read(0, b.address(), 8, 1)).isEqualTo(Post.ACCEPTED);
+                assertThat(toA.writeImm(0, b.address(), 0, 1, 2)).isEqualTo(Post.ACCEPTED);
+                assertThat(toA.read(0, b.address(), 8, 3)).isEqualTo(Post.ACCEPTED);
+            }));
+            boolean armed = b.fabric.arm();
+            assertThat(armed).isTrue();
+            b.fabric.disarm();
+            a.onImmediate = () -> {
+                a.onImmediate = () -> {};
+                throw new IllegalStateException("a defect");
+            };
+
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> TestNode.until("the error", () -> false, a))
+                    .withMessage("a defect");
+
+            assertThat(a.fabric.arm()).as("idle, although input is left").isFalse();
+            a.fabric.disarm();
+            int unused = a.fabric.poll(16);
+            TestNode.until("answered", () -> b.completed.size() == 3, b, a);
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"poll", "await", "arm"})
     void aFrameLeftToAThreadIsSentByItsNextPollOrWhenItStopsPolling(String next) {
@@ -118,15 +150,31 @@ class CombiningTest {
     }
 
     @Test
-    void aFrameLeftToAThreadIsSentBeforeTheConnectionIsClosed() {
+    void noFrameIsLeftToAVirtualThreadWhoseCarrierOthersMayKeep() {
         try (var a = new TestNode("a", "lanes", "1");
                 var b = new TestNode("b", "lanes", "1")) {
             var toA = b.connectTo(a);
-            ((TcpFabric) b.fabric).departures.poll(System.nanoTime() + TestNode.nanos(100));
+            var departures = ((TcpFabric) b.fabric).departures;
+            join(Thread.ofVirtual().start(() -> departures.poll(System.nanoTime() + TestNode.nanos(100))));
+
             join(Thread.ofPlatform().start(() -> toA.writeImm(0, b.address(), 8, 1, 1)));
 
-            toA.close();
             TestNode.until("arrived", () -> a.immediates.contains(1), a);
+        }
+    }
+
+    @Test
+    void aFrameLeftToAThreadIsSentBeforeItsLaneIsClosed() {
+        try (var arena = Arena.ofConfined()) {
+            var wire = new CountingWire(arena);
+            var outbound = new Outbound(wire, new Left(true), arena);
+            assertThat(post(outbound, 1)).isEqualTo(Post.ACCEPTED);
+            assertThat(wire.writes).isZero();
+
+            outbound.close();
+
+            assertThat(wire.numbers()).containsExactly(1);
+            assertThat(post(outbound, 2)).isEqualTo(Post.CLOSED);
         }
     }
 
@@ -380,7 +428,7 @@ class CombiningTest {
     }
 
     /** Answers whether a thread polls, and counts what was left to it. */
-    private static class Left implements Outbound.Trouble {
+    static class Left implements Outbound.Trouble {
         private final boolean polled;
         int left;
 

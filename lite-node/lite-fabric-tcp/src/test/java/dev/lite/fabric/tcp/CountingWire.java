@@ -13,7 +13,11 @@ final class CountingWire implements Wire {
 
     private final long sent;
     private long sentBytes;
-    private boolean read;
+
+    /** Whether the input was returned. */
+    boolean read;
+
+    boolean reset;
 
     MemorySegment input = MemorySegment.NULL;
     int writes;
@@ -86,7 +90,7 @@ final class CountingWire implements Wire {
 
     @Override
     public boolean isReset() {
-        return false;
+        return reset;
     }
 
     @Override

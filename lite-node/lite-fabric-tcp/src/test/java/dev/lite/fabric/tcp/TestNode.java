@@ -36,6 +36,8 @@ final class TestNode implements AutoCloseable, FabricHandler {
     final Map<Long, FabricError> failed = new HashMap<>();
     /** Calls of {@link #failed(FabricEndpoint, long, FabricError)}. */
     int failures;
+    /** Called for each immediate. */
+    Runnable onImmediate = () -> {};
 
     TestNode(String name, String... options) {
         this(name, null, options);
@@ -115,6 +117,7 @@ final class TestNode implements AutoCloseable, FabricHandler {
     @Override
     public void immediate(FabricEndpoint endpoint, int immediate) {
         immediates.add(immediate);
+        onImmediate.run();
     }
 
     @Override

@@ -1,0 +1,113 @@
+package dev.lite.fabric.tcp;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.lite.fabric.Post;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Operations that their owner sees only after the other side closed the connection and stopped waiting for it. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class LateChangeTest {
+    private static final long VALUE = 7;
+    private static final int MEMORY_BYTES = 64 << 10;
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 3})
+    void anOperationThatItsOwnerDidNotExecuteBeforeCloseReturnedIsNeverExecuted(int lanes) {
+        var option = Integer.toString(lanes);
+        try (var a = new TestNode("a", "lanes", option);
+                var b = new TestNode("b", "lanes", option)) {
+            var toA = b.connectTo(a);
+            b.memory.set(JAVA_LONG, 0, VALUE);
+            assertThat(toA.write(0, b.address(), Long.BYTES, 1)).isEqualTo(Post.ACCEPTED);
+            assertThat(toA.fetchAdd(8, VALUE, b.address() + 8, 2)).isEqualTo(Post.ACCEPTED);
+            assertThat(toA.writeImm(16, b.address(), Long.BYTES, 3, 3)).isEqualTo(Post.ACCEPTED);
+            assertThat(toA.write(1024, b.address(), TcpEndpoint.LARGE_BYTES + 1, 4))
+                    .isEqualTo(Post.ACCEPTED);
+
+            // Nobody polls a meanwhile.
+            toA.close();
+
+            TestNode.until("disconnected", () -> !a.disconnected.isEmpty(), a);
+            assertThat(a.memory.asSlice(0, 2048).toArray(JAVA_LONG)).containsOnly(0);
+            assertThat(a.immediates).isEmpty();
+            TestNode.until("all ended", () -> b.failures == 4, b);
+        }
+    }
+
+    @Test
+    void anOwnerThatIsInterruptedBetweenReceivingAnOperationAndExecutingItLooksForAReset() {
+        for (boolean reset : new boolean[] {false, true}) {
+            try (var arena = Arena.ofConfined()) {
+                var memory = arena.allocate(MEMORY_BYTES, 8);
+                var wire = new CountingWire(arena);
+                var inbound = inbound(wire, memory, arena);
+                wire.input = frame(arena, Frame.FETCH_ADD, 0);
+                assertThat(inbound.step()).isEqualTo(Inbound.Step.PROGRESS);
+                assertThat(memory.get(JAVA_LONG, 0)).as("only received").isZero();
+
+                pause();
+                wire.reset = reset;
+                expectChange(inbound, !reset);
+                assertThat(memory.get(JAVA_LONG, 0)).isEqualTo(reset ? 0 : VALUE);
+            }
+        }
+    }
+
+    @Test
+    void anOwnerThatIsInterruptedInTheMiddleOfALongPayloadLooksForAReset() {
+        for (boolean reset : new boolean[] {false, true}) {
+            try (var arena = Arena.ofConfined()) {
+                var memory = arena.allocate(MEMORY_BYTES, 8);
+                var wire = new CountingWire(arena);
+                var inbound = inbound(wire, memory, arena);
+                wire.input = frame(arena, Frame.WRITE, MEMORY_BYTES);
+                assertThat(inbound.step()).as("received the header").isEqualTo(Inbound.Step.PROGRESS);
+                assertThat(inbound.step()).as("no payload yet").isEqualTo(Inbound.Step.IDLE);
+
+                pause();
+                wire.reset = reset;
+                wire.input = arena.allocateFrom(JAVA_LONG, VALUE);
+                wire.read = false;
+                expectChange(inbound, !reset);
+                assertThat(memory.get(JAVA_LONG, 0)).isEqualTo(reset ? 0 : VALUE);
+            }
+        }
+    }
+
+    private static Inbound inbound(CountingWire wire, MemorySegment memory, Arena arena) {
+        var outbound = new Outbound(wire, new CombiningTest.Left(false), arena);
+        return new Inbound(wire, outbound, new Memory(memory.address(), memory.byteSize()), arena);
+    }
+
+    private static MemorySegment frame(Arena arena, int kind, int length) {
+        var frame = arena.allocate(Frame.HEADER_BYTES, 8);
+        Frame.encode(frame.address(), kind, 0, length, 0, 0, VALUE, 0);
+        return frame;
+    }
+
+    private static void expectChange(Inbound inbound, boolean allowed) {
+        if (allowed) {
+            assertThat(inbound.step()).isEqualTo(Inbound.Step.PROGRESS);
+        } else {
+            assertThatExceptionOfType(WireException.class)
+                    .isThrownBy(inbound::step)
+                    .withMessageContaining("reset");
+        }
+    }
+
+    /** As if this thread had not run. */
+    private static void pause() {
+        long start = System.nanoTime();
+        while (System.nanoTime() - start <= Inbound.PAUSE_NS) {
+            Thread.onSpinWait();
+        }
+    }
+}
