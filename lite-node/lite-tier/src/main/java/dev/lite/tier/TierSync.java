@@ -17,12 +17,12 @@ public interface TierSync extends LtSync {
     LtBarrier barrier(String name, int parties, Duration deadline);
 
     /**
-     * Releases a lock without waiters, without a message to another node.
+     * Releases a lock if that needs no answer of another node. Does not block.
      *
      * @param held a lock of this session
-     * @return false if there is a waiter; the lock is still held then, and {@link HeldLock#close} releases it
+     * @return false if it needs one; the lock is still held then, and {@link HeldLock#close} releases it
      */
-    boolean releaseAlone(HeldLock held);
+    boolean releaseAtOnce(HeldLock held);
 
     /** How often this session lost locks because its node was fenced; only grows. */
     int locksLost();

@@ -10,6 +10,8 @@ package dev.lite.os;
 public final class Futex {
     private static final long FUTEX_WAIT = 0;
     private static final long FUTEX_WAKE = 1;
+    private static final long FUTEX_WAIT_BITSET = 9;
+    private static final long FUTEX_WAKE_BITSET = 10;
 
     private Futex() {}
 
@@ -36,7 +38,28 @@ public final class Futex {
         requireAligned(address);
         var state = CallState.current();
         long timespec = state.timespec(Math.max(0, timeoutNs));
-        if (Syscalls.syscall(state, Syscalls.FUTEX, address, FUTEX_WAIT, expected, timespec) == 0) {
+        return ended(state, address, Syscalls.syscall(state, Syscalls.FUTEX, address, FUTEX_WAIT, expected, timespec));
+    }
+
+    /**
+     * {@link #await} for one of several events of the same word: only a {@link #wakeBits} that names one of these bits wakes
+     * this thread. So one of many waiters can be woken without the others.
+     *
+     * @param bits not 0
+     */
+    public static Wait awaitBits(long address, int expected, int bits, long timeoutNs) {
+        Linux.require();
+        requireAligned(address);
+        var state = CallState.current();
+        long endNs = System.nanoTime() + Math.max(0, timeoutNs); // the clock of this timeout, which is an instant
+        long timespec = state.timespec(endNs);
+        long result = Syscalls.syscall(
+                state, Syscalls.FUTEX, address, FUTEX_WAIT_BITSET, expected, timespec, 0, Integer.toUnsignedLong(bits));
+        return ended(state, address, result);
+    }
+
+    private static Wait ended(CallState state, long address, long result) {
+        if (result == 0) {
             return Wait.WOKEN;
         }
         int errno = state.errno();
@@ -58,7 +81,31 @@ public final class Futex {
         Linux.require();
         requireAligned(address);
         var state = CallState.current();
-        long woken = Syscalls.syscall(state, Syscalls.FUTEX, address, FUTEX_WAKE, count, 0);
+        return woken(state, address, Syscalls.syscall(state, Syscalls.FUTEX, address, FUTEX_WAKE, count, 0));
+    }
+
+    /**
+     * Wakes the threads that wait for one of these bits of the word, in any process: see {@link #awaitBits}.
+     *
+     * @return how many were woken
+     */
+    public static int wakeBits(long address, int bits) {
+        Linux.require();
+        requireAligned(address);
+        var state = CallState.current();
+        long result = Syscalls.syscall(
+                state,
+                Syscalls.FUTEX,
+                address,
+                FUTEX_WAKE_BITSET,
+                Integer.MAX_VALUE,
+                0,
+                0,
+                Integer.toUnsignedLong(bits));
+        return woken(state, address, result);
+    }
+
+    private static int woken(CallState state, long address, long woken) {
         if (woken < 0) {
             throw new OsException("futex(wake, 0x%x)".formatted(address), state.errno());
         }

@@ -33,10 +33,15 @@ final class Syscalls {
 
     /** The result of system call {@code number}, -1 with {@link CallState#errno} on failure. */
     static long syscall(CallState state, long number, long a, long b, long c, long d) {
+        return syscall(state, number, a, b, c, d, 0, 0);
+    }
+
+    /** {@link #syscall(CallState, long, long, long, long, long)} with six arguments. */
+    static long syscall(CallState state, long number, long a, long b, long c, long d, long e, long f) {
         try {
-            return (long) SYSCALL.invokeExact(state.capture, number, a, b, c, d, 0L, 0L);
-        } catch (Throwable e) {
-            throw CLibrary.impossible(e);
+            return (long) SYSCALL.invokeExact(state.capture, number, a, b, c, d, e, f);
+        } catch (Throwable impossible) {
+            throw CLibrary.impossible(impossible);
         }
     }
 

@@ -66,6 +66,38 @@ class FutexTest {
     }
 
     @Test
+    void wakeBitsWakesOnlyTheThreadsThatWaitForOneOfTheBits() throws InterruptedException {
+        var waiters = new Thread[3];
+        for (int i = 0; i < waiters.length; i++) {
+            int bit = 1 << (i == 2 ? 31 : i);
+            waiters[i] = Thread.ofPlatform().start(() -> {
+                while (RawMemory.getIntVolatile(word) == 0) {
+                    var ended = Futex.awaitBits(word, 0, bit, Waits.seconds(20).toNanos());
+                    assertThat(ended).isNotEqualTo(Futex.Wait.TIMED_OUT);
+                }
+            });
+        }
+        Waits.until("all sleep", () -> Futex.wakeBits(word, -1) == waiters.length);
+        Waits.until("the last one is woken", () -> Futex.wakeBits(word, 1 << 31) == 1);
+        Waits.until("two of them are woken", () -> Futex.wakeBits(word, 1 | 1 << 1) == 2);
+        assertThat(Futex.wakeBits(word, 1 << 7)).isZero();
+        RawMemory.putIntVolatile(word, 1);
+        Futex.wakeBits(word, -1);
+        for (var waiter : waiters) {
+            assertThat(waiter.join(Waits.seconds(20))).isTrue();
+        }
+    }
+
+    @Test
+    void aWaitForBitsEndsAtItsTimeoutAndOnAChangedWord() {
+        long start = System.nanoTime();
+        assertThat(Futex.awaitBits(word, 0, 1, 20_000_000)).isEqualTo(Futex.Wait.TIMED_OUT);
+        assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(20_000_000);
+        assertThat(Futex.awaitBits(word, 0, 1, -1)).isEqualTo(Futex.Wait.TIMED_OUT);
+        assertThat(Futex.awaitBits(word, 1, 1, Waits.seconds(20).toNanos())).isEqualTo(Futex.Wait.CHANGED);
+    }
+
+    @Test
     void anInvalidAddressIsRefused() {
         assertThatIllegalArgumentException().isThrownBy(() -> Futex.await(word + 2, 0, 1));
         assertThatIllegalArgumentException().isThrownBy(() -> Futex.wake(word + 1, 1));

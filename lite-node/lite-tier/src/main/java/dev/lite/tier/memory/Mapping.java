@@ -538,8 +538,28 @@ public final class Mapping implements TierHandle {
     }
 
     /**
+     * A volatile read of a word of {@linkplain #isOneMappedExtent mapped} memory.
+     *
+     * @throws NotMappedException if the word is not mapped
+     */
+    public long readWord(long offset) {
+        long slot = InFlight.enter(number());
+        try {
+            checkWord(offset);
+            if (base == 0) {
+                throw new NotMappedException();
+            }
+            return RawMemory.getLongVolatile(base + offset);
+        } catch (Moving paused) {
+            throw new NotMappedException();
+        } finally {
+            InFlight.exit(slot);
+        }
+    }
+
+    /**
      * The address of byte 0 if the whole LMR is one extent in memory mapped here, else 0. The memory may be unmapped at any
-     * time. So it must not be read or written outside an operation.
+     * time. So it must not be read or written outside an operation; to sleep on it as a futex is safe.
      */
     public long address() {
         return base;

@@ -145,7 +145,14 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     channel);
             this.words = new SyncWords(id, arena, allocator, lmrs, directory, wordMoves, config.deadline());
             this.sync = new SyncService(
-                    id, arena.id(), words, wordMoves, channel, new NodeClusterView(id, links, fencing), executor);
+                    id,
+                    arena.id(),
+                    words,
+                    wordMoves,
+                    channel,
+                    new NodeClusterView(id, links, fencing),
+                    executor,
+                    config.pollSpins());
             CreatorQueries creatorQueries = new CreatorQueries(id, links, lmrs.mappers(), lmrs.records(), channel);
             this.orphans = new Orphans(
                     id,

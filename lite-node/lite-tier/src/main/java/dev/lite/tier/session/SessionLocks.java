@@ -229,14 +229,16 @@ final class SessionLocks {
         return lostAlready(entry, held) ? 0 : held.fencingToken();
     }
 
-    /** Releases a held lock if no one waits for it. Returns false if someone does; {@link #release} must follow then. */
-    boolean releaseAlone(long number, long token) {
+    /**
+     * Releases a held lock if that needs no answer of another node. Returns false if it does; {@link #release} must follow then.
+     */
+    boolean releaseAtOnce(long number, long token) {
         Entry entry = entry(number);
         HeldLock held = entry.withToken(token);
         if (held == null) {
             return true;
         }
-        if (!sync.releaseAlone(held)) {
+        if (!sync.releaseAtOnce(held)) {
             return false;
         }
         forget(entry, held);

@@ -482,7 +482,7 @@ final class SessionWorker {
         try {
             result = switch (op) {
                 case Op.TRY_LOCK -> locks.tryAcquire(number, operand);
-                case Op.UNLOCK -> locks.releaseAlone(number, operand) ? 1 : 0;
+                case Op.UNLOCK -> locks.releaseAtOnce(number, operand) ? 1 : 0;
                 default -> locks.isHeld(number, operand) ? 1 : 0;
             };
         } catch (LiteException refused) {

@@ -91,9 +91,9 @@ sealed class Hold implements HeldLock {
         }
     }
 
-    /** Does {@link #close} if nobody waits. Otherwise returns false, and the lock stays held. */
-    boolean closeAlone() {
-        return state() != HELD || lock().releaseIfAlone(this);
+    /** Does {@link #close} if it need not wait for another node. Otherwise returns false, and the lock stays held. */
+    boolean closeAtOnce() {
+        return state() != HELD || lock().releaseIfAtOnce(this);
     }
 
     @Override
@@ -106,8 +106,18 @@ sealed class Hold implements HeldLock {
         /** The thread that drew the ticket and may wait. */
         final Thread waiter = Thread.currentThread();
 
-        Queued(LockUser user, long ticket, int state, int generation) {
+        /** Whether only the holder was ahead of this ticket when it was drawn. */
+        final boolean isNext;
+
+        /** Whether another thread watches the word for a waiting virtual thread. */
+        volatile boolean watched;
+
+        /** Whether the home knows of this ticket. Only for the waiting thread. */
+        boolean reported;
+
+        Queued(LockUser user, long ticket, int state, int generation, boolean isNext) {
             super(user, LockWord.heldAlone(ticket), state, generation);
+            this.isNext = isNext;
         }
     }
 }

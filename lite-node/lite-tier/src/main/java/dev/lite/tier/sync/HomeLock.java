@@ -19,8 +19,9 @@ import org.slf4j.LoggerFactory;
  * decides which ticket has its turn. So this queue need not survive the process: after a restart the waiters report
  * again.
  *
- * <p>A release advances the turn, then sends one message to the node of the next ticket, which wakes one waiter. If a
- * turn does not end while others wait or try, {@link #audit} asks which node claims the ticket. If no remaining node claims
+ * <p>Only waiters that did not get the lock soon report here: see {@link TurnWatch}. While the queue has waiters, the word is
+ * marked ({@link LockWord#isQueued}), and the node that passes the lock on tells this home. Then the home sends one message to
+ * the node of the next ticket, which wakes one waiter. If a turn does not end while others wait or try, {@link #audit} asks which node claims the ticket. If no remaining node claims
  * it, the home passes it over.
  *
  * <p>Limit: the tickets that the word counts, at most 2²⁰.
@@ -93,13 +94,20 @@ final class HomeLock {
 
     /** A node reports that it waits with a ticket. */
     synchronized Place queue(int node, long ticket) {
-        long turn = LockWord.turn(now());
-        if (ticket < turn) {
-            return Place.PASSED;
+        long seen = now();
+        while (ticket > LockWord.turn(seen)) {
+            long before = seen;
+            if (LockWord.count(seen) > 0 && !LockWord.isQueued(seen)) {
+                before = word.testSet(seen, LockWord.queued(seen), word.deadline(CALL));
+            }
+            if (before == seen) {
+                waiters.put(ticket, node);
+                return Place.QUEUED;
+            }
+            seen = before;
         }
-        if (ticket > turn) {
-            waiters.put(ticket, node);
-            return Place.QUEUED;
+        if (ticket < LockWord.turn(seen)) {
+            return Place.PASSED;
         }
         waiters.remove(ticket);
         notified = ticket;
@@ -107,22 +115,10 @@ final class HomeLock {
         return Place.HELD;
     }
 
-    /** Ends a ticket's turn, if it has not ended yet, and notifies the next ticket. */
+    /** Ends a ticket's turn, if it has not ended yet, and notifies the next ticket, if it was not notified yet. */
     void release(long ticket) {
-        if (pass(ticket)) {
-            tellNext();
-        }
-    }
-
-    private boolean pass(long ticket) {
-        for (long seen = now(); LockWord.count(seen) > 0 && LockWord.turn(seen) == ticket; ) {
-            long before = word.testSet(seen, seen + LockWord.PASS, word.deadline(CALL));
-            if (before == seen) {
-                return true;
-            }
-            seen = before; // another thread drew a ticket
-        }
-        return false;
+        long unused = word.pass(ticket, word.deadline(CALL));
+        tellNext();
     }
 
     private void tellNext() {
@@ -131,8 +127,8 @@ final class HomeLock {
         synchronized (this) {
             long seen = now();
             turn = LockWord.turn(seen);
-            waiters.headMap(turn).clear();
             node = LockWord.count(seen) == 0 ? null : waiters.remove(turn);
+            forgetPassed(seen);
             if (node == null) {
                 return; // the lock is free, or the node will report, or the audit finds the ticket
             }
@@ -140,6 +136,26 @@ final class HomeLock {
             notifiedNode = node;
         }
         notifyTurn(node, turn);
+    }
+
+    /** Forgets the waiters whose turns are over: the lock may pass on without this home. */
+    @GuardedBy("this")
+    private void forgetPassed(long seen) {
+        waiters.headMap(LockWord.turn(seen)).clear();
+        if (waiters.isEmpty()) {
+            unmark(seen);
+        }
+    }
+
+    @GuardedBy("this")
+    private void unmark(long seen) {
+        for (long now = seen; LockWord.isQueued(now) && !LockWord.isDead(now); ) {
+            long before = word.testSet(now, LockWord.notQueued(now), word.deadline(CALL));
+            if (before == now) {
+                return;
+            }
+            now = before;
+        }
     }
 
     private void notifyTurn(int node, long turn) {
@@ -161,7 +177,7 @@ final class HomeLock {
     }
 
     private void passOver(long ticket) {
-        if (pass(ticket)) {
+        if (word.pass(ticket, word.deadline(CALL)) != SyncWord.NOT_PASSED) {
             counters.passedOver();
             tellNext();
         }
@@ -186,7 +202,12 @@ final class HomeLock {
             if (!isWaitedFor() || auditing) {
                 return;
             }
-            long turn = LockWord.turn(now());
+            long seen = now();
+            forgetPassed(seen);
+            if (!isWaitedFor()) {
+                return;
+            }
+            long turn = LockWord.turn(seen);
             if (turn != auditedTurn) {
                 auditedTurn = turn;
                 ticksApart = 1;

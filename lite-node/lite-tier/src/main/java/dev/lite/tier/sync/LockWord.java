@@ -6,8 +6,13 @@ package dev.lite.tier.sync;
  * increments both and keeps the turn. A pass decrements the count and so advances the turn by one. The turn only grows,
  * so a pass is safe to repeat: its compare-and-set can never succeed twice for one ticket.
  *
- * <p>A ticket has 43 bits: they last a hundred days at a million tickets per second. The count cannot overflow: 1,024
+ * <p>A ticket has 42 bits: they last fifty days at a million tickets per second. The count cannot overflow: 1,024
  * nodes have at most {@link NodeLock#TICKETS_MAX} tickets each.
+ *
+ * <p>The bit above the tickets is the mark {@link #isQueued}. The home sets it before it answers a waiter that it is queued,
+ * and removes it when its queue is empty. A pass sees the mark in the value that it replaces. <b>Invariant: while the mark is
+ * not set, nobody waits for a message of the home, so the lock passes on without one.</b> A word whose count is 0 has no mark:
+ * the last pass removes it.
  *
  * <p>A word has three lives:
  *
@@ -19,10 +24,15 @@ package dev.lite.tier.sync;
  *       a word that nobody reads for its tickets.
  * </ul>
  *
- * <p><b>Invariant: the tokens of a name grow across its words.</b> Before the record of a dead word is removed, the
- * ticket floor in the directory is at least the word's next ticket. A name has one record at a time. So whoever finds a
- * word unborn and reads the floor <i>after</i> it has found the record, reads a floor that is at least the next ticket of
- * every earlier word of the name; the floor is the first ticket of the word that is born.
+ * <p><b>Invariant: the tokens of a name grow across its words.</b> The directory has a ticket floor. Three rules keep the
+ * invariant:
+ *
+ * <ol>
+ *   <li>The record of a dead word is removed only after the floor was raised to the word's next ticket. The floor never sinks.
+ *   <li>A name has one record at a time. So when a node finds the record of a word, the records of all earlier words of the
+ *       name have been removed.
+ *   <li>A node that finds a word unborn reads the floor after it found the record, and makes the floor the word's first ticket.
+ * </ol>
  */
 final class LockWord {
     private static final int COUNT_BITS = 20;
@@ -38,6 +48,8 @@ final class LockWord {
     static final long UNBORN = 0;
 
     private static final long DEAD = Long.MIN_VALUE;
+    private static final long QUEUED = Long.MIN_VALUE >>> 1;
+    private static final long TICKET_MASK = ~(DEAD | QUEUED);
 
     private LockWord() {}
 
@@ -63,12 +75,33 @@ final class LockWord {
 
     /** The ticket that the next draw gets; of a dead word at least the one that it would have got. */
     static long next(long word) {
-        return (word & ~DEAD) >>> COUNT_BITS;
+        return (word & TICKET_MASK) >>> COUNT_BITS;
     }
 
     /** The ticket whose turn it is; if the lock is free, the next ticket. */
     static long turn(long word) {
         return next(word) - count(word);
+    }
+
+    /** The value after the pass of the ticket whose turn it is; the count is not 0. */
+    static long passed(long word) {
+        long next = word + PASS;
+        return count(next) == 0 ? next & ~QUEUED : next;
+    }
+
+    /** Whether the home's queue has, or had, waiters: whoever passes the lock on must tell the home. */
+    static boolean isQueued(long word) {
+        return (word & QUEUED) != 0;
+    }
+
+    /** The value with the mark of {@link #isQueued}; the count is not 0. */
+    static long queued(long word) {
+        return word | QUEUED;
+    }
+
+    /** The value without the mark of {@link #isQueued}. */
+    static long notQueued(long word) {
+        return word & ~QUEUED;
     }
 
     /** The value of the word while a ticket holds the lock and no later ticket was drawn. */

@@ -22,6 +22,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeSet;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -73,6 +74,8 @@ final class NodeLock implements WordUser {
     private final SyncCalls calls;
     private final SyncCounters counters;
     private final TakenReports takenReports;
+    private final Executor executor;
+    private final TurnWatch watch;
 
     /**
      * {@link LockWord#heldAlone} of the last ticket that took the lock on the fast path; 0: none. A release changes the
@@ -110,13 +113,15 @@ final class NodeLock implements WordUser {
     @GuardedBy("this")
     private boolean dead; // its sessions open the lock again by its name
 
-    NodeLock(String name, SyncWord word, SyncCalls calls, Executor executor, SyncCounters counters) {
+    NodeLock(String name, SyncWord word, SyncCalls calls, Executor executor, SyncCounters counters, TurnWatch watch) {
         this.name = name;
         this.word = word;
         mapping = word.mapping();
         this.calls = calls;
         this.counters = counters;
+        this.executor = executor;
         takenReports = new TakenReports(word, calls, executor);
+        this.watch = watch;
     }
 
     @Override
@@ -183,7 +188,7 @@ final class NodeLock implements WordUser {
             if (LockWord.count(before) == 0) {
                 return new Hold(user, before + LockWord.DRAW, Hold.HELD, since);
             }
-            return enterDrawn(before, new Hold.Queued(user, LockWord.next(before), Hold.WAITING, since));
+            return enterDrawn(before, queued(user, before, since));
         } catch (Mapping.NotMappedException | LmrFreedException e) {
             return null; // the word moves, or is dead; the slow path handles that
         }
@@ -232,9 +237,14 @@ final class NodeLock implements WordUser {
             }
         }
         boolean free = LockWord.count(before) == 0;
-        hold = new Hold.Queued(user, LockWord.next(before), free ? Hold.HELD : Hold.WAITING, since);
+        hold = queued(user, before, since);
         enterDrawn(before, hold);
         return free ? hold : await(hold, deadline);
+    }
+
+    private static Hold.Queued queued(LockUser user, long before, int since) {
+        int ahead = LockWord.count(before);
+        return new Hold.Queued(user, LockWord.next(before), ahead == 0 ? Hold.HELD : Hold.WAITING, since, ahead == 1);
     }
 
     private Hold enterDrawn(long before, Hold.Queued hold) {
@@ -311,7 +321,7 @@ final class NodeLock implements WordUser {
                 countTickets();
                 return null;
             }
-            Hold.Queued hold = new Hold.Queued(user, givenUp.removeLast(), Hold.WAITING, generation);
+            Hold.Queued hold = new Hold.Queued(user, givenUp.removeLast(), Hold.WAITING, generation, false);
             enter(hold);
             return hold;
         }
@@ -342,13 +352,48 @@ final class NodeLock implements WordUser {
             held = awaitTurn(hold, deadline);
             return held;
         } finally {
-            if (held == null && !giveUp(hold)) {
-                hold.close(); // its turn came when the wait failed
+            if (held == null) {
+                abandon(hold);
             }
         }
     }
 
+    private void abandon(Hold.Queued hold) {
+        if (!giveUp(hold) && hold.state() == Hold.HELD) {
+            hold.close(); // its turn came when the wait failed
+        } else if (!hold.reported) {
+            report(hold.ticket());
+        }
+    }
+
+    /** Tells the home of an abandoned ticket, which it then passes over without delay. Does not wait. */
+    private void report(long ticket) {
+        later(() -> {
+            Deadline deadline = Deadline.in(QUEUE_AGAIN);
+            if (calls.queue(word.ref(), ticket, deadline) == SyncCalls.Place.HELD && turn(ticket) == Claim.UNKNOWN) {
+                calls.release(word.ref(), ticket, deadline);
+                counters.passedOver();
+            }
+        });
+    }
+
+    /** Sends something to the home. If that fails, the home's audit finds out by itself. */
+    private void later(Runnable message) {
+        try {
+            executor.execute(() -> {
+                try {
+                    message.run();
+                } catch (LiteException e) {
+                    log.debug("lock {}: the home's audit has to find out: {}", name, e.getMessage());
+                }
+            });
+        } catch (RejectedExecutionException e) {
+            log.debug("lock {}: the node stops", name);
+        }
+    }
+
     private HeldLock awaitTurn(Hold.Queued hold, Deadline deadline) {
+        watch.await(word, hold, deadline, () -> wakeHere(hold.ticket()));
         long queueAtNs = System.nanoTime();
         LiteException trouble = null;
         int home = homeMoves;
@@ -390,8 +435,15 @@ final class NodeLock implements WordUser {
     private @Nullable LiteException queue(Hold.Queued hold, Deadline deadline) {
         Deadline ofCall = deadline.remaining().compareTo(QUEUE_AGAIN) > 0 ? Deadline.in(QUEUE_AGAIN) : deadline;
         try {
-            switch (calls.queue(word.ref(), hold.ticket(), ofCall)) {
-                case QUEUED -> {}
+            SyncCalls.Place place = calls.queue(word.ref(), hold.ticket(), ofCall);
+            boolean first = !hold.reported;
+            hold.reported = true;
+            switch (place) {
+                case QUEUED -> {
+                    if (first && hold.isNext && !word.isMapped()) {
+                        watch.awaitNotified(hold);
+                    }
+                }
                 case HELD -> turn(hold.ticket());
                 case PASSED ->
                     throw new LmrUnavailableException(
@@ -470,8 +522,7 @@ final class NodeLock implements WordUser {
         try {
             released = releaseAlone(hold);
             if (!released) {
-                calls.release(
-                        word.ref(), hold.ticket(), Deadline.in(hold.session().timeout()));
+                passOn(hold);
             }
         } catch (LmrFreedException e) {
             log.debug("lock {}: the end of its last session has released ticket {}", name, hold.ticket());
@@ -484,16 +535,48 @@ final class NodeLock implements WordUser {
         }
     }
 
-    /** Does {@link #release} if nobody waits. Otherwise the lock stays held. */
-    boolean releaseIfAlone(Hold hold) {
-        if (!releaseAlone(hold)) {
+    /** Does {@link #release} if it need not wait for another node. Otherwise the lock stays held. */
+    boolean releaseIfAtOnce(Hold hold) {
+        boolean alone = releaseAlone(hold);
+        if (!alone && !word.isMapped()) {
             return false;
         }
         hold.setState(Hold.OVER);
-        if (hold instanceof Hold.Queued) {
-            forget(hold);
+        try {
+            if (!alone && mustTellHome(hold)) {
+                later(() -> calls.release(word.ref(), hold.ticket(), Deadline.in(QUEUE_AGAIN)));
+            }
+        } finally {
+            if (!alone || hold instanceof Hold.Queued) {
+                forget(hold);
+            }
         }
         return true;
+    }
+
+    /** Passes the lock on to the next ticket. */
+    private void passOn(Hold hold) {
+        Deadline deadline = Deadline.in(hold.session().timeout());
+        if (!word.isMapped()) {
+            calls.release(word.ref(), hold.ticket(), deadline);
+        } else if (mustTellHome(hold)) {
+            calls.beginRelease(word.ref(), hold.ticket(), deadline);
+        }
+    }
+
+    /**
+     * Ends the turn of a ticket in the mapped word, and wakes the next one if it waits on the word or in this node.
+     *
+     * @return whether the home may have to notify the next one
+     */
+    private boolean mustTellHome(Hold hold) {
+        long now = word.pass(hold.ticket(), word.deadline(hold.session().timeout()));
+        return now != SyncWord.NOT_PASSED && LockWord.isQueued(now) && !wakeHere(LockWord.turn(now));
+    }
+
+    /** Gives the lock to a ticket whose turn it is, if a thread of this node waits with it; else false. */
+    private synchronized boolean wakeHere(long ticket) {
+        return claims.containsKey(ticket) && claim(ticket) == Claim.TAKEN;
     }
 
     /** Releases the lock if nobody waits for it; else false. */
@@ -539,7 +622,9 @@ final class NodeLock implements WordUser {
         if (hold.state() == Hold.WAITING) {
             hold.setState(Hold.HELD);
             counters.wokenUp();
-            LockSupport.unpark(hold.waiter);
+            if (hold.waiter != Thread.currentThread()) {
+                LockSupport.unpark(hold.waiter);
+            }
         }
         return Claim.TAKEN; // also while the release is in flight
     }

@@ -148,8 +148,8 @@ public final class SessionSync implements TierSync {
     }
 
     @Override
-    public boolean releaseAlone(HeldLock held) {
-        return ((Hold) held).closeAlone();
+    public boolean releaseAtOnce(HeldLock held) {
+        return ((Hold) held).closeAtOnce();
     }
 
     @Override

@@ -9,6 +9,7 @@ import dev.lite.tier.sync.WordStore.Kind;
 import dev.lite.tier.sync.WordStore.Named;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * The calls between nodes for locks and barriers. Each request begins with the word: LMR id, arena offset, extent table
@@ -124,6 +125,20 @@ final class SyncCalls {
     /** Node → home: this ticket's holder released the lock. Does nothing if the ticket's turn is already over. */
     void release(WordRef lock, long ticket, Deadline deadline) {
         channel.call(lock.home(), ControlKind.LOCK_RELEASE, request(lock).putLong(ticket), deadline);
+    }
+
+    /**
+     * {@link #release} without waiting for the answer. If the home does not get it, its audit notifies the next ticket.
+     *
+     * @throws dev.lite.api.LiteException if it could not be sent
+     */
+    void beginRelease(WordRef lock, long ticket, Deadline deadline) {
+        if (lock.home() == self) {
+            release(lock, ticket, deadline);
+        } else {
+            CompletableFuture<?> unused = channel.begin(
+                    lock.home(), ControlKind.LOCK_RELEASE, request(lock).putLong(ticket), deadline);
+        }
     }
 
     /** Node → home: a try found this lock taken, so the home checks that somebody still holds it. */

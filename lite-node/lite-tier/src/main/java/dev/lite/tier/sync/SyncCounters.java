@@ -24,7 +24,7 @@ final class SyncCounters {
         turnsSent.incrementAndGet();
     }
 
-    /** This node, as a home, passed over an unclaimed ticket. */
+    /** This node passed over an unclaimed ticket as a home, or an abandoned one of its own. */
     void passedOver() {
         passedOver.incrementAndGet();
     }

@@ -12,6 +12,7 @@ import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiFunction;
@@ -49,6 +50,9 @@ public final class SyncService implements AutoCloseable {
     private final Opening opening;
     private final LeftWords leftWords;
     private final HomeWords homes;
+    private final ThreadPoolExecutor watchers = TurnWatch.watchers();
+    private final TurnWatch turnWatch;
+
     private final Retirement retirement;
 
     private final Thread thread;
@@ -66,6 +70,7 @@ public final class SyncService implements AutoCloseable {
      * @param self this node's id
      * @param arena this node's arena
      * @param executor runs calls to other nodes on virtual threads
+     * @param spins the largest number of pauses of a thread that is the next in a lock's queue, before it sleeps
      */
     public SyncService(
             int self,
@@ -74,8 +79,10 @@ public final class SyncService implements AutoCloseable {
             WordMoves moves,
             ControlChannel channel,
             ClusterView cluster,
-            Executor executor) {
+            Executor executor,
+            int spins) {
         this.words = words;
+        this.turnWatch = new TurnWatch(spins, watchers);
         this.moves = moves;
         this.calls = new SyncCalls(self, arena, channel);
         this.executor = executor;
@@ -153,7 +160,7 @@ public final class SyncService implements AutoCloseable {
     }
 
     private NodeLock makeLock(String name, SyncWord word) {
-        return new NodeLock(name, word, calls, executor, counters);
+        return new NodeLock(name, word, calls, executor, counters, turnWatch);
     }
 
     private NodeBarrier makeBarrier(String name, SyncWord word) {
@@ -371,6 +378,7 @@ public final class SyncService implements AutoCloseable {
     public void close() {
         closed.countDown();
         homes.close();
+        watchers.shutdown();
         waits.release();
     }
 }

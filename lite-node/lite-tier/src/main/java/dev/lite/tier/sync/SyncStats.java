@@ -6,6 +6,6 @@ package dev.lite.tier.sync;
  * @param waits tickets of this node that had to wait
  * @param wakeUps waiters of this node that got the lock
  * @param turnsSent turns of which this node, as a home, notified a waiter's node
- * @param passedOver unclaimed tickets that this node, as a home, passed over
+ * @param passedOver tickets that this node passed over: unclaimed ones as a home, and abandoned ones of its own
  */
 public record SyncStats(long waits, long wakeUps, long turnsSent, long passedOver) {}

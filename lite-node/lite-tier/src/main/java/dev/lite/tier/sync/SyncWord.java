@@ -3,9 +3,14 @@ package dev.lite.tier.sync;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Run;
 import dev.lite.cluster.LmrRecord.Share;
+import dev.lite.os.Futex;
+import dev.lite.os.OsException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.Mapping;
+import java.nio.ByteOrder;
 import java.time.Duration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One node's access to the 64-bit word of a lock or a barrier. If the word is mapped, the processor's atomic operations
@@ -15,6 +20,14 @@ import java.time.Duration;
 public final class SyncWord {
     /** Length of a word's LMR. */
     public static final long BYTES = Long.BYTES;
+
+    /** The answer of {@link #pass} if it did nothing. */
+    static final long NOT_PASSED = -1;
+
+    private static final Logger log = LoggerFactory.getLogger(SyncWord.class);
+
+    /** Where the half of the word lies that every draw and every pass changes. */
+    private static final int LOW_HALF = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN ? 0 : Integer.BYTES;
 
     /** For mapped words: their operations never wait, so they need not read the clock. */
     private static final Deadline NO_WAIT = Deadline.in(Duration.ofDays(36_500));
@@ -58,6 +71,71 @@ public final class SyncWord {
      */
     long fetchAdd(long delta, Deadline deadline) {
         return mapping.fetchAdd(0, delta, deadline == NO_WAIT ? null : deadline);
+    }
+
+    /**
+     * Reads the word.
+     *
+     * @throws Mapping.NotMappedException if it is not mapped now
+     */
+    long read() {
+        return mapping.readWord(0);
+    }
+
+    /**
+     * For the word of a lock: ends a ticket's turn, if it has not ended yet, and wakes the thread that {@linkplain #sleep sleeps}
+     * until the next turn. This may happen twice, and late: it takes effect once.
+     *
+     * @return the value after the pass; {@link #NOT_PASSED} if the turn was over
+     */
+    long pass(long ticket, Deadline deadline) {
+        long seen = fetchAdd(0, deadline);
+        while (!LockWord.isDead(seen) && LockWord.count(seen) > 0 && LockWord.turn(seen) == ticket) {
+            long passed = LockWord.passed(seen);
+            long before = testSet(seen, passed, deadline);
+            if (before == seen) {
+                if (LockWord.count(passed) > 0) {
+                    wake(LockWord.turn(passed));
+                }
+                return passed;
+            }
+            seen = before; // another thread drew a ticket
+        }
+        return NOT_PASSED;
+    }
+
+    /**
+     * For a lock's word that is mapped: sleeps until {@link #pass} begins the ticket's turn, in this or another process, or until
+     * the timeout. Returns at once if the word has changed, and may return at any time. A platform thread.
+     *
+     * @param seen the value that was read
+     */
+    void sleep(long seen, long ticket, long timeoutNs) {
+        long address = mapping.address();
+        if (address == 0) {
+            return;
+        }
+        try {
+            Futex.Wait unused = Futex.awaitBits(address + LOW_HALF, (int) seen, bit(ticket), timeoutNs);
+        } catch (OsException e) {
+            log.debug("lock {}: its word was unmapped during the sleep: {}", ref(), e.getMessage());
+        }
+    }
+
+    private void wake(long ticket) {
+        long address = mapping.address();
+        if (address == 0) {
+            return; // who sleeps on it has it mapped, and looks again after a while
+        }
+        try {
+            int unused = Futex.wakeBits(address + LOW_HALF, bit(ticket));
+        } catch (OsException e) {
+            log.debug("lock {}: its word was unmapped after a pass: {}", ref(), e.getMessage());
+        }
+    }
+
+    private static int bit(long ticket) {
+        return 1 << (int) (ticket & (Integer.SIZE - 1));
     }
 
     /** See {@link dev.lite.api.LmrHandle#testSet}. The deadline applies only if the operation goes through a fabric. */

@@ -461,7 +461,7 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         /** Fails, because the lock's home is unavailable. */
         @Override
-        public boolean releaseAlone(HeldLock held) {
+        public boolean releaseAtOnce(HeldLock held) {
             throw new LmrUnavailableException("the home of lock \"%s\" is away".formatted(held.name()));
         }
 

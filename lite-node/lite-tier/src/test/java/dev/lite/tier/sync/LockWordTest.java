@@ -12,7 +12,7 @@ class LockWordTest {
     void drawsAndPassesInAnyOrderAgreeWithAQueueOfTickets() {
         Seeds.forEach(40, random -> {
             ArrayDeque<Long> queue = new ArrayDeque<>();
-            long next = random.nextLong(1L << 42);
+            long next = random.nextLong(1L << 41);
             long word = LockWord.heldAlone(next - 1) + LockWord.PASS; // free, after this many tickets
             for (int step = 0; step < 2_000; step++) {
                 if (queue.isEmpty() || random.nextInt(100) < 55) {
@@ -32,7 +32,7 @@ class LockWordTest {
     @Test
     void theWordOfASoleHolderIsTheOneLeftByItsDraw() {
         Seeds.forEach(1_000, random -> {
-            long ticket = random.nextLong(1L << 42);
+            long ticket = random.nextLong(1L << 41);
             long free = LockWord.heldAlone(ticket - 1) + LockWord.PASS;
             assertThat(LockWord.count(free)).isZero();
             assertThat(free + LockWord.DRAW).isEqualTo(LockWord.heldAlone(ticket));
@@ -45,7 +45,7 @@ class LockWordTest {
     void noTwoTicketsHaveTheSameWordOfASoleHolder() {
         assertThat(LockWord.heldAlone(0)).isNotEqualTo(LockWord.heldAlone(1));
         Seeds.forEach(1_000, random -> {
-            long ticket = random.nextLong(1L << 42);
+            long ticket = random.nextLong(1L << 41);
             long later = ticket + 1 + random.nextInt(1 << 20);
             assertThat(LockWord.heldAlone(later)).isGreaterThan(LockWord.heldAlone(ticket));
         });
@@ -54,7 +54,7 @@ class LockWordTest {
     @Test
     void aDeadWordIsNeverFreeAndRemembersItsNextTicketWhateverIsDrawn() {
         Seeds.forEach(1_000, random -> {
-            long next = random.nextLong(1L << 42);
+            long next = random.nextLong(1L << 41);
             assertThat(LockWord.isDead(LockWord.free(next))).isFalse();
             long dead = LockWord.dead(LockWord.free(next));
             for (int draws = 0; draws < 1_000; draws++) {
@@ -63,6 +63,24 @@ class LockWordTest {
                 assertThat(LockWord.next(dead)).isEqualTo(next + draws);
                 dead += LockWord.DRAW;
             }
+        });
+    }
+
+    @Test
+    void theMarkOfTheQueueChangesNeitherTicketsNorTurnsAndEndsWithTheLastPass() {
+        Seeds.forEach(1_000, random -> {
+            long ticket = random.nextLong(1L << 41);
+            long word = LockWord.heldAlone(ticket) + LockWord.DRAW + LockWord.DRAW;
+            long marked = LockWord.queued(word);
+            assertThat(LockWord.isQueued(word)).isFalse();
+            assertThat(LockWord.isQueued(marked)).isTrue();
+            assertThat(LockWord.isDead(marked)).isFalse();
+            assertThat(LockWord.notQueued(marked)).isEqualTo(word);
+            assertThat(LockWord.next(marked)).isEqualTo(ticket + 3);
+            assertThat(LockWord.turn(LockWord.passed(marked))).isEqualTo(ticket + 1);
+            long last = LockWord.passed(LockWord.passed(marked));
+            assertThat(LockWord.isQueued(last)).isTrue();
+            assertThat(LockWord.passed(last)).isEqualTo(LockWord.free(ticket + 3));
         });
     }
 

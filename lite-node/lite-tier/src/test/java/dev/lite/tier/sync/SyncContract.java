@@ -258,6 +258,54 @@ abstract class SyncContract {
     }
 
     @Test
+    void aLockPassesToAnotherThreadOfItsNodeWithoutAMessage() {
+        TestCluster cluster = cluster(1);
+        HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
+        LtLock lock = cluster.attach(0).sync().lock("x");
+        Task<HeldLock> waits = go(() -> lock.acquire(LONG));
+        waits.awaitParkedAt(NodeLock.class);
+        first.close();
+        get(waits).close();
+        assertThat(stats(cluster, 1)).isEqualTo(new SyncStats(1, 1, 0, 0));
+    }
+
+    @Test
+    void anAbandonedTicketIsPassedOverAlthoughNobodyElseWaits() {
+        TestCluster cluster = cluster(2);
+        HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
+        LtLock other = cluster.attach(1).sync().lock("x");
+        assertThatThrownBy(() -> other.acquire(Duration.ofMillis(1))).isInstanceOf(LiteTimeoutException.class);
+        first.close();
+        Waits.until("the ticket is passed over", () -> stats(cluster, 2).passedOver() == 1);
+    }
+
+    @Test
+    void virtualThreadsOfSeveralNodesNeverHoldTheLockTogether() {
+        TestCluster cluster = cluster(3);
+        int rounds = Effort.times(40);
+        ConcurrentLinkedQueue<Long> tokens = new ConcurrentLinkedQueue<>();
+        List<FutureTask<Boolean>> tasks = new ArrayList<>();
+        for (int index = 0; index < 12; index++) {
+            LtLock lock = cluster.attach(index % 3).sync().lock("guard");
+            FutureTask<Boolean> task = new FutureTask<>(() -> {
+                for (int round = 0; round < rounds; round++) {
+                    try (HeldLock held = lock.acquire(LONG)) {
+                        tokens.add(held.fencingToken());
+                    }
+                }
+                return true;
+            });
+            Thread unused = Thread.ofVirtual().start(task);
+            tasks.add(task);
+        }
+        tasks.forEach(SyncContract::get);
+        assertThat(List.copyOf(tokens)).hasSize(12 * rounds).isSorted().doesNotHaveDuplicates();
+        SyncStats stats = stats(cluster, 3);
+        assertThat(stats.wakeUps()).isEqualTo(stats.waits());
+        assertThat(stats.passedOver()).isZero();
+    }
+
+    @Test
     void aWaiterThatTimedOutIsSkippedAndTheNextIsServed() {
         TestCluster cluster = cluster(3);
         HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
