@@ -51,8 +51,8 @@ public final class Futex {
         Linux.require();
         requireAligned(address);
         var state = CallState.current();
-        long endNs = System.nanoTime() + Math.max(0, timeoutNs); // the clock of this timeout, which is an instant
-        long timespec = state.timespec(endNs);
+        long nowNs = System.nanoTime(); // the clock of this timeout, which is an instant
+        long timespec = state.timespec(nowNs + Math.clamp(timeoutNs, 0, Long.MAX_VALUE - nowNs));
         long result = Syscalls.syscall(
                 state, Syscalls.FUTEX, address, FUTEX_WAIT_BITSET, expected, timespec, 0, Integer.toUnsignedLong(bits));
         return ended(state, address, result);

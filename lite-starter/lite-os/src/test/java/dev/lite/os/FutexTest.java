@@ -98,6 +98,13 @@ class FutexTest {
     }
 
     @Test
+    void theLongestTimeoutOfAWaitForBitsDoesNotOverflow() throws InterruptedException {
+        var waiter = Thread.ofPlatform().daemon().start(() -> Futex.awaitBits(word, 0, 1, Long.MAX_VALUE));
+        Waits.until("it sleeps", () -> Futex.wakeBits(word, 1) == 1);
+        assertThat(waiter.join(Waits.seconds(20))).isTrue();
+    }
+
+    @Test
     void anInvalidAddressIsRefused() {
         assertThatIllegalArgumentException().isThrownBy(() -> Futex.await(word + 2, 0, 1));
         assertThatIllegalArgumentException().isThrownBy(() -> Futex.wake(word + 1, 1));
