@@ -21,8 +21,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Only waiters that did not get the lock soon report here: see {@link TurnWatch}. While the queue has waiters, the word is
  * marked ({@link LockWord#isQueued}), and the node that passes the lock on tells this home. Then the home sends one message to
- * the node of the next ticket, which wakes one waiter. If a turn does not end while others wait or try, {@link #audit} asks which node claims the ticket. If no remaining node claims
- * it, the home passes it over.
+ * the node of the next ticket, which wakes one waiter. If a turn does not end while others wait or try, {@link #audit} asks
+ * which node claims the ticket. If no remaining node claims it, the home passes it over.
  *
  * <p>Limit: the tickets that the word counts, at most 2²⁰.
  */

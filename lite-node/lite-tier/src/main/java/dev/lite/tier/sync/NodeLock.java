@@ -104,8 +104,8 @@ final class NodeLock implements WordUser {
     /** Incremented when holds are lost without a release; changed under the monitor. */
     private volatile int generation;
 
-    /** How often the word moved to another home; changed under the monitor, read without it. */
-    private volatile int homeMoves;
+    /** How often all waiters had to report to the home at once; changed under the monitor, read without it. */
+    private volatile int toReport;
 
     /** Number of slow-path tickets, and one if the word is dead; changed under the monitor, read without it. */
     private volatile int tickets;
@@ -139,9 +139,13 @@ final class NodeLock implements WordUser {
         return generation;
     }
 
-    /** Invalidates all holds and notifies their sessions. Waiting tickets keep waiting. */
+    /**
+     * Invalidates all holds and notifies their sessions. Waiting tickets keep waiting, and report to the home again: what
+     * this node learned of their turns before is no longer true, because the home may have passed them over.
+     */
     synchronized void lose() {
         generation++;
+        toReport++;
         SessionSync last = held() == 0 ? null : heldBy;
         if (last != null) {
             last.lockLost(); // harmless if the session has already released the lock
@@ -155,6 +159,7 @@ final class NodeLock implements WordUser {
                 all.remove();
             } else {
                 hold.renew(generation);
+                LockSupport.unpark(hold.waiter);
             }
         }
         countTickets();
@@ -393,10 +398,10 @@ final class NodeLock implements WordUser {
     }
 
     private HeldLock awaitTurn(Hold.Queued hold, Deadline deadline) {
-        watch.await(word, hold, deadline, () -> wakeHere(hold.ticket()));
+        watch.await(word, hold, deadline, () -> generation, since -> wakeHere(hold.ticket(), since));
         long queueAtNs = System.nanoTime();
         LiteException trouble = null;
-        int home = homeMoves;
+        int reported = toReport;
         while (hold.state() == Hold.WAITING) {
             if (Thread.interrupted()) {
                 Thread.currentThread().interrupt();
@@ -417,11 +422,11 @@ final class NodeLock implements WordUser {
                 break;
             }
             long untilQueueNs = queueAtNs - System.nanoTime();
-            if (untilQueueNs > 0 && home == homeMoves) {
+            if (untilQueueNs > 0 && reported == toReport) {
                 LockSupport.parkNanos(this, Math.min(leftNs, untilQueueNs));
                 continue;
             }
-            home = homeMoves;
+            reported = toReport;
             trouble = queue(hold, deadline);
             queueAtNs = System.nanoTime() + (trouble == null ? QUEUE_AGAIN.toNanos() : QUEUE_RETRY_NS);
         }
@@ -434,6 +439,7 @@ final class NodeLock implements WordUser {
     /** Reports a waiting ticket to the home. Returns null, or an error that is worth a retry. */
     private @Nullable LiteException queue(Hold.Queued hold, Deadline deadline) {
         Deadline ofCall = deadline.remaining().compareTo(QUEUE_AGAIN) > 0 ? Deadline.in(QUEUE_AGAIN) : deadline;
+        int since = generation;
         try {
             SyncCalls.Place place = calls.queue(word.ref(), hold.ticket(), ofCall);
             boolean first = !hold.reported;
@@ -444,7 +450,7 @@ final class NodeLock implements WordUser {
                         watch.awaitNotified(hold);
                     }
                 }
-                case HELD -> turn(hold.ticket());
+                case HELD -> turn(hold.ticket(), since);
                 case PASSED ->
                     throw new LmrUnavailableException(
                             "lock \"%s\": its home assumed that this node is dead and passed ticket %d over"
@@ -524,10 +530,8 @@ final class NodeLock implements WordUser {
             if (!released) {
                 passOn(hold);
             }
-        } catch (LmrFreedException e) {
-            log.debug("lock {}: the end of its last session has released ticket {}", name, hold.ticket());
         } catch (LiteException e) {
-            log.info("lock {}: the home's audit will release ticket {}: {}", name, hold.ticket(), e.getMessage());
+            logUnreleased(hold, e);
         } finally {
             if (!released || hold instanceof Hold.Queued) {
                 forget(hold);
@@ -546,12 +550,22 @@ final class NodeLock implements WordUser {
             if (!alone && mustTellHome(hold)) {
                 later(() -> calls.release(word.ref(), hold.ticket(), Deadline.in(QUEUE_AGAIN)));
             }
+        } catch (LiteException e) {
+            logUnreleased(hold, e);
         } finally {
             if (!alone || hold instanceof Hold.Queued) {
                 forget(hold);
             }
         }
         return true;
+    }
+
+    private void logUnreleased(Hold hold, LiteException why) {
+        if (why instanceof LmrFreedException) {
+            log.debug("lock {}: the end of its last session has released ticket {}", name, hold.ticket());
+        } else {
+            log.info("lock {}: the home's audit will release ticket {}: {}", name, hold.ticket(), why.getMessage());
+        }
     }
 
     /** Passes the lock on to the next ticket. */
@@ -570,13 +584,18 @@ final class NodeLock implements WordUser {
      * @return whether the home may have to notify the next one
      */
     private boolean mustTellHome(Hold hold) {
+        int since = generation;
         long now = word.pass(hold.ticket(), word.deadline(hold.session().timeout()));
-        return now != SyncWord.NOT_PASSED && LockWord.isQueued(now) && !wakeHere(LockWord.turn(now));
+        return now != SyncWord.NOT_PASSED && LockWord.isQueued(now) && !wakeHere(LockWord.turn(now), since);
     }
 
-    /** Gives the lock to a ticket whose turn it is, if a thread of this node waits with it; else false. */
-    private synchronized boolean wakeHere(long ticket) {
-        return claims.containsKey(ticket) && claim(ticket) == Claim.TAKEN;
+    /**
+     * Gives the lock to a ticket whose turn it is, if a thread of this node waits with it; else false.
+     *
+     * @param since {@link #generation} before the word was read
+     */
+    synchronized boolean wakeHere(long ticket, int since) {
+        return claims.containsKey(ticket) && claim(ticket, since) == Claim.TAKEN;
     }
 
     /** Releases the lock if nobody waits for it; else false. */
@@ -598,15 +617,20 @@ final class NodeLock implements WordUser {
 
     /** The home notifies this node of a ticket's turn, or asks whether this node claims the ticket. */
     Claim turn(long ticket) {
-        Claim claim = claim(ticket);
+        return turn(ticket, generation);
+    }
+
+    private Claim turn(long ticket, int since) {
+        Claim claim = claim(ticket, since);
         if (claim != Claim.UNKNOWN) {
             return claim;
         }
         mapping.awaitOperations(); // the ticket may be drawn but not yet recorded
-        return claim(ticket);
+        return claim(ticket, since);
     }
 
-    private synchronized Claim claim(long ticket) {
+    /** @param since {@link #generation} before this node learned that it is the ticket's turn */
+    private synchronized Claim claim(long ticket, int since) {
         boolean undecided = drawing.get() > 0 || tries.mayHaveDrawn(ticket); // before what they record is read
         if (givenUp.remove(ticket)) {
             countTickets();
@@ -620,6 +644,9 @@ final class NodeLock implements WordUser {
             return undecided ? Claim.UNDECIDED : Claim.UNKNOWN;
         }
         if (hold.state() == Hold.WAITING) {
+            if (since != generation) {
+                return Claim.UNDECIDED; // this node was fenced since then: its waiter reports and learns the truth
+            }
             hold.setState(Hold.HELD);
             counters.wokenUp();
             if (hold.waiter != Thread.currentThread()) {
@@ -632,7 +659,7 @@ final class NodeLock implements WordUser {
     /** The word moved to another home, which does not know the waiters yet: wakes them to report to it. */
     @Override
     public synchronized void homeMoved() {
-        homeMoves++;
+        toReport++;
         for (Hold.Queued hold : claims.values()) {
             LockSupport.unpark(hold.waiter);
         }

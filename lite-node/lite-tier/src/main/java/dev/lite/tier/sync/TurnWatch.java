@@ -10,6 +10,8 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntConsumer;
+import java.util.function.IntSupplier;
 
 /**
  * The first part of a wait for a lock's turn, without a message: the waiter reads the lock's word itself. If it is the next in
@@ -53,19 +55,21 @@ final class TurnWatch {
     /**
      * Waits until it is the ticket's turn, until the ticket no longer waits, or until the home must be told.
      *
-     * @param turn runs at most once, when it is the ticket's turn; not always on the calling thread
+     * @param generation {@link NodeLock#generation}; read before the word
+     * @param turn runs at most once, when it is the ticket's turn; gets the generation that was read before the word. Not always
+     *     on the calling thread
      */
-    void await(SyncWord word, Hold.Queued hold, Deadline deadline, Runnable turn) {
+    void await(SyncWord word, Hold.Queued hold, Deadline deadline, IntSupplier generation, IntConsumer turn) {
         long endNs = System.nanoTime() + Math.min(WATCH_NS, deadline.remainingNs());
         if (!Thread.currentThread().isVirtual()) {
-            watch(word, hold, endNs, turn);
+            watch(word, hold, endNs, generation, turn);
             return;
         }
         hold.watched = true;
         try {
             watchers.execute(() -> {
                 try {
-                    watch(word, hold, endNs, turn);
+                    watch(word, hold, endNs, generation, turn);
                 } finally {
                     hold.watched = false;
                     LockSupport.unpark(hold.waiter);
@@ -81,9 +85,10 @@ final class TurnWatch {
         }
     }
 
-    private void watch(SyncWord word, Hold.Queued hold, long endNs, Runnable turn) {
+    private void watch(SyncWord word, Hold.Queued hold, long endNs, IntSupplier generation, IntConsumer turn) {
         int left = -1;
         while (hold.state() == Hold.WAITING) {
+            int since = generation.getAsInt();
             long now;
             try {
                 now = word.read();
@@ -96,7 +101,7 @@ final class TurnWatch {
                     waits.hit(left);
                 }
                 if (ahead == 0 && !LockWord.isDead(now)) {
-                    turn.run();
+                    turn.accept(since);
                 }
                 return;
             }

@@ -270,6 +270,26 @@ abstract class SyncContract {
     }
 
     @Test
+    void aTurnThatWasSeenBeforeTheNodeWasFencedIsNotTaken() {
+        TestCluster cluster = cluster(2);
+        HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
+        LtLock other = cluster.attach(1).sync().lock("x");
+        Task<HeldLock> waits = go(() -> other.acquire(LONG));
+        waits.awaitParkedAt(NodeLock.class);
+        NodeLock lock = ((SessionLock) other).lock();
+        long next = first.fencingToken(); // the ticket after the first one's
+        int since = lock.generation();
+        lock.lose(); // from here on the turn may be another one's
+        assertThat(lock.wakeHere(next, since)).isFalse();
+        assertThat(waits.isDone()).isFalse();
+        first.close();
+        HeldLock second = get(waits);
+        assertThat(second.isHeld()).isTrue();
+        assertThat(second.fencingToken()).isGreaterThan(first.fencingToken());
+        second.close();
+    }
+
+    @Test
     void anAbandonedTicketIsPassedOverAlthoughNobodyElseWaits() {
         TestCluster cluster = cluster(2);
         HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
