@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  * Rewrites a class:
  *
  * <ul>
- *   <li>of the tier and of the libraries below it: the clock, spinning, random numbers and kinds of threads come from the
- *       simulation, and around each access to shared state there is a yield point;
+ *   <li>of the tier and of the libraries below it: the clock, spinning, sleeps on a lock's word, random numbers and kinds of
+ *       threads come from the simulation, and around each access to shared state there is a yield point;
  *   <li>of {@code java.util.concurrent}: the clock;
  *   <li>of the JDK's threads: every new one is simulated, and monitors tell when the JVM hands a thread back;
  *   <li>of immutable sets and maps: the order in which they are walked through.
@@ -38,6 +38,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Rewriter {
     private static final ClassDesc HOOK = ClassDesc.of("dev.lite.simulate.hook.Hook");
+    private static final ClassDesc FUTEX_WAIT = ClassDesc.of("dev.lite.os.Futex$Wait");
     private static final MethodTypeDesc NOTHING = MethodTypeDesc.ofDescriptor("()V");
     private static final MethodTypeDesc LONG = MethodTypeDesc.ofDescriptor("()J");
     private static final MethodTypeDesc NEW_THREAD =
@@ -196,6 +197,11 @@ final class Rewriter {
                 && name.equals("delayedExecutor")
                 && call.typeSymbol().parameterCount() == 3) {
             builder.invokestatic(HOOK, name, call.typeSymbol());
+        } else if (owner.equals("dev/lite/os/Futex") && name.equals("awaitBits")) {
+            builder.invokestatic(HOOK, "sleepOn", MethodTypeDesc.ofDescriptor("(JIIJ)V"));
+            builder.getstatic(FUTEX_WAIT, "WOKEN", FUTEX_WAIT);
+        } else if (owner.equals("dev/lite/os/Futex") && name.equals("wakeBits")) {
+            builder.invokestatic(HOOK, "wakeSleepers", call.typeSymbol());
         } else if (owner.equals("java/util/UUID") && name.equals("randomUUID")) {
             builder.invokestatic(HOOK, "randomUuid", call.typeSymbol());
         } else if (RANDOMS.contains(owner) && RANDOM_CALLS.contains(name + type)) {

@@ -2,6 +2,8 @@ package dev.lite.simulate.engine;
 
 import dev.lite.simulate.hook.Hook;
 import dev.lite.simulate.hook.World;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -17,6 +19,7 @@ import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -57,6 +60,7 @@ public final class Simulation extends ForkJoinPool implements World {
     private final Trace trace;
     private final SimulatedProcess world = new SimulatedProcess("world");
     private final List<Task> runnable = new ArrayList<>();
+    private final List<Sleeper> sleepers = new ArrayList<>();
     private final Map<Long, Task> tasks = new HashMap<>(); // by the JDK's number of the thread
     private final Set<Task> waitingForMonitors = new LinkedHashSet<>();
     private final Queue<Runnable> unblocked = new ConcurrentLinkedQueue<>();
@@ -178,6 +182,9 @@ public final class Simulation extends ForkJoinPool implements World {
 
     // What rewritten code calls.
 
+    /** A thread that sleeps on a word of memory. */
+    private record Sleeper(long address, int bits, Thread thread) {}
+
     @Override
     public long nanoTime() {
         nowNs += CLOCK_READ_NS; // so that a loop that only reads the clock comes to its end
@@ -196,6 +203,29 @@ public final class Simulation extends ForkJoinPool implements World {
         if (task != null && initializers == 0 && Thread.currentThread() == task.thread) {
             switchAway(task, choices.spinNs());
         }
+    }
+
+    @Override
+    public void sleepOn(long address, int expected, int bits, long timeoutNs) {
+        Task task = current;
+        int now = MemorySegment.ofAddress(address).reinterpret(Integer.BYTES).get(ValueLayout.JAVA_INT, 0);
+        if (task == null || now != expected) {
+            return;
+        }
+        Sleeper sleeper = new Sleeper(address, bits, task.thread);
+        sleepers.add(sleeper);
+        LockSupport.parkNanos(timeoutNs);
+        sleepers.remove(sleeper);
+    }
+
+    @Override
+    public int wakeSleepers(long address, int bits) {
+        List<Sleeper> woken = sleepers.stream()
+                .filter(sleeper -> sleeper.address == address && (sleeper.bits & bits) != 0)
+                .toList();
+        sleepers.removeAll(woken);
+        woken.forEach(sleeper -> LockSupport.unpark(sleeper.thread));
+        return woken.size();
     }
 
     @Override
@@ -263,10 +293,15 @@ public final class Simulation extends ForkJoinPool implements World {
 
     /** Starts a thread of a process; the threads that it starts belong to the process, too. */
     public Thread start(SimulatedProcess process, String name, Runnable body) {
+        return start(process, name, true, body);
+    }
+
+    /** @param platform whether the code in it shall see a platform thread */
+    public Thread start(SimulatedProcess process, String name, boolean platform, Runnable body) {
         starting = process;
         Thread thread;
         try {
-            thread = newThread(name, true, () -> {
+            thread = newThread(name, platform, () -> {
                 try {
                     body.run();
                 } catch (RuntimeException | Error e) {

@@ -75,6 +75,20 @@ public final class Hook {
         }
     }
 
+    /** {@code Futex.awaitBits}; returns at once without a world. */
+    public static void sleepOn(long address, int expected, int bits, long timeoutNs) {
+        World mine = mine();
+        if (mine != null) {
+            mine.sleepOn(address, expected, bits, timeoutNs);
+        }
+    }
+
+    /** {@code Futex.wakeBits}. */
+    public static int wakeSleepers(long address, int bits) {
+        World mine = mine();
+        return mine == null ? 0 : mine.wakeSleepers(address, bits);
+    }
+
     /** {@link Thread#isVirtual}, as the code that made the thread meant it. */
     public static boolean isVirtual(Thread thread) {
         World mine = mine();

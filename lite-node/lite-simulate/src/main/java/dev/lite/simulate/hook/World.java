@@ -14,6 +14,15 @@ public interface World {
     /** A step of a loop that spins. */
     void spinWait();
 
+    /**
+     * Sleeps until a thread {@linkplain #wakeSleepers wakes} those who wait for one of these bits, or until the timeout; may
+     * return earlier. Returns at once if the 32-bit word at this address has another value.
+     */
+    void sleepOn(long address, int expected, int bits, long timeoutNs);
+
+    /** Wakes the threads that sleep on this word for one of these bits. Returns how many. */
+    int wakeSleepers(long address, int bits);
+
     /** A place where the calling thread may be interleaved with others. */
     void yieldPoint();
 

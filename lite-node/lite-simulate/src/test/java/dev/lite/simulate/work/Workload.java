@@ -83,7 +83,7 @@ public final class Workload {
         for (int i = 0; i < cluster.shape().threadsPerNode(); i++) {
             App app = app(member);
             running.add(app);
-            simulation.start(member.process(), "app" + apps, () -> run(app));
+            simulation.start(member.process(), "app" + apps, apps % 2 == 0, () -> run(app));
         }
     }
 
