@@ -153,7 +153,9 @@ final class LimitSteps {
                                     : spec,
                             deadline);
             String other = ids.putIfAbsent(handle.id(), name);
-            assertThat(other).as("another LMR with the id %d of %s", handle.id(), name).isNull();
+            assertThat(other)
+                    .as("another LMR with the id %d of %s", handle.id(), name)
+                    .isNull();
             assertThat(read(handle)).as("%s is new", name).isEqualTo(new byte[BYTES]);
             handle.write(0, content(handle.id()));
             if (isNamed) {
@@ -172,7 +174,9 @@ final class LimitSteps {
             }
             last = count;
         }
-        assertThat(passes).as("node-%d has ids left after id count %d", node, last).isFalse();
+        assertThat(passes)
+                .as("node-%d has ids left after id count %d", node, last)
+                .isFalse();
         anonymous.forEach(LimitSteps::checkAndFree);
     }
 
@@ -209,8 +213,11 @@ final class LimitSteps {
                 servers.add(server);
                 for (int function = 0; function < FUNCTIONS; function++) {
                     functions.add(server.rpc()
-                            .register(function(node, function), 1, call -> MemorySegment.ofArray(
-                                    invert(call.request().toArray(ValueLayout.JAVA_BYTE)))));
+                            .register(
+                                    function(node, function),
+                                    1,
+                                    call -> MemorySegment.ofArray(
+                                            invert(call.request().toArray(ValueLayout.JAVA_BYTE)))));
                 }
             }
             atEachNode((node, lite) -> {
@@ -218,8 +225,7 @@ final class LimitSteps {
                 for (int call = 0; call < CALLS; call++) {
                     for (int function = 0; function < FUNCTIONS; function++) {
                         byte[] request = content(((long) node << 32) + call * FUNCTIONS + function);
-                        byte[] reply =
-                                lite.rpc().call("node-" + other, function(other, function), request, deadline);
+                        byte[] reply = lite.rpc().call("node-" + other, function(other, function), request, deadline);
                         assertThat(Arrays.equals(reply, invert(request)))
                                 .as("the answer to call %d of node-%d", call, node)
                                 .isTrue();

@@ -64,8 +64,8 @@ class LimitsTest {
     /** Where numbers would leave an int, signed or not. */
     private static final List<Long> TICKET_LIMITS = List.of(1L << 31, 1L << 32);
 
-    /** A ticket has 43 bits; so many are left for the rest of the test. */
-    private static final long LAST_TICKETS = (1L << 43) - (1L << 24);
+    /** A ticket has 42 bits; so many are left for the rest of the test. */
+    private static final long LAST_TICKETS = (1L << 42) - (1L << 24);
 
     /** A node's record in the directory counts the blocks of ids that it took, of 2^21. */
     private static final long ID_BLOCKS = 1L << 21;
@@ -220,8 +220,8 @@ class LimitsTest {
     @Order(1)
     void nodesRestartNearTheLimits() {
         Random random = new Random(SEED);
-        List<Integer> restarts = new ArrayList<>(
-                IntStream.rangeClosed(1, NODES).boxed().toList());
+        List<Integer> restarts =
+                new ArrayList<>(IntStream.rangeClosed(1, NODES).boxed().toList());
         Collections.shuffle(restarts, random);
         List<String> locks = new ArrayList<>();
         pass(IntStream.rangeClosed(1, NODES).boxed().toList(), locks);
@@ -232,7 +232,9 @@ class LimitsTest {
             if (random.nextBoolean()) {
                 cluster.kill(node);
             } else {
-                assertThat(cluster.stop(node)).as("node-%d ends by itself", node).isTrue();
+                assertThat(cluster.stop(node))
+                        .as("node-%d ends by itself", node)
+                        .isTrue();
             }
             cluster.startNode(node);
             awaitWhole();
@@ -281,7 +283,10 @@ class LimitsTest {
             List<LtLock> locks =
                     inUse.stream().map(name -> user.sync().lock(name)).toList();
             locks.forEach(lock -> steps.hold(lock));
-            List<Long> words = inUse.stream().map(LimitsTest::word).map(Optional::orElseThrow).toList();
+            List<Long> words = inUse.stream()
+                    .map(LimitsTest::word)
+                    .map(Optional::orElseThrow)
+                    .toList();
             try (ExecutorService threads = Executors.newThreadPerTaskExecutor(
                     Thread.ofPlatform().name("names-", 1).factory())) {
                 Future<?> beside = threads.submit(() -> useUntil(end, inUse));
@@ -292,11 +297,11 @@ class LimitsTest {
                 }
                 LimitSteps.join(beside);
             }
-            System.out.printf(
-                    "%d names used after %d ms%n", NAMES, (System.nanoTime() - startNs) / 1_000_000);
-            Waits.until("the names are forgotten", SOON, () -> directory
-                    .names(recordOf("limits/name-"), 1, DEADLINE)
-                    .isEmpty());
+            System.out.printf("%d names used after %d ms%n", NAMES, (System.nanoTime() - startNs) / 1_000_000);
+            Waits.until(
+                    "the names are forgotten",
+                    SOON,
+                    () -> directory.names(recordOf("limits/name-"), 1, DEADLINE).isEmpty());
             System.out.printf(
                     "forgotten after %d ms; extents %d at first, %d at most%n",
                     (System.nanoTime() - startNs) / 1_000_000, extents, most.get());

@@ -47,8 +47,7 @@ public final class NearLimits implements BeanPostProcessor {
         Attributes attributes = manifest.getMainAttributes();
         attributes.put(Attributes.Name.MANIFEST_VERSION, "1.0");
         attributes.put(Attributes.Name.MAIN_CLASS, "dev.lite.launch.RequireJava");
-        attributes.put(
-                Attributes.Name.CLASS_PATH, node.toAbsolutePath().toUri().toString());
+        attributes.put(Attributes.Name.CLASS_PATH, node.toAbsolutePath().toUri().toString());
         String file = NearLimits.class.getName().replace('.', '/') + ".class";
         Path jar = directory.resolve("near-limits.jar");
         try (OutputStream out = Files.newOutputStream(jar);
