@@ -296,7 +296,11 @@ public final class Simulation extends ForkJoinPool implements World {
         return start(process, name, true, body);
     }
 
-    /** @param platform whether the code in it shall see a platform thread */
+    /**
+     * {@link #start(SimulatedProcess, String, Runnable)}.
+     *
+     * @param platform whether the code in it shall see a platform thread
+     */
     public Thread start(SimulatedProcess process, String name, boolean platform, Runnable body) {
         starting = process;
         Thread thread;
