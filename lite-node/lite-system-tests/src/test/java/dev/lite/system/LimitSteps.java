@@ -224,7 +224,7 @@ final class LimitSteps {
                 int other = node % nodes + 1;
                 for (int call = 0; call < CALLS; call++) {
                     for (int function = 0; function < FUNCTIONS; function++) {
-                        byte[] request = content(((long) node << 32) + call * FUNCTIONS + function);
+                        byte[] request = content(((long) node << 32) + call * (long) FUNCTIONS + function);
                         byte[] reply = lite.rpc().call("node-" + other, function(other, function), request, deadline);
                         assertThat(Arrays.equals(reply, invert(request)))
                                 .as("the answer to call %d of node-%d", call, node)
