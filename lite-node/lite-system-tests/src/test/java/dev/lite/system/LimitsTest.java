@@ -34,6 +34,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -75,6 +76,8 @@ class LimitsTest {
     /** How long a name is unused before it is forgotten: the least that a node accepts. */
     private static final Duration NAME_IDLE = Duration.ofSeconds(1);
 
+    private static final String NAME = "limits/name-";
+    private static final int NAMES_FIRST = 500;
     private static final int NAME_USERS = 16;
     private static final int NAMES_EACH = 125;
     private static final int SAMPLE = 512;
@@ -97,6 +100,9 @@ class LimitsTest {
 
     @BeforeAll
     static void start() throws IOException {
+        Assumptions.assumeTrue(
+                Boolean.parseBoolean(System.getProperty("lite.faults.limits", "true")),
+                "lite.faults.limits=false: these rows take minutes");
         System.out.printf("seed %d, fabric %s, %d names%n", SEED, FABRICS, NAMES);
         Path data = Files.createTempDirectory(Files.createDirectories(LOGS), "zookeeper");
         zooKeeper = ZooKeepers.start(data, 1);
@@ -271,6 +277,11 @@ class LimitsTest {
     @Test
     @Order(2)
     void locksOfManyNamesAreUsedAndForgotten() {
+        // First some other names, so that what the sessions and their calls need is there.
+        try (ExecutorService threads = threads()) {
+            useNames(threads, "limits/first-", NAMES_FIRST, new ConcurrentHashMap<>(), new AtomicInteger());
+        }
+        awaitForgotten("limits/first-");
         int extents = extents();
         Map<Integer, Long> sample = new ConcurrentHashMap<>();
         AtomicBoolean end = new AtomicBoolean();
@@ -287,21 +298,17 @@ class LimitsTest {
                     .map(LimitsTest::word)
                     .map(Optional::orElseThrow)
                     .toList();
-            try (ExecutorService threads = Executors.newThreadPerTaskExecutor(
-                    Thread.ofPlatform().name("names-", 1).factory())) {
+            try (ExecutorService threads = threads()) {
                 Future<?> beside = threads.submit(() -> useUntil(end, inUse));
                 try {
-                    useNames(threads, sample, most);
+                    useNames(threads, NAME, NAMES, sample, most);
                 } finally {
                     end.set(true);
                 }
                 LimitSteps.join(beside);
             }
             System.out.printf("%d names used after %d ms%n", NAMES, (System.nanoTime() - startNs) / 1_000_000);
-            Waits.until(
-                    "the names are forgotten",
-                    SOON,
-                    () -> directory.names(recordOf("limits/name-"), 1, DEADLINE).isEmpty());
+            awaitForgotten(NAME);
             System.out.printf(
                     "forgotten after %d ms; extents %d at first, %d at most%n",
                     (System.nanoTime() - startNs) / 1_000_000, extents, most.get());
@@ -312,9 +319,9 @@ class LimitsTest {
         Waits.until("the extents are free", SOON, () -> extents() <= extents + 1);
         try (Lite other = Clusters.attach(cluster, HOME_OF_NAMES % NODES + 1)) {
             sample.forEach((number, token) -> {
-                try (HeldLock held = other.sync().lock(name(number)).acquire(DEADLINE)) {
+                try (HeldLock held = other.sync().lock(NAME + number).acquire(DEADLINE)) {
                     assertThat(held.fencingToken())
-                            .as("the next token of %s", name(number))
+                            .as("the next token of %s%d", NAME, number)
                             .isGreaterThan(token);
                 }
             });
@@ -322,8 +329,16 @@ class LimitsTest {
         over();
     }
 
-    private static String name(int number) {
-        return "limits/name-" + number;
+    private static ExecutorService threads() {
+        return Executors.newThreadPerTaskExecutor(
+                Thread.ofPlatform().name("names-", 1).factory());
+    }
+
+    private static void awaitForgotten(String prefix) {
+        Waits.until(
+                "the names " + prefix + " are forgotten",
+                SOON,
+                () -> directory.names(recordOf(prefix), 1, DEADLINE).isEmpty());
     }
 
     private static String recordOf(String lock) {
@@ -352,13 +367,14 @@ class LimitsTest {
     }
 
     /** Uses every name once, in sessions that use some names each; remembers the tokens of a few. */
-    private static void useNames(ExecutorService threads, Map<Integer, Long> sample, AtomicInteger most) {
+    private static void useNames(
+            ExecutorService threads, String prefix, int count, Map<Integer, Long> sample, AtomicInteger most) {
         AtomicInteger next = new AtomicInteger();
         List<Future<?>> users = new ArrayList<>();
         for (int user = 0; user < NAME_USERS; user++) {
             users.add(threads.submit(() -> {
-                for (int first = next.getAndAdd(NAMES_EACH); first < NAMES; first = next.getAndAdd(NAMES_EACH)) {
-                    useNames(first, Math.min(NAMES, first + NAMES_EACH), sample);
+                for (int first = next.getAndAdd(NAMES_EACH); first < count; first = next.getAndAdd(NAMES_EACH)) {
+                    useNames(prefix, first, Math.min(count, first + NAMES_EACH), sample);
                 }
             }));
         }
@@ -371,11 +387,11 @@ class LimitsTest {
         users.forEach(LimitSteps::join);
     }
 
-    private static void useNames(int first, int end, Map<Integer, Long> sample) {
+    private static void useNames(String prefix, int first, int end, Map<Integer, Long> sample) {
         try (Lite lite = Clusters.attach(cluster, HOME_OF_NAMES)) {
             for (int number = first; number < end; number++) {
-                try (HeldLock held = lite.sync().lock(name(number)).acquire(DEADLINE)) {
-                    assertThat(held.isHeld()).as(name(number)).isTrue();
+                try (HeldLock held = lite.sync().lock(prefix + number).acquire(DEADLINE)) {
+                    assertThat(held.isHeld()).as("%s%d", prefix, number).isTrue();
                     if (number % SAMPLE == 0) {
                         sample.put(number, held.fencingToken());
                     }
