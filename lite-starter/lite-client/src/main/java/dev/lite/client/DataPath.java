@@ -5,7 +5,6 @@ import dev.lite.api.LiteException;
 import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
-import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
@@ -32,8 +31,7 @@ final class DataPath {
     }
 
     private static final long BLOCK_NS_MAX = TimeUnit.SECONDS.toNanos(1);
-    private static final long POLL_NS_MIN = TimeUnit.MICROSECONDS.toNanos(10);
-    private static final long POLL_NS_MAX = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final int PAUSES_OF_VIRTUALS = 50;
 
     private final SharedMemory memory;
     private final SessionArea area;
@@ -41,6 +39,7 @@ final class DataPath {
     private final Doorbell doorbell;
     private final StagedWait wait;
     private final SlotPool slots;
+    private final VirtualWaits virtualWaits;
 
     private volatile boolean lost;
 
@@ -54,6 +53,7 @@ final class DataPath {
         wait = new StagedWait(spins);
         base = memory.address();
         doorbell = new Doorbell(base);
+        virtualWaits = new VirtualWaits(base, spins);
         slots = new SlotPool(area.slots(), slot -> stateOf(slot) == SessionArea.STATE_DONE);
     }
 
@@ -94,12 +94,13 @@ final class DataPath {
      * @param deadlineNs of {@link System#nanoTime}
      */
     Outcome await(int slot, long deadlineNs) {
+        if (Thread.currentThread().isVirtual()) {
+            return awaitVirtually(slot, deadlineNs);
+        }
         int left = wait.begin(1);
         while (stateOf(slot) != SessionArea.STATE_DONE) {
             if (left == 0) {
-                return Thread.currentThread().isVirtual()
-                        ? awaitPolling(slot, deadlineNs)
-                        : awaitBlocked(slot, deadlineNs);
+                return awaitBlocked(slot, deadlineNs);
             }
             left = wait.pause(left);
         }
@@ -121,16 +122,20 @@ final class DataPath {
         }
     }
 
-    /** A virtual thread must not block its carrier in the kernel, so it polls with a growing pause. */
-    private Outcome awaitPolling(int slot, long deadlineNs) {
-        long pauseNs = POLL_NS_MIN;
+    /** Most commands of mapped memory are done at once. Pauses beyond that would take the carrier from other virtual threads. */
+    private Outcome awaitVirtually(int slot, long deadlineNs) {
+        for (int i = 0; i < PAUSES_OF_VIRTUALS; i++) {
+            if (stateOf(slot) == SessionArea.STATE_DONE) {
+                return Outcome.DONE;
+            }
+            Thread.onSpinWait();
+        }
         while (true) {
             Outcome outcome = outcome(slot, deadlineNs);
             if (outcome != null) {
                 return outcome;
             }
-            Polling.sleepNs(Math.clamp(deadlineNs - System.nanoTime(), 1, pauseNs));
-            pauseNs = Math.min(2 * pauseNs, POLL_NS_MAX);
+            virtualWaits.await(slot, deadlineNs);
         }
     }
 
@@ -197,6 +202,7 @@ final class DataPath {
         }
         lost = true;
         slots.close();
+        virtualWaits.lose();
         for (int slot = 0; slot < area.slots(); slot++) {
             long state = base + SessionArea.slotOffset(slot) + SessionArea.STATE;
             if (RawMemory.compareAndSetInt(state, SessionArea.STATE_SLEEPING, SessionArea.STATE_LOST)) {

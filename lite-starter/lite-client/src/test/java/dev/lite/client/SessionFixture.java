@@ -3,6 +3,7 @@ package dev.lite.client;
 import dev.lite.api.Lite;
 import dev.lite.api.Lite.AttachOptions;
 import dev.lite.client.fake.FakeNode;
+import dev.lite.testing.Waits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,7 +15,7 @@ import java.util.function.Supplier;
 
 /** A {@link FakeNode}, and a session with it. */
 final class SessionFixture implements AutoCloseable {
-    static final Duration SHORT = Duration.ofMillis(100);
+    static final Duration SHORT = Waits.seconds(0.3);
     private static final double TIME_SCALE = Double.parseDouble(System.getProperty("lite.test.time-scale", "1"));
     static final Duration LONG = Duration.ofMillis((long) (20_000 * TIME_SCALE));
 

@@ -51,14 +51,19 @@ public final class Futex {
         Linux.require();
         requireAligned(address);
         var state = CallState.current();
-        long nowNs = System.nanoTime(); // the clock of this timeout, which is an instant
-        long timespec = state.timespec(nowNs + Math.clamp(timeoutNs, 0, Long.MAX_VALUE - nowNs));
+        long timespec = state.timespec(instant(timeoutNs));
         long result = Syscalls.syscall(
                 state, Syscalls.FUTEX, address, FUTEX_WAIT_BITSET, expected, timespec, 0, Integer.toUnsignedLong(bits));
         return ended(state, address, result);
     }
 
-    private static Wait ended(CallState state, long address, long result) {
+    /** When a timeout passes, by the clock of the waits that take an instant. */
+    static long instant(long timeoutNs) {
+        long nowNs = System.nanoTime();
+        return nowNs + Math.clamp(timeoutNs, 0, Long.MAX_VALUE - nowNs);
+    }
+
+    static Wait ended(CallState state, long address, long result) {
         if (result == 0) {
             return Wait.WOKEN;
         }
@@ -112,7 +117,7 @@ public final class Futex {
         return (int) woken;
     }
 
-    private static void requireAligned(long address) {
+    static void requireAligned(long address) {
         if ((address & (Integer.BYTES - 1)) != 0) {
             throw new IllegalArgumentException("a futex is aligned to 4 bytes; 0x%x is not".formatted(address));
         }

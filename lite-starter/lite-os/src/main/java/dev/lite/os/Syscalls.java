@@ -16,6 +16,7 @@ final class Syscalls {
     static final long MEMBARRIER = X86_64 ? 324 : 283;
     static final long PIDFD_OPEN = 434;
     static final long EPOLL_PWAIT2 = 441;
+    static final long FUTEX_WAITV = 449;
 
     private static final int SC_PAGESIZE = 30;
     private static final int ERROR_WORDS_MAX = 256;

@@ -40,7 +40,9 @@ import org.jspecify.annotations.Nullable;
 public final class CallersBench implements AutoCloseable {
     private static final int RUNS = 5;
     private static final int RUN_MS = 400;
-    private static final int WARM_UP_RUNS = 3;
+    /** So long that the compiler has done its work, also for the peers. */
+    private static final Duration WARM_UP = Duration.ofSeconds(4);
+
     private static final long IDLE_NS = 1_000_000_000;
     private static final double PERCENT = 100;
 
@@ -91,7 +93,7 @@ public final class CallersBench implements AutoCloseable {
     private void measure(Comparison comparison) {
         Map<Row, List<Sample>> samples = new LinkedHashMap<>();
         for (Row row : comparison.rows()) {
-            if (contest(row.contender()) != null && tryRun(row, run.multipliedBy(WARM_UP_RUNS)) != null) {
+            if (contest(row.contender()) != null && tryRun(row, WARM_UP) != null) {
                 samples.put(row, new ArrayList<>());
             }
         }

@@ -66,7 +66,7 @@ record Comparison(String title, List<Row> rows) {
                 SOCKETS,
                 GRPC));
         all.add(of("calls-16", Workload.calls(16), EMBEDDED_SHM, AERON, SOCKETS));
-        all.add(of("calls-16-virtual", Workload.calls(16).onVirtualThreads(), EMBEDDED_TCP, SOCKETS));
+        all.add(of("calls-16-virtual", Workload.calls(16).onVirtualThreads(), ATTACHED_SHM, EMBEDDED_TCP, SOCKETS));
     }
 
     /** Servers with several functions, one caller. */

@@ -1,0 +1,184 @@
+package dev.lite.client;
+
+import dev.lite.os.Futex;
+import dev.lite.os.FutexWords;
+import dev.lite.os.OsException;
+import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.StagedWait;
+import dev.lite.session.protocol.SessionArea;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The waits of virtual threads for commands of one session. A virtual thread must not sleep on a futex, since that would block its
+ * carrier. So it parks, and one platform thread ("lite-waits") sleeps on the slots of all of them at once. That thread starts with
+ * the first such wait, pauses and yields before it sleeps, and also ends waits at their deadlines. Any thread.
+ *
+ * <p>Until the session ends, only that thread takes a slot out of {@link #waited}, and the slot's owner returns the slot only after
+ * that. So it may read the memory of a slot in {@link #waited}. After that it reads none.
+ */
+final class VirtualWaits {
+    private static final int AWAKE = 0;
+    private static final int ASLEEP = 1;
+    private static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(30);
+    /** How long to sleep on a single slot where the kernel cannot wait for several. */
+    private static final long SINGLE_NS_MAX = TimeUnit.MILLISECONDS.toNanos(1);
+
+    private final long base;
+    private final StagedWait wait;
+    /** A bit for each slot whose command a virtual thread waits for. */
+    private final AtomicLong waited = new AtomicLong();
+
+    private final AtomicReferenceArray<@Nullable Thread> threads = new AtomicReferenceArray<>(SessionArea.SLOTS_MAX);
+    private final long[] deadlinesNs = new long[SessionArea.SLOTS_MAX]; // written before the slot's bit
+    private final FutexWords words = new FutexWords();
+    /** Whether the platform thread sleeps; a futex. */
+    private final MemorySegment bell = Arena.ofAuto().allocate(Integer.BYTES, Integer.BYTES);
+
+    /** The session has ended; all waits end. */
+    private volatile boolean lost;
+
+    /** The platform thread has ended, or ends waits for the last time. */
+    private volatile boolean over;
+
+    private volatile @Nullable Thread watcher; // written under the lock
+
+    private boolean single; // the kernel has no wait for several words; confined to the watcher
+
+    /** @param base the address of the session area */
+    VirtualWaits(long base, int spins) {
+        this.base = base;
+        this.wait = new StagedWait(spins);
+    }
+
+    /**
+     * Waits until the command in a slot is done, the deadline passes or the session ends. An interrupt does not end the wait; it is
+     * kept for the caller.
+     *
+     * @param deadlineNs of {@link System#nanoTime}
+     */
+    void await(int slot, long deadlineNs) {
+        long bit = 1L << slot;
+        deadlinesNs[slot] = deadlineNs;
+        threads.set(slot, Thread.currentThread());
+        waited.getAndUpdate(bits -> bits | bit);
+        if (watcher == null) {
+            start();
+        }
+        ring();
+        if (over) { // either this thread sees that here, or the last look sees the bit
+            end(slot);
+        }
+        boolean interrupted = false;
+        while ((waited.get() & bit) != 0) {
+            LockSupport.park(this);
+            interrupted |= Thread.interrupted();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private synchronized void start() {
+        if (watcher == null) {
+            watcher = Thread.ofPlatform().daemon().name("lite-waits").start(this::watch);
+        }
+    }
+
+    private void ring() {
+        if (RawMemory.compareAndSetInt(bell.address(), ASLEEP, AWAKE)) {
+            int unused = Futex.wake(bell.address(), 1);
+        }
+    }
+
+    /** Ends all waits, now and later. The states of their slots may still be pending. */
+    void lose() {
+        lost = true;
+        ring();
+    }
+
+    private void watch() {
+        while (!lost) {
+            int left = wait.begin(1);
+            while (left != 0 && !lost) {
+                if (endWaits() > 0) {
+                    wait.hit(left);
+                    left = wait.begin(1);
+                } else {
+                    left = wait.pause(left);
+                }
+            }
+            sleep();
+        }
+        over = true;
+        int unused = endWaits();
+    }
+
+    /** Ends the waits that are over. Returns how many. */
+    private int endWaits() {
+        int count = 0;
+        for (long bits = waited.get(); bits != 0; bits &= bits - 1) {
+            int slot = Long.numberOfTrailingZeros(bits);
+            if (lost
+                    || RawMemory.getIntAcquire(state(slot)) == SessionArea.STATE_DONE
+                    || deadlinesNs[slot] - System.nanoTime() <= 0) {
+                end(slot);
+                count++;
+            }
+        }
+        return count;
+    }
+
+    private void end(int slot) {
+        Thread thread = threads.getAndSet(slot, null);
+        long bit = 1L << slot;
+        waited.getAndUpdate(now -> now & ~bit); // from here on, the owner may return the slot
+        LockSupport.unpark(thread);
+    }
+
+    private long state(int slot) {
+        return base + SessionArea.slotOffset(slot) + SessionArea.STATE;
+    }
+
+    /** Sleeps until a command is done, a deadline passes, or another wait begins. */
+    private void sleep() {
+        RawMemory.getAndSetInt(bell.address(), ASLEEP);
+        try {
+            // Only now: a wait that begins later rings the bell.
+            long bits = waited.get();
+            if (lost) {
+                return;
+            }
+            long sleepNs = SLEEP_NS_MAX;
+            words.clear();
+            words.add(bell.address(), ASLEEP);
+            long first = bell.address();
+            for (long rest = bits; rest != 0; rest &= rest - 1) {
+                int slot = Long.numberOfTrailingZeros(rest);
+                RawMemory.compareAndSetInt(state(slot), SessionArea.STATE_PENDING, SessionArea.STATE_SLEEPING);
+                if (RawMemory.getIntAcquire(state(slot)) != SessionArea.STATE_SLEEPING) {
+                    return;
+                }
+                first = state(slot);
+                words.add(first, SessionArea.STATE_SLEEPING);
+                sleepNs = Math.min(sleepNs, deadlinesNs[slot] - System.nanoTime());
+            }
+            if (single) {
+                boolean none = bits == 0;
+                Futex.Wait unused =
+                        Futex.await(first, none ? ASLEEP : SessionArea.STATE_SLEEPING, none ? sleepNs : SINGLE_NS_MAX);
+            } else {
+                Futex.Wait unused = words.await(sleepNs);
+            }
+        } catch (OsException e) {
+            single = true; // before Linux 5.16
+        } finally {
+            RawMemory.getAndSetInt(bell.address(), AWAKE);
+        }
+    }
+}
