@@ -8,6 +8,7 @@ import dev.lite.fabric.FabricError;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.DeadlineSweeper;
 import dev.lite.os.waiting.Polling;
 import dev.lite.tier.RemoteMemory;
 import dev.lite.tier.peer.Peer;
@@ -52,7 +53,7 @@ public final class PostedMemory implements RemoteMemory {
     public PostedMemory(PeerLinks links, long memory) {
         this.links = links;
         this.buffers = new BounceBuffers(memory);
-        this.sweeper = new DeadlineSweeper(buffers, pending -> late(pending.peer, pending.operation, pending.deadline));
+        this.sweeper = new DeadlineSweeper(this::sweep);
         links.onPostEnd(Poster.ONE_SIDED, this::postEnded);
     }
 
@@ -102,7 +103,7 @@ public final class PostedMemory implements RemoteMemory {
             if (post == Post.DONE) {
                 finish(buffer, pending);
             } else if (posted) {
-                sweeper.sweepAfter(deadline);
+                sweeper.sweepAfter(deadline.endNs());
             }
             return posted;
         } finally {
@@ -413,6 +414,21 @@ public final class PostedMemory implements RemoteMemory {
         }
         if (buffer.state.get() != BounceBuffer.DONE) {
             throw lost(peer, operation);
+        }
+    }
+
+    /** Ends the asynchronous transfers whose deadline has passed. */
+    private void sweep() {
+        for (BounceBuffer buffer : buffers.all()) {
+            PendingTransfer pending = buffer.pending;
+            if (pending == null) {
+                continue;
+            }
+            if (!pending.deadline.passed()) {
+                sweeper.sweepAfter(pending.deadline.endNs());
+            } else if (pending.claim()) {
+                pending.ended.accept(late(pending.peer, pending.operation, pending.deadline));
+            }
         }
     }
 

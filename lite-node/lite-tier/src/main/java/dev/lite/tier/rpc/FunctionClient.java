@@ -4,7 +4,6 @@ import dev.lite.tier.peer.Peer;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /** A session's client for one function on a node. Caches its binding. Any thread. */
@@ -112,10 +111,7 @@ final class FunctionClient implements PostedCall.Client {
     @Override
     public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
         session.requireOpen();
-        byte[] copy = request.clone();
-        // On its own virtual thread, where its dependents also run: none of them ever runs on a polling thread.
-        Executor executor = engine.executor();
-        return CompletableFuture.supplyAsync(() -> call(copy, deadline), executor);
+        return engine.asyncCalls().call(this, request, deadline);
     }
 
     /** Nanoseconds, capped so that they can be added to {@link System#nanoTime}. */

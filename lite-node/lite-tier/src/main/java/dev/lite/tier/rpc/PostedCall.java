@@ -32,8 +32,8 @@ public abstract class PostedCall {
         boolean tryCall(MemorySegment request, int replyCapacity, long timeoutNs, PostedCall call);
     }
 
-    /** Where the reply is copied to. Must stay valid until the call has ended. */
-    protected abstract MemorySegment destination();
+    /** Where a reply of so many bytes is copied to. Must stay valid until the call has ended. */
+    protected abstract MemorySegment destination(int length);
 
     /** The reply of so many bytes is in the destination. */
     protected abstract void replied(int length);

@@ -290,7 +290,7 @@ final class RpcCaller {
         try {
             length = checkedLength(target, slot);
             target.replied(slot, length);
-            replies.copy(slot, call.destination(), length);
+            replies.copy(slot, call.destination(length), length);
         } catch (RuntimeException e) { // also a defect: nobody else ends the call
             slot.giveBack();
             call.failed(e);
@@ -478,13 +478,18 @@ final class RpcCaller {
             if (Thread.currentThread().isInterrupted()) {
                 throw new NodeUnreachableException("%s: interrupted".formatted(target));
             }
-            throw timeout(target, deadline, "no reply");
+            throw noReply(target, deadline);
         }
         if (slot.state() == RpcSlot.LOST) {
             Peer peer = slot.peer;
             slot.giveBack();
             throw broke(target, peer);
         }
+    }
+
+    /** The failure of a call without a reply at its deadline. */
+    static LiteTimeoutException noReply(FunctionClient target, Duration deadline) {
+        return timeout(target, deadline, "no reply");
     }
 
     private static LiteTimeoutException timeout(FunctionClient target, Duration deadline, @Nullable String why) {

@@ -54,6 +54,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     private final RpcRings rings;
     private final RpcBindings bindings;
     private final RpcCaller caller;
+    private final AsyncCalls asyncCalls;
     private final RpcCancels cancels;
     private final Map<String, RpcFunction> functions = new HashMap<>(); // guarded by itself
 
@@ -103,6 +104,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 },
                 this::isConnected);
         caller = new RpcCaller(this, replies, bindings);
+        asyncCalls = new AsyncCalls(caller);
         cancels = new RpcCancels(this, slots, (peer, calls, deadline) -> askToCancel(channel, peer, calls, deadline));
         links.addListener(this);
         links.onImmediate(ImmediateKind.CALL, this::callArrived);
@@ -268,12 +270,12 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
         return arrivals;
     }
 
-    Executor executor() {
-        return executor;
-    }
-
     RpcCaller caller() {
         return caller;
+    }
+
+    AsyncCalls asyncCalls() {
+        return asyncCalls;
     }
 
     /** How a thread waits that polls no fabric. */

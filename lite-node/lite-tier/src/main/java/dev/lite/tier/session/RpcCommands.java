@@ -332,7 +332,7 @@ final class RpcCommands {
             }
 
             @Override
-            protected MemorySegment destination() {
+            protected MemorySegment destination(int length) {
                 return window().asSlice(0, capacity);
             }
 
