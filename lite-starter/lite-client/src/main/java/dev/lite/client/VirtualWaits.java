@@ -105,10 +105,12 @@ final class VirtualWaits {
     private void watch() {
         while (!lost) {
             int left = wait.begin(1);
-            while (left != 0 && !lost) {
+            while (!lost) {
                 if (endWaits() > 0) {
                     wait.hit(left);
                     left = wait.begin(1);
+                } else if (left == 0) { // at once on a single processor
+                    break;
                 } else {
                     left = wait.pause(left);
                 }

@@ -69,6 +69,17 @@ class VirtualWaitsTest {
     }
 
     @Test
+    void aWaitEndsWithoutPausesAsOnASingleProcessor() {
+        VirtualWaits sleepy = new VirtualWaits(memory.address(), 0);
+        submit(0);
+        Thread waiter = Thread.ofVirtual().start(() -> sleepy.await(0, System.nanoTime() + LONG_NS));
+        awaitSleep(0);
+        complete(0);
+        Waits.join(waiter);
+        sleepy.lose();
+    }
+
+    @Test
     void aWaitThatBeginsWhileTheWatcherSleepsIsWatched() {
         Thread first = await(0, LONG_NS);
         awaitSleep(0);
