@@ -89,7 +89,7 @@ final class LockWord {
         return count(next) == 0 ? next & ~QUEUED : next;
     }
 
-    /** Whether the home's queue has, or had, waiters: whoever passes the lock on must tell the home. */
+    /** Whether the home's queue has, or had, waiters. If so, the thread that passes the lock on must tell the home. */
     static boolean isQueued(long word) {
         return (word & QUEUED) != 0;
     }
