@@ -23,9 +23,11 @@ package dev.lite.os.waiting;
  * each other to sleep recover within a few rounds; two that share a processor pay little for the tries.
  *
  * <p><b>Yields</b> let the other side run on the same processor at the cost of a switch, a tenth of a wake-up, and show the kernel
- * two threads that want to run, so that it parts them. Beside a busy process a yield gives away a whole time slice. So a yield
- * that takes longer than {@value #LATE_NS} ns ends the wait, and the next {@value #WITHOUT_MIN} waits make none; twice as many each
- * time, up to {@value #WITHOUT_MAX}.
+ * two threads that want to run, so that it parts them. Beside a busy process a yield gives away a whole time slice, almost every
+ * time. So a yield that takes longer than {@value #LATE_NS} ns ends the wait. If fewer than {@value #GOOD_BETWEEN} waits were ended
+ * by yields since the last such one, the next {@value #WITHOUT_MIN} waits make none; twice as many each time, up to
+ * {@value #WITHOUT_MAX}. After more, the late yield was an exception, as when the host takes the processor from a virtual machine,
+ * and yields continue.
  *
  * <p>Any number of threads share one object. Updates may be lost, which only slows the adaptation down. Nothing is allocated.
  */
@@ -38,8 +40,8 @@ public final class StagedWait {
     private static final int LATE_NS = 200_000;
     private static final int WITHOUT_MIN = 64;
     private static final int WITHOUT_MAX = 1 << 14;
-    /** So many waits that a yield ended in time, and the next late one counts as the first. */
-    private static final int GOOD_YIELDS = 4096;
+    /** After so many waits that a yield ended in time, a late one is an exception. */
+    private static final int GOOD_BETWEEN = 16;
 
     // What is left of a wait: the pauses above the yields.
     private static final int YIELD_BITS = 8;
@@ -113,9 +115,7 @@ public final class StagedWait {
         long beginNs = System.nanoTime();
         Thread.yield();
         if (System.nanoTime() - beginNs > LATE_NS) {
-            without = withoutNext;
-            withoutNext = Math.min(WITHOUT_MAX, 2 * withoutNext);
-            good = 0;
+            late();
             return 0;
         }
         return left - 1;
@@ -146,9 +146,8 @@ public final class StagedWait {
      */
     public void hit(int left) {
         if (left <= YIELD_MASK) {
-            if (withoutNext > WITHOUT_MIN && ++good >= GOOD_YIELDS) {
-                good = 0;
-                withoutNext = WITHOUT_MIN;
+            if (good < GOOD_BETWEEN) {
+                good++;
             }
             return;
         }
@@ -158,6 +157,17 @@ public final class StagedWait {
         } else if (tryAfter != TRY_AFTER_MIN) {
             tryAfter = TRY_AFTER_MIN;
         }
+    }
+
+    /** A yield was late. */
+    void late() {
+        if (good < GOOD_BETWEEN) {
+            without = withoutNext;
+            withoutNext = Math.min(WITHOUT_MAX, 2 * withoutNext);
+        } else {
+            withoutNext = Math.max(WITHOUT_MIN, withoutNext / 2);
+        }
+        good = 0;
     }
 
     private void pausedInVain() {

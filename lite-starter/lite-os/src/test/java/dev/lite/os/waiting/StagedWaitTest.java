@@ -78,6 +78,42 @@ class StagedWaitTest {
         assertThat(StagedWait.yieldsOnly(withoutYields)).isEqualTo(withoutYields);
     }
 
+    private static int waitsWithoutYields(StagedWait wait) {
+        int waits = 0;
+        while ((wait.begin(1) & 0xff) == 0) {
+            waits++;
+        }
+        return waits;
+    }
+
+    @Test
+    void lateYieldsInSuccessionSuspendYieldsForMoreAndMoreWaits() {
+        StagedWait wait = new StagedWait(PAUSES);
+        List<Integer> suspended = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            wait.late();
+            suspended.add(waitsWithoutYields(wait));
+        }
+        assertThat(suspended).containsExactly(64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 16384);
+    }
+
+    @Test
+    void aLateYieldAmongManyInTimeSuspendsNothing() {
+        StagedWait wait = new StagedWait(PAUSES);
+        wait.late();
+        wait.late();
+        waitsWithoutYields(wait);
+        for (int late = 0; late < 2; late++) {
+            for (int i = 0; i < 16; i++) {
+                wait.hit(StagedWait.yieldsOnly(wait.begin(1)));
+            }
+            wait.late();
+            assertThat(waitsWithoutYields(wait)).isZero();
+        }
+        wait.late();
+        assertThat(waitsWithoutYields(wait)).isEqualTo(64);
+    }
+
     @Test
     void withoutPausesTheThreadSleepsAtOnce() {
         StagedWait wait = new StagedWait(0);
