@@ -80,6 +80,9 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
     /** Numbers of calls. All connections of a node share its slots, so no two of them may use the same number. */
     private final AtomicLong sequences = new AtomicLong();
 
+    /** By node: for its send buffers. */
+    private final ReentrantLock[] sending;
+
     private final ReentrantReadWriteLock arenaInUse = new ReentrantReadWriteLock();
     private boolean closed; // guarded by arenaInUse
 
@@ -93,6 +96,8 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         this.links = links;
         this.executor = executor;
         this.calls = new AtomicReferenceArray<>(arena.peersMax());
+        this.sending = new ReentrantLock[arena.peersMax()];
+        Arrays.setAll(sending, node -> new ReentrantLock());
         links.addListener(this);
         links.onImmediate(ImmediateKind.CONTROL_REQUEST, (peer, payload) -> requestArrived(peer, payload & SLOT_MASK));
         links.onImmediate(ImmediateKind.CONTROL_REPLY, (peer, payload) -> replyArrived(peer, payload & SLOT_MASK));
@@ -181,18 +186,43 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
 
     private Post send(
             Peer peer, ImmediateKind kind, int slot, int status, long sequence, byte[] message, Deadline deadline) {
-        boolean request = kind == ImmediateKind.CONTROL_REQUEST;
         arenaInUse.readLock().lock();
         try {
-            if (closed) {
-                return Post.CLOSED;
+            while (true) {
+                Post post = closed ? Post.CLOSED : trySend(peer, kind, slot, status, sequence, message);
+                if (post != Post.BUSY || deadline.passed()) {
+                    return post;
+                }
+                Polling.sleepNs(BUSY_PAUSE_NS);
             }
-            long local = area(peer.id()) + (request ? OUT_REQUESTS : OUT_REPLIES) + slot * (long) SLOT_BYTES;
-            put(local, status, sequence, message);
-            long quarter = request ? IN_REQUESTS : IN_REPLIES;
-            return post(peer, quarter, local, HEADER_BYTES + message.length, kind, slot, deadline);
         } finally {
             arenaInUse.readLock().unlock();
+        }
+    }
+
+    /**
+     * All connections of a node share its send buffers. So only the current connection may use them, one thread at a
+     * time: what a request of a former connection still answers must not overwrite a reply that is not sent yet.
+     */
+    private Post trySend(Peer peer, ImmediateKind kind, int slot, int status, long sequence, byte[] message) {
+        boolean request = kind == ImmediateKind.CONTROL_REQUEST;
+        long at = slot * (long) SLOT_BYTES;
+        long local = area(peer.id()) + (request ? OUT_REQUESTS : OUT_REPLIES) + at;
+        long remote = peer.hello().controlOffset()
+                + self * NodeArena.CONTROL_BYTES
+                + (request ? IN_REQUESTS : IN_REPLIES)
+                + at;
+        ReentrantLock buffers = sending[peer.id()];
+        buffers.lock();
+        try {
+            if (links.peer(peer.id()) != peer) {
+                return Post.CLOSED;
+            }
+            put(local, status, sequence, message);
+            return peer.endpoint()
+                    .writeImm(remote, local, HEADER_BYTES + message.length, kind.with(slot), Poster.NOBODY);
+        } finally {
+            buffers.unlock();
         }
     }
 
@@ -204,19 +234,6 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
             closed = true;
         } finally {
             arenaInUse.writeLock().unlock();
-        }
-    }
-
-    private Post post(
-            Peer peer, long quarter, long local, int length, ImmediateKind kind, int slot, Deadline deadline) {
-        long remote =
-                peer.hello().controlOffset() + self * NodeArena.CONTROL_BYTES + quarter + slot * (long) SLOT_BYTES;
-        while (true) {
-            Post post = peer.endpoint().writeImm(remote, local, length, kind.with(slot), Poster.NOBODY);
-            if (post != Post.BUSY || deadline.passed()) {
-                return post;
-            }
-            Polling.sleepNs(BUSY_PAUSE_NS);
         }
     }
 

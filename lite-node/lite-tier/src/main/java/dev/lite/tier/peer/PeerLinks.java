@@ -474,9 +474,14 @@ public final class PeerLinks implements AutoCloseable {
         private void join(Peer peer) {
             peer.setAdmitted();
             FabricEndpoint endpoint = peer.endpoint();
-            Peer former = peers.put(peer);
+            Peer former = peers.get(peer.id());
             if (former != null) {
-                former.endpoint().close(); // the peer connects again only if the old connection is dead
+                // The peer connects again only if the old connection is dead. First: both use the same send buffers.
+                former.endpoint().close();
+            }
+            Peer replaced = peers.put(peer);
+            if (replaced != null && replaced != former) {
+                replaced.endpoint().close();
             }
             log.info(
                     "connected node={} id={} fabric={} mapped={}",

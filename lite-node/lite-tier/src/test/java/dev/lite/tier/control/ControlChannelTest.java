@@ -236,6 +236,41 @@ class ControlChannelTest {
         }
     }
 
+    /** A fabric may send what was posted later; so the buffer must keep it. */
+    @Test
+    void aLateAnswerToAFormerConnectionDoesNotTouchTheReplyOfTheNextOne() throws InterruptedException {
+        CountDownLatch arrived = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        AtomicInteger requests = new AtomicInteger();
+        server.channel.serve(ControlKind.MEMSET, (node, request, reply) -> {
+            if (requests.incrementAndGet() == 1) {
+                arrived.countDown();
+                await(end);
+            }
+        });
+        connect();
+        Peer first = caller.links.awaitPeer(0, soon());
+        CompletableFuture<?> lost = caller.channel.begin(0, ControlKind.MEMSET, new ControlMessage(), soon());
+        await(arrived);
+        first.endpoint().close();
+        Waits.until("both nodes have another connection", () -> {
+            Peer atServer = server.links.peer(1);
+            return caller.links.awaitPeer(0, soon()) != first && atServer != null && requests.get() == 1;
+        });
+        assertThat(lost).failsWithin(Waits.seconds(10));
+        assertThat(call(ControlKind.MEMSET, new ControlMessage())).isNotNull();
+        long reply = server.arena.address() + server.arena.controlOffset() + NodeArena.CONTROL_BYTES;
+        long sequence = reply + 3 * 4 * 2048 + 2 * 2048 + 8; // the first work slot of what it sends to the caller
+        long second = RawMemory.getLong(sequence);
+        assertThat(second).isPositive();
+
+        end.countDown();
+        server.executor.shutdown();
+        assertThat(server.executor.awaitTermination(soon().remainingNs(), TimeUnit.NANOSECONDS))
+                .isTrue();
+        assertThat(RawMemory.getLong(sequence)).isEqualTo(second);
+    }
+
     private static Deadline soon() {
         return Deadline.in(Waits.seconds(10));
     }
