@@ -2,8 +2,11 @@ package dev.lite.tier;
 
 import dev.lite.api.LmrHandle;
 import dev.lite.api.Permission;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Set;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A handle for the tier's own code. Its operations can also transfer between an LMR and raw addresses of this process,
@@ -22,6 +25,27 @@ public interface TierHandle extends LmrHandle {
 
     /** {@link #write} from raw memory; see {@link #read(long, long, long, long)}. */
     void write(long offset, long address, long length, long timeoutNs);
+
+    /** Whether operations now wait for a fabric, unless the LMR moves. */
+    boolean needsFabric();
+
+    /**
+     * Starts a transfer between the LMR and a segment that waits for a fabric, without a thread that waits. Does not block.
+     *
+     * @param write to the LMR; otherwise from it
+     * @param local native memory; must stay valid until the end
+     * @param timeoutNs the maximum time, in nanoseconds; 0 for the session's deadline
+     * @param ended called once, with the failure or null, when the segment is no longer used; by this thread or another one,
+     *     which it must not block
+     * @return false if the transfer was not started: it needs no fabric, or several pieces, or would have to wait
+     * @throws dev.lite.api.LiteException if it is refused; it was not started then
+     */
+    boolean tryTransfer(
+            boolean write,
+            long offset,
+            MemorySegment local,
+            long timeoutNs,
+            Consumer<@Nullable RuntimeException> ended);
 
     /** {@link #fetchAdd(long, long)} within {@code timeoutNs} nanoseconds; 0 for the session's deadline. */
     long fetchAdd(long offset, long delta, long timeoutNs);

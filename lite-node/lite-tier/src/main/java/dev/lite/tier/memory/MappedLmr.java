@@ -5,7 +5,6 @@ import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrBoundsException;
 import dev.lite.api.LmrPermissionException;
-import dev.lite.api.LmrSlice;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.Permission;
 import dev.lite.cluster.ClusterDirectory;
@@ -341,15 +340,19 @@ final class MappedLmr {
      * @param ended called once with the failure or null, after {@link #endPosted}
      * @return false if the transfer did not start; then the caller must call {@link #endPosted}
      */
-    boolean tryPost(boolean write, LmrSlice slice, Consumer<@Nullable RuntimeException> ended) {
+    boolean tryPost(
+            boolean write,
+            long offset,
+            MemorySegment local,
+            long timeoutNs,
+            Consumer<@Nullable RuntimeException> ended) {
         MappedPlaces where = placed;
-        MemorySegment local = slice.segment();
         long length = local.byteSize();
         if (length == 0) {
             return false;
         }
-        long place = where.place(slice.offset());
-        if (!Layout.isRemote(place) || where.pieceLength(slice.offset(), length) < length) {
+        long place = where.place(offset);
+        if (!Layout.isRemote(place) || where.pieceLength(offset, length) < length) {
             return false;
         }
         return owner.remoteMemory()
@@ -359,7 +362,7 @@ final class MappedLmr {
                         where.arenaOf(place),
                         Layout.offsetOf(place),
                         local,
-                        deadline(0),
+                        deadline(timeoutNs),
                         failure -> {
                             endPosted();
                             ended.accept(failure instanceof LmrUnavailableException e ? named(e) : failure);

@@ -393,11 +393,30 @@ public final class Mapping implements TierHandle {
         return SliceOperations.writeAsync(this, slices);
     }
 
-    /**
-     * Starts an asynchronous transfer of one slice during a {@linkplain #tryHold hold}: see {@link MappedLmr#tryPost}.
-     */
-    boolean tryPost(boolean write, LmrSlice slice, Consumer<@Nullable RuntimeException> ended) {
-        return rest().tryPost(write, slice, ended);
+    @Override
+    public boolean needsFabric() {
+        return base == 0 && !placed().isDirect();
+    }
+
+    @Override
+    public boolean tryTransfer(
+            boolean write,
+            long offset,
+            MemorySegment local,
+            long timeoutNs,
+            Consumer<@Nullable RuntimeException> ended) {
+        if (!needsFabric() || !tryHold(write ? WRITE : READ, offset, local.byteSize())) {
+            return false;
+        }
+        boolean begun = false;
+        try {
+            begun = rest().tryPost(write, offset, local, timeoutNs, ended);
+            return begun;
+        } finally {
+            if (!begun) {
+                endHold();
+            }
+        }
     }
 
     /** The deadline of an operation that begins now. */

@@ -61,19 +61,12 @@ final class SliceOperations {
 
     private static boolean tryBegin(
             Mapping mapping, int needed, LmrSlice slice, AsyncOperations async, AsyncOperations.Operation opened) {
-        boolean begun = false;
-        boolean held = false;
         try {
-            held = mapping.tryHold(needed, slice.offset(), slice.segment().byteSize());
-            begun = held && mapping.tryPost(needed == WRITE, slice, failure -> async.end(opened, failure));
-            return begun;
+            return mapping.tryTransfer(
+                    needed == WRITE, slice.offset(), slice.segment(), 0, failure -> async.end(opened, failure));
         } catch (RuntimeException e) {
             async.end(opened, e);
             return true;
-        } finally {
-            if (held && !begun) {
-                mapping.endHold();
-            }
         }
     }
 

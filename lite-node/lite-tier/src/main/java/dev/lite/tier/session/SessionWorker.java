@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
  * variable, and checked there; a window only ever holds data. A command that LITE's client never sends ends the
  * session. A refused command (bounds, permission, stale handle) completes with its error.
  *
- * <p>Allocates nothing per command, except when it fails or is one of {@link RpcCommands}.
+ * <p>Allocates nothing per command, except when it fails, or is one of {@link RpcCommands} or of {@link PostedTransfers}.
  */
 final class SessionWorker {
     /** Command timeouts are capped at one hour, like the default for control requests. */
@@ -69,6 +69,7 @@ final class SessionWorker {
     private final long base;
     private final Doorbell doorbell;
     private final AreaSlots slots;
+    private final PostedTransfers transfers;
 
     /** The serving threads; may include ended ones. */
     @GuardedBy("this")
@@ -128,6 +129,7 @@ final class SessionWorker {
         base = memory.address();
         doorbell = new Doorbell(base);
         slots = new AreaSlots(base, area, watch);
+        transfers = new PostedTransfers(session, slots, this::unmapIfEnded);
     }
 
     /** Starts to serve. Once. */
@@ -220,7 +222,7 @@ final class SessionWorker {
         }
     }
 
-    /** A thread ends; the last one unmaps the memory. */
+    /** A thread ends. What ends last, a thread or a transfer, unmaps the memory. */
     private void end() {
         if (stopping) {
             boolean ended = rpc.end(System.nanoTime() + CALLS_END_NS);
@@ -230,7 +232,17 @@ final class SessionWorker {
         }
         synchronized (this) {
             serving--;
-            if (serving > 0 || !stopping || unmapped) {
+        }
+        unmapIfEnded();
+    }
+
+    private void unmapIfEnded() {
+        if (!stopping) {
+            return;
+        }
+        synchronized (this) {
+            // Only serving threads start transfers.
+            if (serving > 0 || transfers.isRunning() || unmapped) {
                 return;
             }
             unmapped = true;
@@ -346,7 +358,7 @@ final class SessionWorker {
     private int spinForWork(Server server) {
         int left = wait.begin(1);
         while (left != 0 && !stopping) {
-            if (rpc.isRunning()) {
+            if (rpc.isRunning() || transfers.isRunning()) {
                 server.takeRole();
             }
             left = wait.pause(left);
@@ -441,8 +453,8 @@ final class SessionWorker {
             }
             return;
         }
-        server.releaseRole(); // the others may block
         if (Op.isLock(op)) {
+            server.releaseRole(); // it may block
             serveLock(slot, op, lh, operand0);
             return;
         }
@@ -455,6 +467,10 @@ final class SessionWorker {
         long result = 0;
         try {
             locks.requireNoneLost();
+            if (transfers.start(handle, slot, op, offset, length, timeoutNs)) {
+                return;
+            }
+            server.releaseRole(); // the rest may block
             switch (op) {
                 case Op.READ -> handle.read(offset, window, length, timeoutNs);
                 case Op.WRITE -> handle.write(offset, window, length, timeoutNs);
@@ -463,15 +479,10 @@ final class SessionWorker {
                 case Op.MEMSET -> handle.memset(offset, length, (byte) operand0, timeoutNs);
                 default -> throw new SessionViolation("unknown operation %d in slot %d".formatted(op, slot));
             }
-        } catch (LiteException refused) {
-            slots.fail(slot, refused.code(), String.valueOf(refused.getMessage()));
-            return;
         } catch (SessionViolation bad) {
             throw bad;
-        } catch (RuntimeException broken) {
-            LOG.error("{}: {} failed", session, Op.nameOf(op), broken);
-            slots.fail(
-                    slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), broken));
+        } catch (RuntimeException failure) {
+            transfers.failed(slot, op, failure);
             return;
         }
         slots.complete(slot, 0, result);
@@ -485,13 +496,8 @@ final class SessionWorker {
                 case Op.UNLOCK -> locks.releaseAtOnce(number, operand) ? 1 : 0;
                 default -> locks.isHeld(number, operand) ? 1 : 0;
             };
-        } catch (LiteException refused) {
-            slots.fail(slot, refused.code(), String.valueOf(refused.getMessage()));
-            return;
-        } catch (RuntimeException broken) {
-            LOG.error("{}: {} failed", session, Op.nameOf(op), broken);
-            slots.fail(
-                    slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), broken));
+        } catch (RuntimeException failure) {
+            transfers.failed(slot, op, failure);
             return;
         }
         slots.complete(slot, 0, result);

@@ -22,28 +22,34 @@ import dev.lite.tier.TierSession;
 import dev.lite.tier.TierSync;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A fake tier in plain memory. Operations on an LMR whose name begins with {@value #SLOW} wait until {@link #resume}, as do malloc
- * and map of such a name.
+ * and map of such a name. Reads and writes of an LMR whose name begins with {@value #POSTED} are posted, and end when the test runs
+ * them.
  */
 final class FakeBackend implements SessionBackend, AutoCloseable {
     static final String NODE = "fake";
     static final String SLOW = "slow";
+    static final String POSTED = "posted";
     static final int EXTENTS = 3;
     private static final long BYTES_MAX = 1L << 30;
 
@@ -55,6 +61,9 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
     final AtomicInteger handlesUnmapped = new AtomicInteger();
     final AtomicInteger lmrsFreed = new AtomicInteger();
     final AtomicInteger locksReleased = new AtomicInteger();
+    /** Transfers that were posted and have not ended. */
+    final Queue<Runnable> posted = new ConcurrentLinkedQueue<>();
+
     final List<String> principals = new ArrayList<>();
     /** Permission bits that were revoked from all handles. */
     volatile int revoked;
@@ -158,7 +167,10 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
 
         @Override
         public TierRpc rpc() {
-            throw new UnsupportedOperationException("not needed here");
+            return (TierRpc) Proxy.newProxyInstance(
+                    TierRpc.class.getClassLoader(), new Class<?>[] {TierRpc.class}, (proxy, method, arguments) -> {
+                        throw new UnsupportedOperationException("not needed here");
+                    });
         }
 
         @Override
@@ -278,6 +290,31 @@ final class FakeBackend implements SessionBackend, AutoCloseable {
                 throw new LmrBoundsException("LMR #%d: offset %d is not aligned".formatted(lmr.id, offset));
             }
             return lmr.bytes.address() + offset;
+        }
+
+        @Override
+        public boolean needsFabric() {
+            return lmr.name != null && lmr.name.startsWith(POSTED);
+        }
+
+        @Override
+        public boolean tryTransfer(
+                boolean write,
+                long offset,
+                MemorySegment local,
+                long timeoutNs,
+                Consumer<@Nullable RuntimeException> ended) {
+            noteTimeout(write ? "write" : "read", timeoutNs);
+            check(write ? Permission.WRITE : Permission.READ, offset, local.byteSize());
+            posted.add(() -> {
+                if (write) {
+                    MemorySegment.copy(local, 0, lmr.bytes, offset, local.byteSize());
+                } else {
+                    MemorySegment.copy(lmr.bytes, offset, local, 0, local.byteSize());
+                }
+                ended.accept(null);
+            });
+            return true;
         }
 
         @Override
