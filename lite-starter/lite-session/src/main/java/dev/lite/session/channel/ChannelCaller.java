@@ -23,6 +23,7 @@ public final class ChannelCaller implements AutoCloseable {
     private final RequestBell bell;
     private final CallerSlots slots;
     private final StagedWait wait;
+    private final StagedWait virtualsWait;
     private final VirtualWaits virtualWaits;
     private final AtomicBoolean closed = new AtomicBoolean();
     /** By slot; written by its owner. */
@@ -41,6 +42,7 @@ public final class ChannelCaller implements AutoCloseable {
         bell = new RequestBell(this.memory.submitted(), this.memory.doorbell());
         generations = new int[area.slots()];
         wait = new StagedWait(spins);
+        virtualsWait = new StagedWait(spins);
         slots = new CallerSlots(area.slotBits(), this::isDropped, this.memory::isEnded);
         virtualWaits = new VirtualWaits(new Words(), spins);
     }
@@ -116,14 +118,18 @@ public final class ChannelCaller implements AutoCloseable {
     /** Waits for the reply; returns whether it is there. */
     private boolean await(int slot, int generation, long deadlineNs) {
         long word = memory.word(slot);
-        int left = wait.begin(1);
+        StagedWait stages = Thread.currentThread().isVirtual() ? virtualsWait : wait;
+        int left = stages.begin(1);
+        if (stages == virtualsWait) {
+            left = StagedWait.yieldsOnly(left); // pauses would keep the others from the carrier
+        }
         while (left != 0 && isWaiting(word, generation)) {
-            left = wait.pause(left);
+            left = stages.pause(left);
         }
         if (isWaiting(word, generation)) {
             sleepForReply(slot, deadlineNs);
         } else {
-            wait.hit(left);
+            stages.hit(left);
         }
         return isDone(RawMemory.getIntAcquire(word), generation);
     }
