@@ -185,7 +185,10 @@ public final class ChannelCaller implements AutoCloseable {
                 return;
             }
             int state = SlotWord.state(seen);
-            if (SlotWord.generation(seen) != generation || (state != SlotWord.PENDING && state != SlotWord.TAKEN)) {
+            boolean valid = SlotWord.generation(seen) == generation
+                    && (state == SlotWord.PENDING || state == SlotWord.TAKEN)
+                    && (!SlotWord.has(seen, SlotWord.ENDED) || memory.isEnded());
+            if (!valid) {
                 memory.endFor("slot %d's word".formatted(slot), seen, "of generation " + generation);
                 break;
             }
