@@ -8,6 +8,7 @@ import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
@@ -53,7 +54,7 @@ final class DataPath {
         wait = new StagedWait(spins);
         base = memory.address();
         doorbell = new Doorbell(base);
-        virtualWaits = new VirtualWaits(base, spins);
+        virtualWaits = new VirtualWaits(new SlotStates(base), spins);
         slots = new SlotPool(area.slots(), slot -> stateOf(slot) == SessionArea.STATE_DONE);
     }
 

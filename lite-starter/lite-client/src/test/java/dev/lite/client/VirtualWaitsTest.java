@@ -6,6 +6,7 @@ import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.session.protocol.SessionArea;
+import dev.lite.session.waiting.VirtualWaits;
 import dev.lite.testing.Waits;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,7 +20,7 @@ class VirtualWaitsTest {
 
     private final SharedMemory memory =
             SharedMemory.createMemfd("virtual-waits", SessionArea.slotOffset(SessionArea.SLOTS_MAX));
-    private final VirtualWaits waits = new VirtualWaits(memory.address(), 50);
+    private final VirtualWaits waits = new VirtualWaits(new SlotStates(memory.address()), 50);
     private final AtomicInteger over = new AtomicInteger();
 
     @AfterEach
@@ -70,7 +71,7 @@ class VirtualWaitsTest {
 
     @Test
     void aWaitEndsWithoutPausesAsOnASingleProcessor() {
-        VirtualWaits sleepy = new VirtualWaits(memory.address(), 0);
+        VirtualWaits sleepy = new VirtualWaits(new SlotStates(memory.address()), 0);
         submit(0);
         Thread waiter = Thread.ofVirtual().start(() -> sleepy.await(0, System.nanoTime() + LONG_NS));
         awaitSleep(0);

@@ -1,11 +1,10 @@
-package dev.lite.client;
+package dev.lite.session.waiting;
 
 import dev.lite.os.Futex;
 import dev.lite.os.FutexWords;
 import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.StagedWait;
-import dev.lite.session.protocol.SessionArea;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
@@ -15,32 +14,51 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The waits of virtual threads for commands of one session. A virtual thread must not sleep on a futex, since that would block its
- * carrier. So it parks, and one platform thread ("lite-waits") sleeps on the slots of all of them at once. That thread starts with
- * the first such wait, pauses and yields before it sleeps, and also ends waits at their deadlines. Any thread.
+ * The waits of virtual threads for words of shared memory, one word for each slot. A virtual thread must not sleep on a futex, since
+ * that would block its carrier. So it parks, and one platform thread ("lite-waits") sleeps on the words of all of them at once. That
+ * thread starts with the first such wait, pauses and yields before it sleeps, and also ends waits at their deadlines. Any thread.
  *
- * <p>Until the session ends, only that thread takes a slot out of {@link #waited}, and the slot's owner returns the slot only after
+ * <p>Until {@link #lose}, only that thread takes a slot out of {@link #waited}, and the slot's owner returns the slot only after
  * that. So it may read the memory of a slot in {@link #waited}. After that it reads none.
  */
-final class VirtualWaits {
+public final class VirtualWaits {
+    /** The largest number of slots. */
+    public static final int SLOTS_MAX = 64;
+
+    /** The words that are waited for. Called only for slots with a waiter, by one thread at a time; must not block. */
+    public interface Words {
+        /** Whether the wait for this slot is over. */
+        boolean isOver(int slot);
+
+        /**
+         * Announces to the other side that it must wake the sleeper of this slot.
+         *
+         * @return the value with which the word may be slept on, not 0; or 0: check {@link #isOver} again
+         */
+        int announce(int slot);
+
+        /** The address of the slot's futex word. */
+        long address(int slot);
+    }
+
     private static final int AWAKE = 0;
     private static final int ASLEEP = 1;
     private static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(30);
     /** How long to sleep on a single slot where the kernel cannot wait for several. */
     private static final long SINGLE_NS_MAX = TimeUnit.MILLISECONDS.toNanos(1);
 
-    private final long base;
+    private final Words slots;
     private final StagedWait wait;
-    /** A bit for each slot whose command a virtual thread waits for. */
+    /** A bit for each slot that a virtual thread waits for. */
     private final AtomicLong waited = new AtomicLong();
 
-    private final AtomicReferenceArray<@Nullable Thread> threads = new AtomicReferenceArray<>(SessionArea.SLOTS_MAX);
-    private final long[] deadlinesNs = new long[SessionArea.SLOTS_MAX]; // written before the slot's bit
+    private final AtomicReferenceArray<@Nullable Thread> threads = new AtomicReferenceArray<>(SLOTS_MAX);
+    private final long[] deadlinesNs = new long[SLOTS_MAX]; // written before the slot's bit
     private final FutexWords words = new FutexWords();
     /** Whether the platform thread sleeps; a futex. */
     private final MemorySegment bell = Arena.ofAuto().allocate(Integer.BYTES, Integer.BYTES);
 
-    /** The session has ended; all waits end. */
+    /** All waits end, now and later. */
     private volatile boolean lost;
 
     /** The platform thread has ended, or ends waits for the last time. */
@@ -50,19 +68,23 @@ final class VirtualWaits {
 
     private boolean single; // the kernel has no wait for several words; confined to the watcher
 
-    /** @param base the address of the session area */
-    VirtualWaits(long base, int spins) {
-        this.base = base;
+    /**
+     * No waits yet, and no thread.
+     *
+     * @param spins the largest number of pauses before the thread sleeps
+     */
+    public VirtualWaits(Words slots, int spins) {
+        this.slots = slots;
         this.wait = new StagedWait(spins);
     }
 
     /**
-     * Waits until the command in a slot is done, the deadline passes or the session ends. An interrupt does not end the wait; it is
+     * Waits until the slot's wait is over, the deadline passes or {@link #lose} is called. An interrupt does not end the wait; it is
      * kept for the caller.
      *
      * @param deadlineNs of {@link System#nanoTime}
      */
-    void await(int slot, long deadlineNs) {
+    public void await(int slot, long deadlineNs) {
         long bit = 1L << slot;
         deadlinesNs[slot] = deadlineNs;
         threads.set(slot, Thread.currentThread());
@@ -96,8 +118,8 @@ final class VirtualWaits {
         }
     }
 
-    /** Ends all waits, now and later. The states of their slots may still be pending. */
-    void lose() {
+    /** Ends all waits, now and later. The words of their slots may still be pending. */
+    public void lose() {
         lost = true;
         ring();
     }
@@ -126,9 +148,7 @@ final class VirtualWaits {
         int count = 0;
         for (long bits = waited.get(); bits != 0; bits &= bits - 1) {
             int slot = Long.numberOfTrailingZeros(bits);
-            if (lost
-                    || RawMemory.getIntAcquire(state(slot)) == SessionArea.STATE_DONE
-                    || deadlinesNs[slot] - System.nanoTime() <= 0) {
+            if (lost || slots.isOver(slot) || deadlinesNs[slot] - System.nanoTime() <= 0) {
                 end(slot);
                 count++;
             }
@@ -143,11 +163,7 @@ final class VirtualWaits {
         LockSupport.unpark(thread);
     }
 
-    private long state(int slot) {
-        return base + SessionArea.slotOffset(slot) + SessionArea.STATE;
-    }
-
-    /** Sleeps until a command is done, a deadline passes, or another wait begins. */
+    /** Sleeps until a word changes, a deadline passes, or another wait begins. */
     private void sleep() {
         RawMemory.getAndSetInt(bell.address(), ASLEEP);
         try {
@@ -159,21 +175,20 @@ final class VirtualWaits {
             long sleepNs = SLEEP_NS_MAX;
             words.clear();
             words.add(bell.address(), ASLEEP);
-            long first = bell.address();
+            long last = bell.address();
+            int lastExpected = ASLEEP;
             for (long rest = bits; rest != 0; rest &= rest - 1) {
                 int slot = Long.numberOfTrailingZeros(rest);
-                RawMemory.compareAndSetInt(state(slot), SessionArea.STATE_PENDING, SessionArea.STATE_SLEEPING);
-                if (RawMemory.getIntAcquire(state(slot)) != SessionArea.STATE_SLEEPING) {
+                lastExpected = slots.announce(slot);
+                if (lastExpected == 0) {
                     return;
                 }
-                first = state(slot);
-                words.add(first, SessionArea.STATE_SLEEPING);
+                last = slots.address(slot);
+                words.add(last, lastExpected);
                 sleepNs = Math.min(sleepNs, deadlinesNs[slot] - System.nanoTime());
             }
             if (single) {
-                boolean none = bits == 0;
-                Futex.Wait unused =
-                        Futex.await(first, none ? ASLEEP : SessionArea.STATE_SLEEPING, none ? sleepNs : SINGLE_NS_MAX);
+                Futex.Wait unused = Futex.await(last, lastExpected, bits == 0 ? sleepNs : SINGLE_NS_MAX);
             } else {
                 Futex.Wait unused = words.await(sleepNs);
             }

@@ -1,0 +1,143 @@
+package dev.lite.session.channel;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import java.util.function.IntPredicate;
+
+/**
+ * Which slots of a channel are free, in the memory of the caller's end. A slot is taken and returned with one atomic operation each;
+ * the lock is for threads that wait. Any thread; allocates nothing.
+ */
+final class CallerSlots {
+    /** Nobody signals when the server has dropped a cancelled request. */
+    private static final long QUARANTINE_POLL_NS = TimeUnit.MILLISECONDS.toNanos(5);
+
+    private final AtomicLong free;
+    /** The slots of calls that stopped waiting; the server may still write there. */
+    private final AtomicLong quarantine = new AtomicLong();
+    /** Whether the server has done with a slot in quarantine. */
+    private final IntPredicate dropped;
+
+    private final BooleanSupplier ended;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition returned = lock.newCondition();
+    private final AtomicInteger waiters = new AtomicInteger();
+
+    CallerSlots(long all, IntPredicate dropped, BooleanSupplier ended) {
+        free = new AtomicLong(all);
+        this.dropped = dropped;
+        this.ended = ended;
+    }
+
+    /** Returns a free slot, which the thread owns then, or -1. */
+    int tryTake() {
+        long slots;
+        long bit;
+        int slot;
+        // Each thread begins elsewhere, so that it finds its own slot again.
+        int begin = (int) Thread.currentThread().threadId();
+        do {
+            slots = free.get();
+            if (slots == 0) {
+                return -1;
+            }
+            slot = (begin + Long.numberOfTrailingZeros(Long.rotateRight(slots, begin))) & (Long.SIZE - 1);
+            bit = 1L << slot;
+        } while (!free.compareAndSet(slots, slots & ~bit));
+        return slot;
+    }
+
+    /**
+     * Waits for a slot. An interrupt does not end the wait; it is kept.
+     *
+     * @param deadlineNs of {@link System#nanoTime}
+     * @return the slot; or -1 when the deadline has passed or the channel has ended
+     */
+    int take(long deadlineNs) {
+        int slot = tryTake();
+        return slot >= 0 ? slot : takeLater(deadlineNs);
+    }
+
+    private int takeLater(long deadlineNs) {
+        boolean interrupted = false;
+        lock.lock();
+        try {
+            waiters.incrementAndGet(); // before the next try: who returns a slot after it sees a waiter
+            while (!ended.getAsBoolean()) {
+                endQuarantine();
+                int slot = tryTake();
+                long leftNs = deadlineNs - System.nanoTime();
+                if (slot >= 0 || leftNs <= 0) {
+                    return slot;
+                }
+                try {
+                    long unused = returned.awaitNanos(Math.min(leftNs, QUARANTINE_POLL_NS));
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+            return -1;
+        } finally {
+            waiters.decrementAndGet();
+            lock.unlock();
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    /** Frees the slots in quarantine with which the server has done. */
+    private void endQuarantine() {
+        for (long bits = quarantine.get(); bits != 0; bits &= bits - 1) {
+            int slot = Long.numberOfTrailingZeros(bits);
+            long bit = 1L << slot;
+            if (dropped.test(slot) && (quarantine.getAndUpdate(now -> now & ~bit) & bit) != 0) {
+                put(free, bit);
+            }
+        }
+    }
+
+    /** Returns a slot. */
+    void giveBack(int slot) {
+        put(free, 1L << slot);
+        if (waiters.get() != 0) {
+            signal(1);
+        }
+    }
+
+    /** Keeps a slot until the server has done with it. */
+    void quarantine(int slot) {
+        put(quarantine, 1L << slot);
+    }
+
+    /** Wakes all threads that wait for a slot. */
+    void wakeAll() {
+        signal(Integer.MAX_VALUE);
+    }
+
+    private void signal(int threads) {
+        lock.lock();
+        try {
+            if (threads == 1) {
+                returned.signal();
+            } else {
+                returned.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** The number of slots in quarantine. */
+    int quarantined() {
+        return Long.bitCount(quarantine.get());
+    }
+
+    private static void put(AtomicLong set, long bit) {
+        long unused = set.getAndAdd(bit); // the bit is not in the set
+    }
+}

@@ -1,0 +1,297 @@
+package dev.lite.session.channel;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.os.RawMemory;
+import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.StagedWait;
+import dev.lite.session.waiting.VirtualWaits;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * The caller's end of a channel; see the package. Any number of platform and virtual threads call at the same time. A call that
+ * succeeds allocates nothing.
+ */
+public final class ChannelCaller implements AutoCloseable {
+    private static final long TIMEOUT_NS_MAX = Long.MAX_VALUE / 2;
+
+    private final ChannelMemory memory;
+    private final ChannelArea area;
+    private final RequestBell bell;
+    private final CallerSlots slots;
+    private final StagedWait wait;
+    private final StagedWait virtualsWait;
+    private final VirtualWaits virtualWaits;
+    private final AtomicBoolean closed = new AtomicBoolean();
+    /** By slot; written by its owner. */
+    private final int[] generations;
+
+    /**
+     * Takes over the memory; {@link #close} unmaps it.
+     *
+     * @param function the name of the function and its node, for messages
+     * @param spins the largest number of pauses before a thread sleeps
+     * @throws IllegalArgumentException when the memory is smaller than the area; it is closed then
+     */
+    public ChannelCaller(SharedMemory memory, ChannelArea area, String function, int spins) {
+        this.memory = new ChannelMemory(memory, area, function);
+        this.area = area;
+        bell = new RequestBell(this.memory.submitted(), this.memory.doorbell());
+        generations = new int[area.slots()];
+        wait = new StagedWait(spins);
+        virtualsWait = new StagedWait(spins);
+        slots = new CallerSlots(area.slotBits(), this::isDropped, this.memory::isEnded);
+        virtualWaits = new VirtualWaits(new Words(), spins);
+    }
+
+    /**
+     * Calls the function and waits for its reply. Both segments are used only during the call. An interrupt does not end the call;
+     * it is kept.
+     *
+     * @param request at most a window of {@link ChannelArea#windowBytes} bytes
+     * @param reply filled from its start
+     * @param timeoutNs nanoseconds for all of the call, not negative
+     * @return the length of the reply in bytes
+     * @throws LimitExceededException when the request is longer than the window: the call was not done; or when the reply is longer
+     *     than its segment
+     * @throws LiteTimeoutException when the time has passed; the message says whether the call may have been done
+     * @throws ChannelEndedException when the channel has ended, which says whether the call may have been done
+     * @throws LiteException the function's error
+     */
+    public int call(MemorySegment request, MemorySegment reply, long timeoutNs) {
+        long length = request.byteSize();
+        if (length > area.windowBytes()) {
+            throw new LimitExceededException("%s: the request has %d bytes; the limit is %d"
+                    .formatted(memory.name(), length, area.windowBytes()));
+        }
+        if (timeoutNs < 0) {
+            throw new IllegalArgumentException(
+                    "%s: the timeout is %d ns; it must not be negative".formatted(memory.name(), timeoutNs));
+        }
+        long deadlineNs = System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX);
+        if (!memory.enter()) {
+            throw memory.endedException(false);
+        }
+        try {
+            int slot = takeSlot(deadlineNs, timeoutNs);
+            int generation = submit(slot, request, (int) length);
+            if (!await(slot, generation, deadlineNs)) {
+                stopWaiting(slot, generation, timeoutNs);
+            }
+            return finish(slot, reply);
+        } finally {
+            memory.exit();
+        }
+    }
+
+    private int takeSlot(long deadlineNs, long timeoutNs) {
+        int slot = memory.isEnded() ? -1 : slots.take(deadlineNs);
+        if (slot >= 0) {
+            return slot;
+        }
+        if (memory.isEnded()) {
+            throw memory.endedException(false);
+        }
+        throw new LiteTimeoutException(
+                "%s: no slot was free within %d ns; all %d are in use, %d by calls that timed out; the call was not done"
+                        .formatted(memory.name(), timeoutNs, area.slots(), slots.quarantined()));
+    }
+
+    private int submit(int slot, MemorySegment request, int length) {
+        try {
+            RawMemory.copyFrom(request, 0, memory.window(slot), length);
+        } catch (RuntimeException e) { // a closed segment, or one of another thread
+            slots.giveBack(slot);
+            throw e;
+        }
+        int generation = SlotWord.next(generations[slot]);
+        generations[slot] = generation;
+        RawMemory.putInt(memory.slot(slot) + ChannelArea.REQUEST_LENGTH, length);
+        RawMemory.putIntRelease(memory.word(slot), SlotWord.of(generation, SlotWord.PENDING));
+        boolean unused = bell.submit(slot);
+        return generation;
+    }
+
+    /** Waits for the reply; returns whether it is there. */
+    private boolean await(int slot, int generation, long deadlineNs) {
+        long word = memory.word(slot);
+        StagedWait stages = Thread.currentThread().isVirtual() ? virtualsWait : wait;
+        int left = stages.begin(1);
+        if (stages == virtualsWait) {
+            left = StagedWait.yieldsOnly(left); // pauses would keep the others from the carrier
+        }
+        while (left != 0 && isWaiting(word, generation)) {
+            left = stages.pause(left);
+        }
+        if (isWaiting(word, generation)) {
+            sleepForReply(slot, deadlineNs);
+        } else {
+            stages.hit(left);
+        }
+        return isDone(RawMemory.getIntAcquire(word), generation);
+    }
+
+    private void sleepForReply(int slot, long deadlineNs) {
+        boolean virtual = Thread.currentThread().isVirtual();
+        int generation = generations[slot];
+        long word = memory.word(slot);
+        while (isWaiting(word, generation) && !memory.isEnded() && System.nanoTime() - deadlineNs < 0) {
+            if (SlotWord.state(RawMemory.getIntAcquire(word)) == SlotWord.PENDING) {
+                bell.ringAgain();
+            }
+            if (virtual) {
+                virtualWaits.await(slot, deadlineNs);
+                continue;
+            }
+            int expected = announce(word, generation);
+            if (expected != 0 && !memory.isEnded()) {
+                memory.sleep(word, expected, deadlineNs);
+            }
+        }
+    }
+
+    private static boolean isWaiting(long word, int generation) {
+        return SlotWord.isWaiting(RawMemory.getIntAcquire(word), generation);
+    }
+
+    private static boolean isDone(int word, int generation) {
+        return SlotWord.state(word) == SlotWord.DONE && SlotWord.generation(word) == generation;
+    }
+
+    /** Announces the sleep; returns the value with which the word may be slept on, or 0. */
+    private static int announce(long word, int generation) {
+        for (int tries = 0; tries < ChannelMemory.TRIES_MAX; tries++) {
+            int seen = RawMemory.getIntVolatile(word);
+            if (!SlotWord.isWaiting(seen, generation)) {
+                return 0;
+            }
+            int announced = seen | SlotWord.SLEEPING;
+            if (seen == announced || RawMemory.compareAndSetInt(word, seen, announced)) {
+                return announced;
+            }
+        }
+        return 0;
+    }
+
+    /** Cancels the call and throws; or returns, if the reply has come meanwhile. */
+    private void stopWaiting(int slot, int generation, long timeoutNs) {
+        long word = memory.word(slot);
+        for (int tries = 0; tries < ChannelMemory.TRIES_MAX; tries++) {
+            int seen = RawMemory.getIntVolatile(word);
+            if (isDone(seen, generation)) {
+                return;
+            }
+            int state = SlotWord.state(seen);
+            boolean valid = SlotWord.generation(seen) == generation
+                    && (state == SlotWord.PENDING || state == SlotWord.TAKEN)
+                    && (!SlotWord.has(seen, SlotWord.ENDED) || memory.isEnded());
+            if (!valid) {
+                memory.endFor("slot %d's word".formatted(slot), seen, "of generation " + generation);
+                break;
+            }
+            if (RawMemory.compareAndSetInt(word, seen, SlotWord.of(generation, SlotWord.CANCELLED))) {
+                slots.quarantine(slot);
+                throw stopped(state == SlotWord.TAKEN, timeoutNs);
+            }
+        }
+        slots.quarantine(slot);
+        throw stopped(true, timeoutNs);
+    }
+
+    private RuntimeException stopped(boolean maybeDone, long timeoutNs) {
+        if (memory.isEnded()) {
+            return memory.endedException(maybeDone);
+        }
+        return new LiteTimeoutException("%s: no reply within %d ns; %s"
+                .formatted(
+                        memory.name(), timeoutNs, maybeDone ? "the call may have been done" : "the call was not done"));
+    }
+
+    /** Copies the reply and returns the slot. Reads each word once. */
+    private int finish(int slot, MemorySegment reply) {
+        int status = RawMemory.getInt(memory.slot(slot) + ChannelArea.STATUS);
+        int length = RawMemory.getInt(memory.slot(slot) + ChannelArea.REPLY_LENGTH);
+        if (length < 0 || length > area.windowBytes()) {
+            memory.endFor("the length of the reply in slot " + slot, length, "0 to " + area.windowBytes());
+            slots.giveBack(slot);
+            throw memory.endedException(true);
+        }
+        if (status == 0 && length <= reply.byteSize()) {
+            try {
+                RawMemory.copyTo(memory.window(slot), reply, 0, length);
+            } finally {
+                slots.giveBack(slot);
+            }
+            return length;
+        }
+        byte[] text = new byte[status == 0 ? 0 : length];
+        RawMemory.copyTo(memory.window(slot), MemorySegment.ofArray(text), 0, text.length);
+        slots.giveBack(slot);
+        if (status == 0) {
+            throw new LimitExceededException("%s: the reply has %d bytes; the segment for it has %d"
+                    .formatted(memory.name(), length, reply.byteSize()));
+        }
+        throw LiteException.Code.exception(status, memory.name() + ": " + new String(text, StandardCharsets.UTF_8));
+    }
+
+    private boolean isDropped(int slot) {
+        return isDone(RawMemory.getIntAcquire(memory.word(slot)), generations[slot]);
+    }
+
+    /** Whether the channel has ended. */
+    public boolean isEnded() {
+        if (!memory.enter()) {
+            return true;
+        }
+        try {
+            return memory.isEnded();
+        } finally {
+            memory.exit();
+        }
+    }
+
+    /** Ends the channel for both ends: calls under way fail. Idempotent; the first reason counts. */
+    public void end(String reason) {
+        if (memory.enter()) {
+            try {
+                memory.end(reason);
+                slots.wakeAll();
+                virtualWaits.lose();
+            } finally {
+                memory.exit();
+            }
+        }
+    }
+
+    /** Ends the channel, waits for the calls under way to fail, and unmaps the memory. Idempotent. */
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            end("the caller's end was closed");
+            virtualWaits.lose();
+            memory.close();
+        }
+    }
+
+    /** The words of the slots, for virtual threads. */
+    private final class Words implements VirtualWaits.Words {
+        @Override
+        public boolean isOver(int slot) {
+            return !isWaiting(memory.word(slot), generations[slot]) || memory.isEnded();
+        }
+
+        @Override
+        public int announce(int slot) {
+            int expected = ChannelCaller.announce(memory.word(slot), generations[slot]);
+            return memory.isEnded() ? 0 : expected;
+        }
+
+        @Override
+        public long address(int slot) {
+            return memory.word(slot);
+        }
+    }
+}

@@ -1,0 +1,349 @@
+package dev.lite.session.channel;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.LiteException;
+import dev.lite.os.Futex;
+import dev.lite.os.RawMemory;
+import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.StagedWait;
+import dev.lite.session.waiting.VirtualWaits;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * The server's end of a channel; see the package. Any number of platform and virtual threads receive and reply at the same time, each
+ * with its own {@link ReceivedRequest}. Another thread than the receiver may reply. Nothing is allocated for a call.
+ */
+public final class ChannelServer implements AutoCloseable {
+    private static final long TIMEOUT_NS_MAX = Long.MAX_VALUE / 2;
+    private static final int SLOT_BITS = 6;
+    private static final int SLOT_MASK = (1 << SLOT_BITS) - 1;
+    /** The slot has no call that is to be answered. */
+    private static final long NO_CALL = 0;
+    /** A thread takes the slot's request, or answers its call. */
+    private static final long BUSY = -1;
+
+    private final ChannelMemory memory;
+    private final ChannelArea area;
+    private final String principal;
+    private final RequestBell bell;
+    private final StagedWait wait;
+    private final VirtualWaits virtualWaits;
+    private final AtomicBoolean closed = new AtomicBoolean();
+    /** By slot: the number of the call that is to be answered, or {@link #NO_CALL} or {@link #BUSY}. */
+    private final AtomicLongArray calls;
+    /** By slot; written while it is busy. */
+    private final int[] generations;
+
+    private final AtomicLong lastCall = new AtomicLong();
+    /** Held by the one virtual thread that waits for a request; the others wait for the lock. */
+    private final ReentrantLock virtualReceiver = new ReentrantLock();
+
+    /**
+     * Takes over the memory; {@link #close} unmaps it.
+     *
+     * @param function the name of the function, for messages
+     * @param principal of the calling application
+     * @param spins the largest number of pauses before a thread sleeps
+     * @throws IllegalArgumentException when the memory is smaller than the area; it is closed then
+     */
+    public ChannelServer(SharedMemory memory, ChannelArea area, String function, String principal, int spins) {
+        this.memory = new ChannelMemory(memory, area, "%s for %s".formatted(function, principal));
+        this.area = area;
+        this.principal = principal;
+        bell = new RequestBell(this.memory.submitted(), this.memory.doorbell());
+        calls = new AtomicLongArray(area.slots());
+        generations = new int[area.slots()];
+        wait = new StagedWait(spins);
+        virtualWaits = new VirtualWaits(new Words(), spins);
+    }
+
+    /** The principal of all calls of this channel. */
+    public String principal() {
+        return principal;
+    }
+
+    /**
+     * Waits for the next request and copies it. An interrupt does not end the wait; it is kept.
+     *
+     * @param into receives the request; made for an area with such windows
+     * @param timeoutNs nanoseconds, not negative
+     * @return false when none came in time
+     * @throws ChannelEndedException when the channel has ended
+     */
+    public boolean receive(ReceivedRequest into, long timeoutNs) {
+        requireRoom(into);
+        long deadlineNs = System.nanoTime() + Math.clamp(timeoutNs, 0, TIMEOUT_NS_MAX);
+        enter();
+        try {
+            boolean slept = false;
+            int left = wait.begin(1);
+            while (true) {
+                if (take(into)) {
+                    if (slept && bell.bits() != 0) {
+                        bell.ringAgain();
+                    }
+                    wait.hit(left);
+                    return true;
+                }
+                if (left != 0) {
+                    left = wait.pause(left);
+                } else if (System.nanoTime() - deadlineNs >= 0) {
+                    return false;
+                } else {
+                    sleep(deadlineNs);
+                    slept = true;
+                    left = wait.begin(1);
+                }
+            }
+        } finally {
+            memory.exit();
+        }
+    }
+
+    /**
+     * Copies the next request, if there is one. Never blocks.
+     *
+     * @throws ChannelEndedException when the channel has ended
+     */
+    public boolean tryReceive(ReceivedRequest into) {
+        requireRoom(into);
+        enter();
+        try {
+            return take(into);
+        } finally {
+            memory.exit();
+        }
+    }
+
+    private void requireRoom(ReceivedRequest into) {
+        if (into.room.byteSize() < area.windowBytes()) {
+            throw new IllegalArgumentException("%s: room for a request of %d bytes; the longest has %d"
+                    .formatted(memory.name(), into.room.byteSize(), area.windowBytes()));
+        }
+    }
+
+    private void enter() {
+        if (!memory.enter()) {
+            throw memory.endedException();
+        }
+    }
+
+    private void sleep(long deadlineNs) {
+        if (Thread.currentThread().isVirtual()) {
+            sleepVirtually(deadlineNs);
+        } else if (bell.announce() && !memory.isEnded()) {
+            memory.sleep(memory.doorbell(), RequestBell.RING, deadlineNs);
+        }
+        checkDoorbell();
+    }
+
+    private void sleepVirtually(long deadlineNs) {
+        boolean interrupted = Thread.interrupted();
+        try {
+            if (virtualReceiver.tryLock(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                try {
+                    virtualWaits.await(0, deadlineNs);
+                } finally {
+                    virtualReceiver.unlock();
+                }
+            }
+        } catch (InterruptedException e) {
+            interrupted = true;
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private void checkDoorbell() {
+        int doorbell = bell.value();
+        if (!RequestBell.isValid(doorbell) && !memory.isEnded()) {
+            memory.endFor("the doorbell", doorbell, "0 to " + RequestBell.AWAKE);
+        }
+    }
+
+    /** Takes a request that was submitted and not cancelled. */
+    private boolean take(ReceivedRequest into) {
+        if (memory.isEnded()) {
+            throw memory.endedException();
+        }
+        // Bounded: each slot's request is taken or dropped at most once here.
+        for (int count = 0; count < area.slots(); count++) {
+            int slot = bell.take();
+            if (slot == RequestBell.NONE) {
+                return false;
+            }
+            if (slot >= area.slots()) {
+                throw broken("the number of a submitted slot", slot, "less than " + area.slots());
+            }
+            if (!calls.compareAndSet(slot, NO_CALL, BUSY)) {
+                throw broken("a slot with a call that is not answered was submitted again", slot, "free");
+            }
+            if (markTaken(slot)) {
+                int length = RawMemory.getInt(memory.slot(slot) + ChannelArea.REQUEST_LENGTH);
+                if (length < 0 || length > area.windowBytes()) {
+                    throw broken("the length of the request in slot " + slot, length, "0 to " + area.windowBytes());
+                }
+                RawMemory.copyTo(memory.window(slot), into.room, 0, length);
+                long call = lastCall.incrementAndGet() << SLOT_BITS | slot;
+                into.set(call, length);
+                calls.set(slot, call);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Changes a slot's word from PENDING to TAKEN; returns false if the request was cancelled, and drops it. */
+    private boolean markTaken(int slot) {
+        long word = memory.word(slot);
+        int seen = 0;
+        for (int tries = 0; tries < ChannelMemory.TRIES_MAX; tries++) {
+            seen = RawMemory.getIntVolatile(word);
+            int state = SlotWord.state(seen);
+            if (SlotWord.has(seen, SlotWord.ENDED) && memory.isEnded()) {
+                throw memory.endedException();
+            }
+            if (SlotWord.has(seen, SlotWord.ENDED) || (state != SlotWord.PENDING && state != SlotWord.CANCELLED)) {
+                break;
+            }
+            if (state == SlotWord.PENDING
+                    && RawMemory.compareAndSetInt(word, seen, SlotWord.with(seen, SlotWord.TAKEN))) {
+                generations[slot] = SlotWord.generation(seen);
+                return true;
+            }
+            if (state == SlotWord.CANCELLED) {
+                calls.set(slot, NO_CALL);
+                RawMemory.compareAndSetInt(word, seen, SlotWord.with(seen, SlotWord.DONE));
+                return false;
+            }
+        }
+        throw broken("the word of the submitted slot " + slot, seen, "pending or cancelled");
+    }
+
+    private ChannelEndedException broken(String what, long value, String limit) {
+        memory.endFor(what, value, limit);
+        return memory.endedException();
+    }
+
+    /**
+     * Answers a call. If its caller has stopped waiting, the reply is dropped.
+     *
+     * @param call see {@link ReceivedRequest#call}
+     * @param reply used only during this method
+     * @throws LimitExceededException when the reply is longer than a window; the call may still be answered
+     * @throws IllegalStateException when the call was answered already
+     * @throws ChannelEndedException when the channel has ended
+     */
+    public void reply(long call, MemorySegment reply) {
+        answer(call, 0, reply);
+    }
+
+    /**
+     * Answers a call with an error.
+     *
+     * @param call see {@link ReceivedRequest#call}
+     * @param message cut to the size of a window
+     * @throws IllegalStateException when the call was answered already
+     * @throws ChannelEndedException when the channel has ended
+     */
+    public void fail(long call, LiteException.Code code, String message) {
+        MemorySegment text = MemorySegment.ofArray(message.getBytes(StandardCharsets.UTF_8));
+        answer(call, code.number(), text.asSlice(0, Math.min(text.byteSize(), area.windowBytes())));
+    }
+
+    private void answer(long call, int status, MemorySegment reply) {
+        long length = reply.byteSize();
+        if (length > area.windowBytes()) {
+            throw new LimitExceededException(
+                    "%s: the reply has %d bytes; the limit is %d".formatted(memory.name(), length, area.windowBytes()));
+        }
+        int slot = (int) call & SLOT_MASK;
+        enter();
+        try {
+            if (memory.isEnded()) {
+                throw memory.endedException();
+            }
+            if (call <= 0 || slot >= area.slots() || !calls.compareAndSet(slot, call, BUSY)) {
+                throw new IllegalStateException(
+                        "%s: call %d is not to be answered, or was answered already".formatted(memory.name(), call));
+            }
+            try {
+                RawMemory.copyFrom(reply, 0, memory.window(slot), length);
+            } catch (RuntimeException e) { // a closed segment, or one of another thread
+                calls.set(slot, call);
+                throw e;
+            }
+            RawMemory.putInt(memory.slot(slot) + ChannelArea.STATUS, status);
+            RawMemory.putInt(memory.slot(slot) + ChannelArea.REPLY_LENGTH, (int) length);
+            long word = memory.word(slot);
+            int done = SlotWord.of(generations[slot], SlotWord.DONE);
+            // First free, then done: the caller may submit the slot at once.
+            calls.set(slot, NO_CALL);
+            if (SlotWord.has(RawMemory.getAndSetInt(word, done), SlotWord.SLEEPING)) {
+                int unused = Futex.wake(word, 1);
+            }
+        } finally {
+            memory.exit();
+        }
+    }
+
+    /** Whether the channel has ended. */
+    public boolean isEnded() {
+        if (!memory.enter()) {
+            return true;
+        }
+        try {
+            return memory.isEnded();
+        } finally {
+            memory.exit();
+        }
+    }
+
+    /** Ends the channel for both ends: receives and calls under way fail. Idempotent; the first reason counts. */
+    public void end(String reason) {
+        if (memory.enter()) {
+            try {
+                memory.end(reason);
+                virtualWaits.lose();
+            } finally {
+                memory.exit();
+            }
+        }
+    }
+
+    /** Ends the channel, waits until no thread is in its memory, and unmaps it. Idempotent. */
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            end("the server's end was closed");
+            virtualWaits.lose();
+            memory.close();
+        }
+    }
+
+    /** The doorbell, for the virtual thread that waits. */
+    private final class Words implements VirtualWaits.Words {
+        @Override
+        public boolean isOver(int slot) {
+            return bell.bits() != 0 || memory.isEnded() || !RequestBell.isValid(bell.value());
+        }
+
+        @Override
+        public int announce(int slot) {
+            return bell.announce() && !memory.isEnded() ? RequestBell.RING : 0;
+        }
+
+        @Override
+        public long address(int slot) {
+            return memory.doorbell();
+        }
+    }
+}

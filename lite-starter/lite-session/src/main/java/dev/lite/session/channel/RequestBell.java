@@ -1,0 +1,105 @@
+package dev.lite.session.channel;
+
+import dev.lite.os.Futex;
+import dev.lite.os.RawMemory;
+
+/**
+ * The submitted bits and the doorbell of a channel. The thread is in the memory; see {@link ChannelMemory}. Keeps no state but the
+ * place where the search for bits begins, so that slots take turns.
+ */
+final class RequestBell {
+    static final int NOBODY_SLEEPS = 0;
+    static final int RING = 1;
+    static final int AWAKE = 2;
+
+    /** There is no request. */
+    static final int NONE = -1;
+
+    private final long submitted;
+    private final long doorbell;
+    /** The slot after the one that was taken last. Updates may be lost, which costs only fairness. */
+    private int first;
+
+    RequestBell(long submitted, long doorbell) {
+        this.submitted = submitted;
+        this.doorbell = doorbell;
+    }
+
+    /** Caller: submits its slot, and wakes a server thread if none is awake. Returns whether it did. */
+    boolean submit(int slot) {
+        // The owner of a slot submits it again only after the server has cleared its bit: an addition equals a bitwise
+        // or, and is
+        // a full fence.
+        RawMemory.getAndAddLong(submitted, 1L << slot);
+        return RawMemory.getIntVolatile(doorbell) == RING && ring();
+    }
+
+    private boolean ring() {
+        if (!RawMemory.compareAndSetInt(doorbell, RING, AWAKE)) {
+            return false; // another thread rings
+        }
+        int unused = Futex.wake(doorbell, 1);
+        return true;
+    }
+
+    /** Wakes one more server thread, if one sleeps: those that are awake may be busy for long. */
+    void ringAgain() {
+        if (RawMemory.getIntVolatile(doorbell) == NOBODY_SLEEPS) {
+            return;
+        }
+        RawMemory.compareAndSetInt(doorbell, RING, AWAKE);
+        if (Futex.wake(doorbell, 1) == 0) {
+            // A thread that is about to sleep has set it to RING.
+            RawMemory.compareAndSetInt(doorbell, AWAKE, NOBODY_SLEEPS);
+        }
+    }
+
+    /** Server: the submitted bits, also those that belong to no slot. */
+    long bits() {
+        return RawMemory.getLongVolatile(submitted);
+    }
+
+    /** Server: takes the bit of one slot, in turns. Never blocks. */
+    int take() {
+        for (int tries = 0; tries < ChannelMemory.TRIES_MAX; tries++) {
+            long bits = bits();
+            if (bits == 0) {
+                return NONE;
+            }
+            int begin = first;
+            int slot = (begin + Long.numberOfTrailingZeros(Long.rotateRight(bits, begin))) & (Long.SIZE - 1);
+            if (RawMemory.compareAndSetLong(submitted, bits, bits & ~(1L << slot))) {
+                first = slot + 1;
+                return slot;
+            }
+        }
+        return NONE; // others submit and take just now: the caller of this method looks again
+    }
+
+    /**
+     * Server: announces that this thread will sleep while the doorbell is {@link #RING}.
+     *
+     * @return whether it may, because nothing is submitted and the channel has not ended
+     */
+    boolean announce() {
+        for (int tries = 0; tries < ChannelMemory.TRIES_MAX; tries++) {
+            int seen = RawMemory.getIntVolatile(doorbell);
+            if (!isValid(seen)) {
+                return false; // the end of the channel must stay visible
+            }
+            if (RawMemory.compareAndSetInt(doorbell, seen, RING)) { // a full fence before the look
+                return bits() == 0;
+            }
+        }
+        return false;
+    }
+
+    /** The doorbell, for a check: one read. */
+    int value() {
+        return RawMemory.getIntVolatile(doorbell);
+    }
+
+    static boolean isValid(int doorbell) {
+        return doorbell >= NOBODY_SLEEPS && doorbell <= AWAKE;
+    }
+}

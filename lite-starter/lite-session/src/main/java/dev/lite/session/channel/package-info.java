@@ -1,0 +1,49 @@
+/**
+ * A channel: calls between two applications on one host that pass no node. One application calls one function of the other, through
+ * memory that both have mapped. The node that makes the channel tells each end the area's size, the function and the principal. They
+ * are never read from the memory.
+ *
+ * <p><b>Layout.</b> See {@link dev.lite.session.channel.ChannelArea}. There are up to 64 slots, each with a window for the request and
+ * then the reply. A word with one bit per slot takes the place of a request ring: it cannot overflow, a caller that dies between two
+ * steps leaves no gap, and every value of it is meaningful. Its bits are served in turn, so no slot starves.
+ *
+ * <p><b>One call.</b>
+ *
+ * <ol>
+ *   <li>The caller takes a free slot, copies the request into the window, and sets the slot's word to a new generation and PENDING.
+ *       It adds the slot's bit to the submitted ones.
+ *   <li>A server thread clears the bit, changes PENDING to TAKEN, and copies the request to its own memory. Only then it looks at it.
+ *   <li>It copies the reply into the window, and sets the word to the same generation and DONE.
+ *   <li>The caller checks the length, copies the reply and returns the slot.
+ * </ol>
+ *
+ * <p>A caller that stops waiting changes PENDING or TAKEN to CANCELLED. The slot is then in quarantine until the server has set DONE.
+ * A call that was never TAKEN was not done, and never will be.
+ *
+ * <p><b>Who wakes whom.</b> Everybody pauses, yields and only then sleeps ({@link dev.lite.os.waiting.StagedWait}). Before it sleeps,
+ * a thread announces that with a full fence, and looks again.
+ *
+ * <ul>
+ *   <li>A caller sleeps on the word of its slot, with the bit SLEEPING in it. The server wakes it if it finds that bit when it sets
+ *       DONE.
+ *   <li>Server threads sleep on the doorbell, which they set to 1. A caller that submits changes 1 to 2 and wakes one thread. While
+ *       it is 2 some thread is awake and will find further requests: no wake-up.
+ *   <li>That thread may be busy for long with one request. So a caller whose request is still PENDING rings again before it sleeps;
+ *       and a server thread that was woken wakes the next one if it leaves requests.
+ *   <li>Virtual threads park, and a platform thread of their process sleeps for them ({@link
+ *       dev.lite.session.waiting.VirtualWaits}). Of the virtual threads that receive, one waits so, and the others wait for it.
+ * </ul>
+ *
+ * <p><b>End.</b> Either end sets a word of the header to 1, changes every word that is slept on, and wakes all sleepers. What an end
+ * has seen it keeps in its own memory, so that the other end cannot take it back. Sleeps last at most a second, so a lost wake-up by a
+ * faulty other side costs no more.
+ *
+ * <p><b>Trust.</b> Neither end trusts the other, which may write anything anywhere in the memory at any time. Each word is read once
+ * and then checked. Which slots are in use, their generations and owners are in the private memory of each end. A wrong value ends the
+ * channel; the message names it. Offsets come only from slot numbers below 64 and lengths that were checked, so no access leaves the
+ * mapping.
+ */
+@NullMarked
+package dev.lite.session.channel;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,44 @@
+package dev.lite.session.channel;
+
+import dev.lite.os.SharedMemory;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A process that serves a channel: it replies with the request. Arguments: the path of the memory, slots, window bytes, threads,
+ * spins. It ends with the channel.
+ */
+final class ServerProcess {
+    private ServerProcess() {}
+
+    public static void main(String[] arguments) throws InterruptedException {
+        ChannelArea area = new ChannelArea(Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]));
+        SharedMemory memory = SharedMemory.openFile(Path.of(arguments[0]));
+        ChannelServer server = new ChannelServer(memory, area, "echo", "test", Integer.parseInt(arguments[4]));
+        Thread[] threads = new Thread[Integer.parseInt(arguments[3])];
+        for (int i = 0; i < threads.length; i++) {
+            threads[i] = Thread.ofPlatform().start(() -> serve(server, area));
+        }
+        System.out.println("serving");
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        server.close();
+        System.out.println("ended");
+    }
+
+    private static void serve(ChannelServer server, ChannelArea area) {
+        ReceivedRequest request = new ReceivedRequest(area);
+        // One slice for each call would be garbage; requests have one length here.
+        var reply = request.bytes().asSlice(0, Long.BYTES);
+        try {
+            while (true) {
+                if (server.receive(request, TimeUnit.SECONDS.toNanos(30))) {
+                    server.reply(request.call(), reply);
+                }
+            }
+        } catch (ChannelEndedException e) {
+            // the end
+        }
+    }
+}

@@ -1,0 +1,100 @@
+package dev.lite.session.channel;
+
+import dev.lite.os.RawMemory;
+import dev.lite.os.SharedMemory;
+import dev.lite.testing.Waits;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+
+/** Both ends of a channel in this process, each with its own mapping, and a third mapping for tests that write to it. */
+final class TestChannel implements AutoCloseable {
+    static final long LONG_NS = Waits.seconds(20).toNanos();
+    static final int SPINS = 200;
+
+    final ChannelArea area;
+    final SharedMemory memory;
+    final ChannelCaller caller;
+    final ChannelServer server;
+
+    TestChannel(int slots, int spins) {
+        area = new ChannelArea(slots, 1024);
+        memory = area.create();
+        caller = new ChannelCaller(mapAgain(memory), area, "shop/order at node-2", spins);
+        server = new ChannelServer(mapAgain(memory), area, "shop/order", "web", spins);
+    }
+
+    TestChannel(int slots) {
+        this(slots, SPINS);
+    }
+
+    private static SharedMemory mapAgain(SharedMemory memory) {
+        return SharedMemory.openFile(Path.of("/proc/self/fd/" + memory.descriptor()));
+    }
+
+    /** Calls with a number and returns the number that was replied. */
+    long call(long number, long timeoutNs) {
+        byte[] reply = new byte[8];
+        int length = caller.call(longs(number), MemorySegment.ofArray(reply), timeoutNs);
+        if (length != Long.BYTES) {
+            throw new AssertionError("a reply of %d bytes".formatted(length));
+        }
+        return MemorySegment.ofArray(reply).get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
+    }
+
+    static MemorySegment longs(long number) {
+        return MemorySegment.ofArray(new byte[Long.BYTES])
+                .fill((byte) 0)
+                .copyFrom(MemorySegment.ofArray(new long[] {number}));
+    }
+
+    static MemorySegment text(String text) {
+        return MemorySegment.ofArray(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    ReceivedRequest receive() {
+        ReceivedRequest request = new ReceivedRequest(area);
+        if (!server.receive(request, LONG_NS)) {
+            throw new AssertionError("no request came");
+        }
+        return request;
+    }
+
+    static long number(ReceivedRequest request) {
+        return request.bytes().get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
+    }
+
+    /** Answers each number with its negative until the channel ends. */
+    void serve() {
+        ReceivedRequest request = new ReceivedRequest(area);
+        try {
+            while (true) {
+                if (server.receive(request, LONG_NS)) {
+                    server.reply(request.call(), longs(-number(request)));
+                }
+            }
+        } catch (ChannelEndedException e) {
+            // the end
+        }
+    }
+
+    int word(int slot) {
+        return RawMemory.getIntVolatile(wordAddress(slot));
+    }
+
+    long wordAddress(int slot) {
+        return memory.address() + ChannelArea.slotOffset(slot) + ChannelArea.WORD;
+    }
+
+    int doorbell() {
+        return RawMemory.getIntVolatile(memory.address() + ChannelArea.DOORBELL);
+    }
+
+    @Override
+    public void close() {
+        caller.close();
+        server.close();
+        memory.close();
+    }
+}
