@@ -8,7 +8,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Keeps what is sent, counts the writes, and returns its input once. */
-final class CountingWire implements Wire {
+final class CountingWire extends QuietWire {
     private static final int SENT_MAX = 1 << 20;
     private static final int NUMBER = 12;
 
@@ -79,31 +79,7 @@ final class CountingWire implements Wire {
     }
 
     @Override
-    public boolean awaitReadable(long timeoutNs) {
-        return true;
-    }
-
-    @Override
-    public boolean awaitWritable(long timeoutNs) {
-        return true;
-    }
-
-    @Override
-    public void endOutput() {}
-
-    @Override
-    public boolean awaitPeerEnd(long timeoutNs) {
-        return true;
-    }
-
-    @Override
     public boolean isReset() {
         return reset;
     }
-
-    @Override
-    public void shutdown() {}
-
-    @Override
-    public void abort() {}
 }
