@@ -62,14 +62,7 @@ public final class MutantsMain {
     public static void main(String[] args) throws IOException, InterruptedException {
         Path folder = Path.of(System.getProperty("lite.simulate.mutants"));
         Path sources = Path.of(System.getProperty("lite.simulate.sources"));
-        String begin = System.getProperty("lite.simulate.mutant", "");
-        List<Path> patches;
-        try (Stream<Path> files = Files.list(folder)) {
-            patches = files.filter(file -> file.toString().endsWith(".patch"))
-                    .filter(file -> file.getFileName().toString().startsWith(begin))
-                    .sorted()
-                    .toList();
-        }
+        List<Path> patches = patches(folder, System.getProperty("lite.simulate.mutant", ""));
         int missed = 0;
         for (Path patch : patches) {
             Path work = Files.createTempDirectory("lite-mutant");
@@ -85,7 +78,24 @@ public final class MutantsMain {
         System.exit(missed > 0 ? 1 : 0);
     }
 
-    private static void apply(Path patch, Path sources, Path work) throws IOException, InterruptedException {
+    /** The patches of a folder whose names begin so, sorted. */
+    static List<Path> patches(Path folder, String begin) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.filter(file -> file.toString().endsWith(".patch"))
+                    .filter(file -> file.getFileName().toString().startsWith(begin))
+                    .sorted()
+                    .toList();
+        }
+    }
+
+    /**
+     * Applies a patch to copies of the sources that it names.
+     *
+     * @param sources the root of the sources
+     * @param work an empty folder, for the copies
+     * @throws IllegalStateException if the patch does not fit the sources
+     */
+    static void apply(Path patch, Path sources, Path work) throws IOException, InterruptedException {
         for (String line : Files.readAllLines(patch)) {
             if (line.startsWith(ADDED)) {
                 Path copy = work.resolve("src").resolve(line.substring(ADDED.length()));
@@ -93,13 +103,13 @@ public final class MutantsMain {
                 Files.copy(sources.resolve(line.substring(ADDED.length())), copy);
             }
         }
-        int status = new ProcessBuilder(
+        ProcessBuilder git = new ProcessBuilder(
                         "git", "apply", "--recount", patch.toAbsolutePath().toString())
                 .directory(work.resolve("src").toFile())
-                .inheritIO()
-                .start()
-                .waitFor();
-        if (status != 0) {
+                .inheritIO();
+        // Below a repository, git would skip the copies and report success.
+        git.environment().put("GIT_CEILING_DIRECTORIES", work.toAbsolutePath().toString());
+        if (git.start().waitFor() != 0) {
             throw new IllegalStateException(
                     "%s does not fit the sources any more: adapt it to them".formatted(patch.getFileName()));
         }

@@ -14,7 +14,6 @@ import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.LtLock;
-import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.api.RpcCall;
@@ -37,14 +36,11 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.TestMethodOrder;
 
 /**
@@ -53,19 +49,12 @@ import org.junit.jupiter.api.TestMethodOrder;
  */
 @Tag("faults")
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
-class FaultsTest {
+class FaultsTest extends FaultSuite {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(3);
-    /** The deadline of operations: longer than a node takes to start on a busy machine. */
-    private static final Duration DEADLINE = Waits.seconds(30);
-
     /** The deadline of a call to a function that does not answer. */
     private static final Duration HUNG_CALL = Waits.seconds(0.02);
 
-    private static final Duration SOON = Waits.seconds(90);
-    private static final long SEED = Long.getLong("lite.faults.seed", System.nanoTime());
     private static final int RESTARTS = Integer.getInteger("lite.faults.restarts", 30);
-    private static final String FABRICS = System.getProperty("lite.faults.fabrics", "tcp");
-    private static final int NODES = 3;
 
     private static final Path LOGS = Path.of(System.getProperty("lite.system.logs"), "FaultsTest");
     private static final FaultReport REPORT = new FaultReport(SESSION_TIMEOUT);
@@ -76,8 +65,14 @@ class FaultsTest {
     private static Applications applications;
     private static Workload workload;
 
-    private WorkloadBooks.Tally before = WorkloadBooks.Tally.NONE;
-    private String fault = "";
+    FaultsTest() {
+        super(REPORT);
+    }
+
+    @Override
+    Workload workload() {
+        return workload;
+    }
 
     @BeforeAll
     static void start() throws IOException {
@@ -110,36 +105,11 @@ class FaultsTest {
 
     @AfterAll
     static void stop() throws IOException {
-        try {
-            if (workload != null) {
-                workload.finish();
-                FaultReport.requireRight(workload);
-                workload.close();
-            }
-        } finally {
-            REPORT.print();
-            for (AutoCloseable part : new AutoCloseable[] {applications, cluster, zooKeeper, disk}) {
-                closeQuietly(part);
-            }
-        }
+        end(workload, REPORT, applications, cluster, zooKeeper, disk);
     }
 
-    private static void closeQuietly(@Nullable AutoCloseable part) throws IOException {
-        try {
-            if (part != null) {
-                part.close();
-            }
-        } catch (IOException | RuntimeException e) {
-            throw e;
-        } catch (Exception e) {
-            throw new IOException(e);
-        }
-    }
-
-    /** Waits until the whole cluster works. */
-    @BeforeEach
-    void begin(TestInfo test) {
-        fault = test.getDisplayName().replace("()", "");
+    @Override
+    void repair() {
         if (!zooKeeper.isAlive(1)) {
             zooKeeper.startAll();
         }
@@ -150,23 +120,12 @@ class FaultsTest {
         }
         cluster.startNodes();
         awaitWhole();
-        var unused = workload.awaitRound(SOON);
-        before = workload.books().tally();
-    }
-
-    @AfterEach
-    void nothingIsWrong() {
-        FaultReport.requireRight(workload);
     }
 
     private static void awaitWhole() {
+        awaitConnections(cluster);
         for (int node = 1; node <= NODES; node++) {
             try (Lite lite = Clusters.attach(cluster, node)) {
-                Waits.until("all nodes are connected", SOON, () -> {
-                    List<NodeInfo> nodes = lite.nodes();
-                    return nodes.size() == NODES
-                            && nodes.stream().noneMatch(other -> other.fabric().equals("none"));
-                });
                 Waits.until("the directory answers", SOON, () -> directoryAnswers(lite));
             }
         }
@@ -180,12 +139,6 @@ class FaultsTest {
         } catch (ClusterUnavailableException e) {
             return false;
         }
-    }
-
-    /** Called at the end of a fault: waits for the recovery, and returns its duration. */
-    private void over(@Nullable Duration locks) {
-        Duration recovery = workload.awaitRound(SOON);
-        REPORT.add(fault, workload.books().tally().minus(before), recovery, locks);
     }
 
     @Test
@@ -504,7 +457,7 @@ class FaultsTest {
             var unused = workload.awaitRound(SOON);
             FaultReport.requireRight(workload);
         }
-        fault = "%s (%d)".formatted("rolling restarts", RESTARTS);
+        nameFault("%s (%d)".formatted("rolling restarts", RESTARTS));
         over(null);
     }
 }

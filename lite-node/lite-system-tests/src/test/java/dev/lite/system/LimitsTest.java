@@ -34,15 +34,12 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.TestMethodOrder;
 
 /**
@@ -52,14 +49,9 @@ import org.junit.jupiter.api.TestMethodOrder;
  */
 @Tag("faults")
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
-class LimitsTest {
+class LimitsTest extends FaultSuite {
     private static final Duration SESSION_TIMEOUT = Waits.seconds(4);
-    private static final Duration DEADLINE = Waits.seconds(30);
-    private static final Duration SOON = Waits.seconds(90);
-    private static final long SEED = Long.getLong("lite.faults.seed", System.nanoTime());
     private static final int NAMES = Integer.getInteger("lite.faults.names", 66_000);
-    private static final String FABRICS = System.getProperty("lite.faults.fabrics", "tcp");
-    private static final int NODES = 3;
 
     private static final int TICKETS_LEFT = 64;
     /** Where numbers would leave an int, signed or not. */
@@ -95,8 +87,18 @@ class LimitsTest {
     private static Workload workload;
     private static LimitSteps steps;
 
-    private WorkloadBooks.Tally before = WorkloadBooks.Tally.NONE;
-    private String fault = "";
+    LimitsTest() {
+        super(REPORT);
+    }
+
+    @Override
+    Workload workload() {
+        return workload;
+    }
+
+    /** These rows leave nothing broken. */
+    @Override
+    void repair() {}
 
     @BeforeAll
     static void start() throws IOException {
@@ -128,7 +130,7 @@ class LimitsTest {
                 SESSION_TIMEOUT,
                 CuratorConfig.CONNECTION_TIMEOUT_DEFAULT,
                 null));
-        awaitWhole();
+        awaitConnections(cluster);
         for (NodeInfo node : nodes()) {
             raise("ids/" + node.id(), 2, ID_BLOCKS - ID_BLOCKS_LEFT);
         }
@@ -170,56 +172,7 @@ class LimitsTest {
 
     @AfterAll
     static void stop() throws IOException {
-        try {
-            if (workload != null) {
-                workload.finish();
-                FaultReport.requireRight(workload);
-                workload.close();
-            }
-        } finally {
-            REPORT.print();
-            if (applications != null) {
-                applications.close();
-            }
-            if (directory != null) {
-                directory.close();
-            }
-            if (cluster != null) {
-                cluster.close();
-            }
-            if (zooKeeper != null) {
-                zooKeeper.close();
-            }
-        }
-    }
-
-    @BeforeEach
-    void begin(TestInfo test) {
-        fault = test.getDisplayName().replace("()", "");
-        var unused = workload.awaitRound(SOON);
-        before = workload.books().tally();
-    }
-
-    @AfterEach
-    void nothingIsWrong() {
-        FaultReport.requireRight(workload);
-    }
-
-    private static void awaitWhole() {
-        for (int node = 1; node <= NODES; node++) {
-            try (Lite lite = Clusters.attach(cluster, node)) {
-                Waits.until("all nodes are connected", SOON, () -> {
-                    List<NodeInfo> nodes = lite.nodes();
-                    return nodes.size() == NODES
-                            && nodes.stream().noneMatch(other -> other.fabric().equals("none"));
-                });
-            }
-        }
-    }
-
-    private void over() {
-        Duration recovery = workload.awaitRound(SOON);
-        REPORT.add(fault, workload.books().tally().minus(before), recovery, null);
+        end(workload, REPORT, applications, directory, cluster, zooKeeper);
     }
 
     @Test
@@ -243,11 +196,11 @@ class LimitsTest {
                         .isTrue();
             }
             cluster.startNode(node);
-            awaitWhole();
+            awaitConnections(cluster);
             pass(List.of(node), locks);
             FaultReport.requireRight(workload);
         }
-        over();
+        over(null);
     }
 
     /**
@@ -326,7 +279,7 @@ class LimitsTest {
                 }
             });
         }
-        over();
+        over(null);
     }
 
     private static ExecutorService threads() {

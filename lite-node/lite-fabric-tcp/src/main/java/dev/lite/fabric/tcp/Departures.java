@@ -22,7 +22,7 @@ final class Departures {
     /** An empty poll takes about a microsecond; one that serves many peers, or the wake-up of an heir, tens of them. */
     private static final long FRESH_NS = 100_000;
 
-    private final AtomicReference<@Nullable TcpLane> first = new AtomicReference<>();
+    private final AtomicReference<@Nullable Departing> first = new AtomicReference<>();
     /** The platform thread that polls; null: none. */
     private volatile @Nullable Thread poller;
     /** Start of the last poll. */
@@ -44,15 +44,15 @@ final class Departures {
     }
 
     /** Leaves a lane's queued frames to the next poll; false if it may not follow. Any thread. */
-    boolean leave(TcpLane lane, int promptBefore) {
+    boolean leave(Departing lane, Operations operations, int promptBefore) {
         if (lane.departs.compareAndSet(false, true)) {
-            TcpLane next;
+            Departing next;
             do {
                 next = first.get();
                 lane.nextDeparture = next;
             } while (!first.compareAndSet(next, lane));
         }
-        return poller != null || (armed && lane.outbound.operations.isOutstanding(promptBefore));
+        return poller != null || (armed && operations.isOutstanding(promptBefore));
     }
 
     /** A thread polls, and sends what was left. Poll role. */
@@ -68,16 +68,16 @@ final class Departures {
 
     /** Sends what was left since {@link #poll}. Poll role. */
     void send() {
-        for (TcpLane lane = take(); lane != null; lane = take()) {
+        for (Departing lane = take(); lane != null; lane = take()) {
             // Before the lane sends: a frame that it does not send then enters the lane again.
             lane.departs.set(false);
-            lane.outbound.send();
+            lane.depart();
         }
     }
 
     /** One at a time: an error while a lane sends loses no other lane. Only the poll role takes, so no lane returns here. */
-    private @Nullable TcpLane take() {
-        TcpLane lane = first.get();
+    private @Nullable Departing take() {
+        Departing lane = first.get();
         while (lane != null && !first.compareAndSet(lane, lane.nextDeparture)) {
             lane = first.get();
         }

@@ -312,7 +312,7 @@ final class Outbound {
         drain();
     }
 
-    /** Sends all queued frames. The caller has set {@link #sending}; this method clears it. */
+    /** Sends all queued frames. The caller has set {@link #sending}; this method clears it, also after an error. */
     private void drain() {
         try {
             long taken = 0;
@@ -340,14 +340,25 @@ final class Outbound {
                 asked = asked(count);
                 taken = count == 1 ? wire.send(RawMemory.getLong(ranges), asked) : wire.sendVector(ranges, count);
             }
-        } catch (OsException | WireException e) {
+        } catch (RuntimeException | Error e) {
+            // Also a defect, of the wire for example: the posts are accepted, so they must end, and no thread may wait.
+            fail(e);
+        }
+    }
+
+    /** Ends the connection. Nothing more is sent: the peer may have got a part of a frame. */
+    private void fail(Throwable error) {
+        boolean expected = error instanceof OsException || error instanceof WireException;
+        try {
+            trouble.broken(String.valueOf(expected ? error.getMessage() : error));
+        } finally {
             lock();
             try {
+                closed = true;
                 stopSending();
             } finally {
                 lock.unlock();
             }
-            trouble.broken(String.valueOf(e.getMessage()));
         }
     }
 

@@ -4,12 +4,10 @@ import dev.lite.os.Epoll;
 import dev.lite.os.OsException;
 import dev.lite.os.TcpSocket;
 import java.lang.foreign.Arena;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /** One of the connections of an endpoint. */
-final class TcpLane implements Outbound.Trouble {
+final class TcpLane extends Departing implements Outbound.Trouble {
     /** The key of a lane that is not watched. */
     static final int UNWATCHED = -1;
 
@@ -24,13 +22,6 @@ final class TcpLane implements Outbound.Trouble {
 
     /** The lane's key in the fabric; guarded by {@link #outbound}'s lock and written before the first post. */
     private volatile int key = UNWATCHED;
-
-    /** Whether the lane is among the {@link Departures}, or about to be. */
-    final AtomicBoolean departs = new AtomicBoolean();
-
-    /** Written by the thread that set {@link #departs}, then by the poll role. */
-    @Nullable
-    TcpLane nextDeparture;
 
     /** Poll role: remaining polls in which the lane is read without asking epoll. */
     int warm;
@@ -92,7 +83,12 @@ final class TcpLane implements Outbound.Trouble {
 
     @Override
     public boolean leave(int promptBefore) {
-        return departures.leave(this, promptBefore);
+        return departures.leave(this, outbound.operations, promptBefore);
+    }
+
+    @Override
+    void depart() {
+        outbound.send();
     }
 
     /** Poll role: counts a tick; returns the number of ticks without input. */

@@ -186,22 +186,27 @@ class CombiningTest {
             var link = toA.link();
             assertThat(link).isNotNull();
             var lane = link.lanes()[0];
+            var operations = lane.outbound.operations;
             var departures = ((TcpFabric) b.fabric).departures;
             departures.poll(System.nanoTime());
-            assertThat(departures.leave(lane, 0)).as("this thread polls").isTrue();
+            assertThat(departures.leave(lane, operations, 0))
+                    .as("this thread polls")
+                    .isTrue();
             departures.stop();
-            assertThat(departures.leave(lane, 0)).as("it stopped").isFalse();
+            assertThat(departures.leave(lane, operations, 0)).as("it stopped").isFalse();
 
             departures.armed(true);
-            assertThat(departures.isPolled(lane.outbound.operations, 0)).isFalse();
+            assertThat(departures.isPolled(operations, 0)).isFalse();
             assertThat(toA.read(0, b.address(), 8, 1)).isEqualTo(Post.ACCEPTED);
-            assertThat(departures.isPolled(lane.outbound.operations, 1))
+            assertThat(departures.isPolled(operations, 1))
                     .as("an answer is due")
                     .isTrue();
-            assertThat(departures.leave(lane, 1)).isTrue();
+            assertThat(departures.leave(lane, operations, 1)).isTrue();
             TestNode.until("answered", () -> b.completed.contains(1L), b, a);
             departures.stop();
-            assertThat(departures.leave(lane, 1)).as("the answer came").isFalse();
+            assertThat(departures.leave(lane, operations, 1))
+                    .as("the answer came")
+                    .isFalse();
         }
     }
 

@@ -5,9 +5,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Keeps what is sent, counts the writes, and returns its input once. */
-final class CountingWire implements Wire {
+final class CountingWire extends QuietWire {
     private static final int SENT_MAX = 1 << 20;
     private static final int NUMBER = 12;
 
@@ -18,6 +19,10 @@ final class CountingWire implements Wire {
     boolean read;
 
     boolean reset;
+
+    /** Thrown by each attempt to send. */
+    @Nullable
+    RuntimeException failure;
 
     MemorySegment input = MemorySegment.NULL;
     int writes;
@@ -38,6 +43,9 @@ final class CountingWire implements Wire {
     }
 
     private void take(long address, long length) {
+        if (failure != null) {
+            throw failure;
+        }
         RawMemory.copy(address, sent + sentBytes, length);
         sentBytes += length;
     }
@@ -71,31 +79,7 @@ final class CountingWire implements Wire {
     }
 
     @Override
-    public boolean awaitReadable(long timeoutNs) {
-        return true;
-    }
-
-    @Override
-    public boolean awaitWritable(long timeoutNs) {
-        return true;
-    }
-
-    @Override
-    public void endOutput() {}
-
-    @Override
-    public boolean awaitPeerEnd(long timeoutNs) {
-        return true;
-    }
-
-    @Override
     public boolean isReset() {
         return reset;
     }
-
-    @Override
-    public void shutdown() {}
-
-    @Override
-    public void abort() {}
 }

@@ -47,7 +47,7 @@ class FrameFuzzTest {
         try (var arena = Arena.ofConfined()) {
             var around = arena.allocate(MEMORY + 2 * GUARD, 4096).fill(GUARD_BYTE);
             var wire = new ScriptedWire(input, length, random);
-            var outbound = new Outbound(wire, new Quiet(), arena);
+            var outbound = new Outbound(wire, new CombiningTest.Left(false), arena);
             var local = arena.allocate(512, 8);
             for (int i = 0; i < 3; i++) {
                 outbound.post(Frame.READ, 0, local.address(), 64 * i, 0, 0, 0, i);
@@ -117,27 +117,8 @@ class FrameFuzzTest {
         return at == 0 ? 0 : at - (random.nextInt(4) == 0 ? random.nextInt(Math.min(at, 100)) : 0);
     }
 
-    /** Ignores the notifications. */
-    private static final class Quiet implements Outbound.Trouble {
-        @Override
-        public void full(boolean full) {}
-
-        @Override
-        public void broken(String reason) {}
-
-        @Override
-        public boolean isPolled(int promptBefore) {
-            return false;
-        }
-
-        @Override
-        public boolean leave(int promptBefore) {
-            return false;
-        }
-    }
-
     /** Returns its input in pieces, and accepts all output. */
-    private static final class ScriptedWire implements Wire {
+    private static final class ScriptedWire extends QuietWire {
         private final MemorySegment input;
         private final int length;
         private final Random random;
@@ -181,34 +162,5 @@ class FrameFuzzTest {
             }
             return bytes;
         }
-
-        @Override
-        public boolean awaitReadable(long timeoutNs) {
-            return true;
-        }
-
-        @Override
-        public boolean awaitWritable(long timeoutNs) {
-            return true;
-        }
-
-        @Override
-        public void endOutput() {}
-
-        @Override
-        public boolean awaitPeerEnd(long timeoutNs) {
-            return true;
-        }
-
-        @Override
-        public boolean isReset() {
-            return false;
-        }
-
-        @Override
-        public void shutdown() {}
-
-        @Override
-        public void abort() {}
     }
 }

@@ -8,9 +8,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * A call that no thread waits for. The thread that handles its reply ends it, usually the one that polls the fabric.
  *
- * <p>Whoever takes the call out of its slot ends it, and nobody else: the arrival of the reply, the end of the
- * connection, or {@link #abandon}. So exactly one of {@link #replied}, {@link #failed} and a true {@link #abandon} comes,
- * once. None of the first two may block, throw, or run user code. One object per call.
+ * <p>The thread that takes the call out of its slot ends it, and no other one: the thread that handles the reply or the
+ * end of the connection, or the one in {@link #abandon}. So exactly one of {@link #replied}, {@link #failed} and a true
+ * {@link #abandon} comes, once. None of the first two may block, throw, or run user code. One object per call.
  */
 public abstract class PostedCall {
     // Written before the slot's state that lets other threads end the call.

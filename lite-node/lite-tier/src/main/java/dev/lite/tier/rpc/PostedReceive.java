@@ -6,9 +6,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * A receive that no thread waits for. The thread that brings the call ends it, usually the one that polls the fabric.
  *
- * <p>Whoever takes the receiver out of its function's queue ends the receive, and nobody else: the arrival of a call, the
- * end of the server, or {@link #giveUp}. So exactly one of a {@link #received} that returns true, {@link #failed} and a
- * true {@link #giveUp} comes, once. None of the first two may block, throw, or run user code. One object per receive.
+ * <p>The thread that takes the receiver out of its function's queue ends the receive, and no other one: the thread that
+ * brings a call, the one that ends the server, or the one in {@link #giveUp}. So exactly one of a {@link #received} that
+ * returns true, {@link #failed} and a true {@link #giveUp} comes, once. None of the first two may block, throw, or run
+ * user code. One object per receive.
  */
 public abstract class PostedReceive {
     private volatile RpcFunction.@Nullable PostedReceiver receiver;

@@ -30,8 +30,8 @@ final class RpcSlot extends PollWaiter {
     static final int OFFERED = 7;
 
     /**
-     * A call is in flight, and no thread waits for it. Whoever takes {@link #posted} under this slot's lock ends the
-     * call, so that a slot that has another call by now is never taken for it.
+     * A call is in flight, and no thread waits for it. The thread that takes {@link #posted} under this slot's lock ends
+     * the call, so that a slot that has another call by now is never taken for it.
      */
     static final int POSTED = 8;
 

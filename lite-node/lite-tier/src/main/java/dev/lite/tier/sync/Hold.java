@@ -115,9 +115,16 @@ sealed class Hold implements HeldLock {
         /** Whether the home knows of this ticket. Only for the waiting thread. */
         boolean reported;
 
+        /**
+         * {@link NodeLock#generation} before this node last learned that the ticket's turn is not over; under the lock's
+         * monitor.
+         */
+        int confirmed;
+
         Queued(LockUser user, long ticket, int state, int generation, boolean isNext) {
             super(user, LockWord.heldAlone(ticket), state, generation);
             this.isNext = isNext;
+            confirmed = generation;
         }
     }
 }

@@ -58,6 +58,10 @@ final class NodeLock implements WordUser {
 
     private static final long QUEUE_RETRY_NS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final int TRIES = 16;
+
+    /** In place of a generation: a message of the home says that it is a ticket's turn, and nobody knows since when. */
+    private static final int BY_MESSAGE = -1;
+
     private static final VarHandle HELD;
 
     static {
@@ -317,6 +321,7 @@ final class NodeLock implements WordUser {
                 return null;
             }
         }
+        int since = generation;
         long now = word.fetchAdd(0, deadline);
         requireAlive(now);
         synchronized (this) {
@@ -327,6 +332,7 @@ final class NodeLock implements WordUser {
                 return null;
             }
             Hold.Queued hold = new Hold.Queued(user, givenUp.removeLast(), Hold.WAITING, generation, false);
+            hold.confirmed = since;
             enter(hold);
             return hold;
         }
@@ -446,6 +452,7 @@ final class NodeLock implements WordUser {
             hold.reported = true;
             switch (place) {
                 case QUEUED -> {
+                    confirm(hold, since);
                     if (first && hold.isNext && !word.isMapped()) {
                         watch.awaitNotified(hold);
                     }
@@ -462,6 +469,10 @@ final class NodeLock implements WordUser {
         } catch (LiteException e) {
             return e;
         }
+    }
+
+    private synchronized void confirm(Hold.Queued hold, int since) {
+        hold.confirmed = since;
     }
 
     /** Abandons a waiting ticket; false if it no longer waits. The home passes the ticket over when its turn comes. */
@@ -615,9 +626,14 @@ final class NodeLock implements WordUser {
         countTickets();
     }
 
-    /** The home notifies this node of a ticket's turn, or asks whether this node claims the ticket. */
+    /**
+     * The home notifies this node of a ticket's turn, or asks whether this node claims the ticket. The message may be from
+     * before a fence of this node and handled after it, when the home has passed the ticket over. So this node takes no
+     * turn by a message until the home has said after the fence that the ticket is still queued: no earlier message can
+     * give that ticket its turn.
+     */
     Claim turn(long ticket) {
-        return turn(ticket, generation);
+        return turn(ticket, BY_MESSAGE);
     }
 
     private Claim turn(long ticket, int since) {
@@ -629,7 +645,7 @@ final class NodeLock implements WordUser {
         return claim(ticket, since);
     }
 
-    /** @param since {@link #generation} before this node learned that it is the ticket's turn */
+    /** @param since {@link #generation} before this node learned that it is the ticket's turn, or {@link #BY_MESSAGE} */
     private synchronized Claim claim(long ticket, int since) {
         boolean undecided = drawing.get() > 0 || tries.mayHaveDrawn(ticket); // before what they record is read
         if (givenUp.remove(ticket)) {
@@ -644,8 +660,10 @@ final class NodeLock implements WordUser {
             return undecided ? Claim.UNDECIDED : Claim.UNKNOWN;
         }
         if (hold.state() == Hold.WAITING) {
-            if (since != generation) {
-                return Claim.UNDECIDED; // this node was fenced since then: its waiter reports and learns the truth
+            if ((since == BY_MESSAGE ? hold.confirmed : since) != generation) {
+                toReport++; // this node was fenced since then: its waiter reports and learns the truth
+                LockSupport.unpark(hold.waiter);
+                return Claim.UNDECIDED;
             }
             hold.setState(Hold.HELD);
             counters.wokenUp();

@@ -125,7 +125,7 @@ public final class SyncWord {
     private void wake(long ticket) {
         long address = mapping.address();
         if (address == 0) {
-            return; // who sleeps on it has it mapped, and looks again after a while
+            return; // a thread that sleeps on it has it mapped, and reads it again after a while
         }
         try {
             int unused = Futex.wakeBits(address + LOW_HALF, bit(ticket));

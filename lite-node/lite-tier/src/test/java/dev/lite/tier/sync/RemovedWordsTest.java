@@ -41,7 +41,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The words of locks and barriers that nobody uses are removed; whoever needs the name again gets another word. */
+/** The words of locks and barriers that nobody uses are removed. A session that needs the name again gets another word. */
 class RemovedWordsTest {
     private static final Duration LONG = Waits.seconds(20);
     private static final Duration SOON = Duration.ofMillis(20);

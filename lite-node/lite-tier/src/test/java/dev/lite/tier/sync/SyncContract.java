@@ -290,6 +290,27 @@ abstract class SyncContract {
     }
 
     @Test
+    void aMessageOfATurnFromBeforeTheNodeWasFencedIsNotTakenAfterIt() {
+        TestCluster cluster = cluster(2);
+        HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
+        LtLock other = cluster.attach(1).sync().lock("x");
+        Task<HeldLock> waits = go(() -> other.acquire(LONG));
+        waits.awaitParkedAt(NodeLock.class);
+        NodeLock lock = ((SessionLock) other).lock();
+        long next = first.fencingToken(); // the ticket after the first one's
+        synchronized (lock) { // as if the waiter's next report took so long
+            lock.lose();
+            assertThat(lock.turn(next)).isEqualTo(SyncCalls.Claim.UNDECIDED);
+        }
+        assertThat(waits.isDone()).isFalse();
+        first.close();
+        HeldLock second = get(waits);
+        assertThat(second.isHeld()).isTrue();
+        assertThat(second.fencingToken()).isGreaterThan(first.fencingToken());
+        second.close();
+    }
+
+    @Test
     void anAbandonedTicketIsPassedOverAlthoughNobodyElseWaits() {
         TestCluster cluster = cluster(2);
         HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
