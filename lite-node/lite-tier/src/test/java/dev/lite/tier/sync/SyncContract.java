@@ -37,6 +37,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.ObjLongConsumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -271,37 +272,31 @@ abstract class SyncContract {
 
     @Test
     void aTurnThatWasSeenBeforeTheNodeWasFencedIsNotTaken() {
-        TestCluster cluster = cluster(2);
-        HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
-        LtLock other = cluster.attach(1).sync().lock("x");
-        Task<HeldLock> waits = go(() -> other.acquire(LONG));
-        waits.awaitParkedAt(NodeLock.class);
-        NodeLock lock = ((SessionLock) other).lock();
-        long next = first.fencingToken(); // the ticket after the first one's
-        int since = lock.generation();
-        lock.lose(); // from here on the turn may be another one's
-        assertThat(lock.wakeHere(next, since)).isFalse();
-        assertThat(waits.isDone()).isFalse();
-        first.close();
-        HeldLock second = get(waits);
-        assertThat(second.isHeld()).isTrue();
-        assertThat(second.fencingToken()).isGreaterThan(first.fencingToken());
-        second.close();
+        assertNotTaken((lock, ticket) -> {
+            int since = lock.generation();
+            lock.lose(); // from here on the turn may be another one's
+            assertThat(lock.wakeHere(ticket, since)).isFalse();
+        });
     }
 
     @Test
     void aMessageOfATurnFromBeforeTheNodeWasFencedIsNotTakenAfterIt() {
+        assertNotTaken((lock, ticket) -> {
+            synchronized (lock) { // as if the waiter's next report took so long
+                lock.lose();
+                assertThat(lock.turn(ticket)).isEqualTo(SyncCalls.Claim.UNDECIDED);
+            }
+        });
+    }
+
+    /** @param turn a turn of this ticket, which waits, that it must not take; it takes the real one */
+    private void assertNotTaken(ObjLongConsumer<NodeLock> turn) {
         TestCluster cluster = cluster(2);
         HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
         LtLock other = cluster.attach(1).sync().lock("x");
         Task<HeldLock> waits = go(() -> other.acquire(LONG));
         waits.awaitParkedAt(NodeLock.class);
-        NodeLock lock = ((SessionLock) other).lock();
-        long next = first.fencingToken(); // the ticket after the first one's
-        synchronized (lock) { // as if the waiter's next report took so long
-            lock.lose();
-            assertThat(lock.turn(next)).isEqualTo(SyncCalls.Claim.UNDECIDED);
-        }
+        turn.accept(((SessionLock) other).lock(), first.fencingToken()); // the ticket after the first one's
         assertThat(waits.isDone()).isFalse();
         first.close();
         HeldLock second = get(waits);
