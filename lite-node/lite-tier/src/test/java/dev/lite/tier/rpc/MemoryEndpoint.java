@@ -6,7 +6,7 @@ import dev.lite.os.RawMemory;
 import org.jspecify.annotations.Nullable;
 
 /** A connection whose other end is memory of this process: a write is a copy and is done at once. */
-class MemoryEndpoint implements FabricEndpoint {
+final class MemoryEndpoint implements FabricEndpoint {
     private final long address;
     private final long bytes;
     private volatile @Nullable Object attachment;
