@@ -310,7 +310,7 @@ abstract class SyncContract {
         TestCluster cluster = cluster(2);
         HeldLock first = cluster.attach(0).sync().lock("x").acquire(LONG);
         LtLock other = cluster.attach(1).sync().lock("x");
-        assertThatThrownBy(() -> other.acquire(Duration.ofMillis(1))).isInstanceOf(LiteTimeoutException.class);
+        assertThatThrownBy(() -> other.acquire(Duration.ofMillis(200))).isInstanceOf(LiteTimeoutException.class);
         first.close();
         Waits.until("the ticket is passed over", () -> stats(cluster, 2).passedOver() == 1);
     }
