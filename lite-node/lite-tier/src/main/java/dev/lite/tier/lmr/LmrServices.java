@@ -73,7 +73,7 @@ public final class LmrServices {
         work = new WorkCalls(self.id(), channel, mappers, localWork, executor);
         bytes = new PrincipalBytes(self.name(), allocator, bytesPerPrincipal);
         extents = new NodeExtents(self, allocator, bytes, localWork, drainMarks, channel, memoryGiven);
-        reclaimer = new Reclaimer(self.id(), records, mappers, links, calls, extents);
+        reclaimer = new Reclaimer(self.id(), records, mappers, links, calls, extents, executor);
         allocation = new ShareAllocation(self, cluster, arena, directory, links, extents, reclaimer, drainMarks);
         masters = new Masters(self, directory, records, mappers, calls, work, allocation, reclaimer, executor);
         masterOperations = new MasterOperations(records, masters, calls, reclaimer);

@@ -8,14 +8,17 @@ import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.peer.PeerLinks;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -33,11 +36,13 @@ import org.slf4j.LoggerFactory;
  * </ol>
  *
  * <p>A fenced node needs no acknowledgement ({@link dev.lite.tier.peer.Fencing}). One background thread
- * ("lite-reclaim") finishes the reclamations that missed their caller's deadline.
+ * ("lite-reclaim") begins the reclamations that missed their caller's deadline, up to {@value #ATTEMPTS_MAX} at a time.
+ * They share reads of the directory, and a silent node delays only those that wait for it.
  */
 public final class Reclaimer implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(Reclaimer.class);
     private static final Duration ATTEMPT = Duration.ofSeconds(5);
+    private static final int ATTEMPTS_MAX = 64;
     private static final long RETRY_MS = 500;
     private static final long DRAIN_PAUSE_NS = 2_000_000;
 
@@ -47,21 +52,32 @@ public final class Reclaimer implements AutoCloseable {
     private final PeerLinks links;
     private final LmrCalls calls;
     private final NodeExtents extents;
+    private final Executor executor;
+    private final Semaphore attempts = new Semaphore(ATTEMPTS_MAX);
     private final LinkedBlockingQueue<Reclamation> queue = new LinkedBlockingQueue<>();
     private final Set<Long> takenOver = ConcurrentHashMap.newKeySet(); // pending LMRs that others began to free
     private final AtomicInteger pending = new AtomicInteger();
     private final Thread thread;
     private final AtomicInteger hopeless = new AtomicInteger(); // pending LMRs that wait only for disconnected nodes
-    private final List<Reclamation> again = new ArrayList<>(); // to attempt later; confined to the thread
+    private final Queue<Reclamation> again = new ConcurrentLinkedQueue<>(); // to attempt later
     private volatile boolean closed;
 
-    Reclaimer(int self, LmrRecords records, Mappers mappers, PeerLinks links, LmrCalls calls, NodeExtents extents) {
+    /** @param executor of virtual threads */
+    Reclaimer(
+            int self,
+            LmrRecords records,
+            Mappers mappers,
+            PeerLinks links,
+            LmrCalls calls,
+            NodeExtents extents,
+            Executor executor) {
         this.self = self;
         this.records = records;
         this.mappers = mappers;
         this.links = links;
         this.calls = calls;
         this.extents = extents;
+        this.executor = executor;
         this.thread = RepeatingThread.unstarted("lite-reclaim", this::step, log::error);
     }
 
@@ -71,7 +87,7 @@ public final class Reclaimer implements AutoCloseable {
 
     /** Reclaims an LMR; the record of a named LMR must say FREEING. Continues in the background after the deadline. */
     void reclaim(@Nullable String name, LmrRecord lmr, Deadline deadline) {
-        Reclamation reclamation = new Reclamation(name, lmr, false);
+        Reclamation reclamation = new Reclamation(name, lmr, From.RECORD);
         try {
             if (reclamation.attempt(deadline)) {
                 return;
@@ -84,7 +100,12 @@ public final class Reclaimer implements AutoCloseable {
 
     /** Reclaims an LMR in the background, whatever the state in its record. */
     void reclaimLater(@Nullable String name, LmrRecord lmr) {
-        enqueue(new Reclamation(name, lmr, false));
+        enqueue(new Reclamation(name, lmr, From.RECORD));
+    }
+
+    /** Reclaims a named LMR, whose record the caller has removed, in the background. */
+    void reclaimRemoved(String name, LmrRecord lmr) {
+        enqueue(new Reclamation(name, lmr, From.MAPPINGS));
     }
 
     /** {@link #reclaimLater} of an LMR that another node began to free. Ignores repeated calls while it is pending. */
@@ -101,7 +122,7 @@ public final class Reclaimer implements AutoCloseable {
      * @param lmr the record with the shares to free
      */
     public void giveBackLater(LmrRecord lmr) {
-        enqueue(new Reclamation(null, lmr, true));
+        enqueue(new Reclamation(null, lmr, From.EXTENTS));
     }
 
     /**
@@ -142,23 +163,43 @@ public final class Reclaimer implements AutoCloseable {
         Polling.until(() -> !isFreeing() || !thread.isAlive(), deadline, DRAIN_PAUSE_NS);
     }
 
-    /** Waits for a reclamation and attempts it; false if this object is closed, which also interrupts. On the thread only. */
+    /** Waits for a reclamation and begins it; false if this object is closed, which also interrupts. On the thread only. */
     private boolean step() throws InterruptedException {
         Reclamation next = queue.poll(RETRY_MS, TimeUnit.MILLISECONDS);
         if (next == null) {
-            queue.addAll(again);
-            again.clear();
-            hopeless.set(0);
-        } else if (attempt(next)) {
-            pending.decrementAndGet();
-            takenOver.remove(next.lmr.id());
-        } else {
-            again.add(next);
-            if (next.isHopeless()) {
-                hopeless.incrementAndGet();
-            }
+            retryAll();
+            return !closed;
+        }
+        attempts.acquire();
+        try {
+            executor.execute(() -> finish(next));
+        } catch (RejectedExecutionException e) {
+            log.debug("freeing lmr={} ends: this node stops", next.lmr.id());
         }
         return !closed;
+    }
+
+    private void retryAll() {
+        for (Reclamation next = again.poll(); next != null; next = again.poll()) {
+            if (next.isHopeless()) {
+                hopeless.decrementAndGet();
+            }
+            queue.add(next);
+        }
+    }
+
+    private void finish(Reclamation reclamation) {
+        boolean done = attempt(reclamation);
+        attempts.release();
+        if (done) {
+            takenOver.remove(reclamation.lmr.id());
+            pending.decrementAndGet();
+            return;
+        }
+        if (reclamation.isHopeless()) {
+            hopeless.incrementAndGet();
+        }
+        again.add(reclamation);
     }
 
     private boolean attempt(Reclamation reclamation) {
@@ -179,30 +220,34 @@ public final class Reclaimer implements AutoCloseable {
         thread.interrupt();
     }
 
+    /** The first step of a reclamation. The last one, removing the record, is only for those that begin with it. */
+    private enum From {
+        RECORD,
+        MAPPINGS,
+        EXTENTS
+    }
+
     /** The reclamation of one LMR. One thread at a time. */
     private final class Reclamation {
         private final @Nullable String name;
-        private final boolean extentsOnly;
+        private final From from;
         private final Set<Integer> notified = new HashSet<>();
         private final Set<Integer> given = new HashSet<>();
         private LmrRecord lmr;
         private boolean hopeless;
 
-        Reclamation(@Nullable String name, LmrRecord lmr, boolean extentsOnly) {
+        Reclamation(@Nullable String name, LmrRecord lmr, From from) {
             this.name = name;
             this.lmr = lmr;
-            this.extentsOnly = extentsOnly;
+            this.from = from;
         }
 
         /** Runs the steps as far as possible; returns whether all are done. */
         boolean attempt(Deadline deadline) {
-            if (extentsOnly) {
-                return atAll(holders(), given, node -> giveBack(node, deadline));
-            }
-            return stopMapping(deadline)
-                    && revokeAll(deadline)
+            return (from != From.RECORD || stopMapping(deadline))
+                    && (from == From.EXTENTS || revokeAll(deadline))
                     && atAll(holders(), given, node -> giveBack(node, deadline))
-                    && records.remove(name, lmr.id(), deadline);
+                    && (from != From.RECORD || records.remove(name, lmr.id(), deadline));
         }
 
         /** Makes the LMR unmappable; false if not yet. Waits for the end of a move and then frees the new place. */

@@ -234,7 +234,7 @@ public final class SyncWords implements WordStore, MappingOwner, AutoCloseable {
             endDoubt(record); // a retry must not publish it again
         }
         if (isHere(ref)) {
-            lmrs.reclaimer().reclaimLater(record, ownRecord(ref));
+            lmrs.reclaimer().reclaimRemoved(record, ownRecord(ref));
         }
         return true;
     }

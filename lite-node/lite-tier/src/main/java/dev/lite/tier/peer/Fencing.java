@@ -46,6 +46,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
     private final ClusterDirectory directory;
     private final PeerLinks links;
     private final Map<Integer, Long> lastKnown = new ConcurrentHashMap<>(); // node id → its latest known incarnation
+    private final SharedRead incarnations; // keeps them in lastKnown
     private final Thread thread;
     private final ReentrantLock lock = new ReentrantLock();
     private final Semaphore pokes = new Semaphore(0); // a permit for every change since the thread's last check
@@ -110,6 +111,9 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         this.former = registration.incarnation();
         this.directory = directory;
         this.links = links;
+        this.incarnations = new SharedRead(
+                "reading the nodes' incarnations",
+                deadline -> directory.incarnationsNow(deadline.remaining()).forEach(this::noteIncarnation));
         this.thread = RepeatingThread.unstarted("lite-fencing", this::step, log::error);
     }
 
@@ -165,7 +169,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         gone.removeIf(node -> !looksGone(node));
         if (!gone.isEmpty()) {
             try {
-                readIncarnations(deadline);
+                incarnations.read(deadline);
             } catch (ClusterUnavailableException e) {
                 log.debug("cannot tell whether the nodes {} are gone: {}", gone, e.getMessage());
                 return Set.of();
@@ -204,7 +208,7 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
      * @throws ClusterUnavailableException if the directory does not answer
      */
     public Set<Integer> notFenced(Deadline deadline) {
-        readIncarnations(deadline);
+        incarnations.read(deadline);
         Set<Integer> nodes = new TreeSet<>();
         lastKnown.forEach((node, incarnation) -> {
             if (!isFenced(node, incarnation)) {
@@ -213,10 +217,6 @@ public final class Fencing implements DirectoryListener, AutoCloseable {
         });
         nodes.remove(self);
         return nodes;
-    }
-
-    private void readIncarnations(Deadline deadline) {
-        directory.incarnationsNow(deadline.remaining()).forEach(this::noteIncarnation);
     }
 
     private void noteIncarnation(int node, long incarnation) {

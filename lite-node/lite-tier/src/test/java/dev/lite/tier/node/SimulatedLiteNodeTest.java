@@ -3,12 +3,15 @@ package dev.lite.tier.node;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.lite.api.Lifetime;
+import dev.lite.api.Lite;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrFreedException;
 import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LmrUnavailableException;
+import dev.lite.api.LtMemory;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
 import dev.lite.fabric.FabricProvider;
@@ -78,6 +81,34 @@ class SimulatedLiteNodeTest extends LiteNodeContract {
         network.resume("n1");
         Waits.until("the memory is free", () -> cluster.node(0).usage().allocatedBytes() == rest);
         assertThatThrownBy(() -> paused.write(0, new byte[1])).isInstanceOf(LmrFreedException.class);
+        Waits.until("nothing waits to be reclaimed", () -> master.usage().reclaiming() == 0);
+    }
+
+    @Test
+    void aPausedMapperDelaysTheReuseOfNoMemoryThatItDoesNotMap() {
+        TestCluster cluster = cluster(2);
+        LiteNode master = cluster.start(cluster.withDeadline("n2", Waits.seconds(0.3)));
+        cluster.awaitConnections();
+        List<LmrHandle> mapped = new ArrayList<>();
+        LtMemory mapper = cluster.attach(1).memory();
+        LtMemory memory = master.attach("app").memory();
+        for (int count = 0; count < 8; count++) {
+            LmrHandle handle = memory.malloc(LmrSpec.of(64).withDefaultPermissions(DATA), Waits.seconds(5));
+            mapper.map(handle.id(), DATA[0]);
+            mapped.add(handle);
+        }
+        long rest = master.usage().allocatedBytes();
+        Lite other = master.attach("app");
+        other.memory().malloc(LmrSpec.of(100_000).withLifetime(Lifetime.SESSION), Waits.seconds(5));
+
+        network.pause("n1");
+        mapped.forEach(LmrHandle::free); // continues in the background
+        assertThat(master.usage().reclaiming()).isEqualTo(8);
+        other.close();
+
+        Waits.until("its memory is free", () -> master.usage().allocatedBytes() == rest);
+        assertThat(master.usage().reclaiming()).isEqualTo(8);
+        network.resume("n1");
         Waits.until("nothing waits to be reclaimed", () -> master.usage().reclaiming() == 0);
     }
 
