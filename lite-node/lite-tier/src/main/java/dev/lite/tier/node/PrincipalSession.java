@@ -409,16 +409,42 @@ final class PrincipalSession implements TierSession, HandleOwner {
         rpc.close();
         sync.endWaits();
         List<Mapping> mine = lmrs.mappings().of(this);
-        try {
-            lmrs.changes().endAll(mine, ended());
-        } catch (LiteTimeoutException e) {
-            // No handle works now. The reclamation of each LMR waits for those operations itself.
-            log.info("session of {} ended: {}", principal, e.getMessage());
+        if (endHandles(mine)) {
+            sync.close();
+        } else {
+            log.info("session of {} ended; its locks stay held until its last operation has ended", principal);
+            // The thread ends at the latest when the connection of that operation is cut, or the node stops.
+            Thread unused = Thread.ofVirtual().name("lite-session-end").start(() -> closeLater(mine));
         }
-        sync.close(); // after the last write under a lock
         for (LmrRecord lmr : toFree) {
             lmrs.masterOperations().freeLater(names.get(lmr.id()), lmr);
         }
         node.sessionClosed(this);
+    }
+
+    /** Ends the handles; false if an operation is still under way and may reach memory later. No handle works then, either. */
+    private boolean endHandles(List<Mapping> mine) {
+        try {
+            lmrs.changes().endAll(mine, ended());
+            return true;
+        } catch (LiteTimeoutException e) {
+            // The reclamation of each LMR waits for those operations itself.
+            log.debug("session of {}: {}", principal, e.getMessage());
+            return false;
+        }
+    }
+
+    /**
+     * Releases the locks after the last operation under them: a late write must not land while another session holds them. If the
+     * node stops first, its removal from the cluster passes them on.
+     */
+    private void closeLater(List<Mapping> mine) {
+        while (!node.isClosed()) {
+            if (endHandles(mine)) {
+                sync.close();
+                log.info("session of {}: its last operation has ended; its locks are released", principal);
+                return;
+            }
+        }
     }
 }

@@ -6,8 +6,6 @@ import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.tier.TierHandle;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The reads and writes of a session that are under way through a fabric. The session's thread posts them and continues with the
@@ -19,17 +17,13 @@ import org.slf4j.LoggerFactory;
 final class PostedTransfers {
     static final int TRANSFERS_MAX = 16;
 
-    private static final Logger LOG = LoggerFactory.getLogger(PostedTransfers.class);
-
-    private final String session;
     private final AreaSlots slots;
     private final Runnable noneLeft;
     /** Transfers from before their post until after the last access to their slot and window. */
     private final AtomicInteger running = new AtomicInteger();
 
     /** @param noneLeft called when the last transfer has ended; must not block */
-    PostedTransfers(String session, AreaSlots slots, Runnable noneLeft) {
-        this.session = session;
+    PostedTransfers(AreaSlots slots, Runnable noneLeft) {
         this.slots = slots;
         this.noneLeft = noneLeft;
     }
@@ -73,7 +67,7 @@ final class PostedTransfers {
         if (failure == null) {
             slots.complete(slot, 0, 0);
         } else {
-            failed(slot, op, failure);
+            slots.fail(slot, op, failure);
         }
         left();
     }
@@ -82,15 +76,5 @@ final class PostedTransfers {
         if (running.decrementAndGet() == 0) {
             noneLeft.run();
         }
-    }
-
-    /** Completes a slot with the failure of its operation. */
-    void failed(int slot, int op, RuntimeException failure) {
-        if (failure instanceof LiteException refused) {
-            slots.fail(slot, refused.code(), String.valueOf(refused.getMessage()));
-            return;
-        }
-        LOG.error("{}: {} failed", session, Op.nameOf(op), failure);
-        slots.fail(slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), failure));
     }
 }

@@ -17,15 +17,19 @@ import dev.lite.api.Placement;
 import dev.lite.cluster.Epoch;
 import dev.lite.cluster.InMemoryDirectory;
 import dev.lite.cluster.LmrRecord;
+import dev.lite.cluster.NodeRecord;
 import dev.lite.cluster.VersionedRecord;
 import dev.lite.fabric.FabricProvider;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.fabric.simulated.SimulatedNetwork;
+import dev.lite.fabric.simulated.SimulatedOptions;
 import dev.lite.fabric.tcp.TcpFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.session.SessionServer;
 import dev.lite.tier.session.SessionServerConfig;
 import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.Inside;
 import dev.lite.tier.testing.TestCluster;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -107,6 +111,36 @@ class FencingTest {
         removed.fetchAdd(0, 1);
         assertThat(handle.fetchAdd(0, 0)).isEqualTo(2);
         handle.free();
+    }
+
+    /** Nobody asks a removed node whether its links are cut, so the others may fence a node that still reaches it. */
+    @Test
+    void aRemovedNodeTakesNoNodeForFencedBeforeItsOwnLinkToThatNodeIsCut() {
+        SimulatedNetwork network = new SimulatedNetwork(SimulatedOptions.seeded(1));
+        TestCluster cluster = cluster(network.provider());
+        Fencing removed = Inside.field(cluster.node(1), "fencing", Fencing.class);
+        NodeRecord other = cluster.node(0).self();
+        Epoch now = cluster.directory(1).epoch();
+        long number = now.number() + 1;
+        network.pause("n1"); // so that it does not hear of the end of its link
+
+        removed.epochChanged(new Epoch(
+                number,
+                now.members().stream()
+                        .filter(member -> member.name().equals("n2"))
+                        .toList(),
+                List.of(
+                        new Epoch.Removal(other.id(), "n0", other.incarnation(), number, true),
+                        new Epoch.Removal(
+                                cluster.node(1).self().id(),
+                                "n1",
+                                cluster.node(1).self().incarnation(),
+                                number,
+                                true))));
+
+        assertThat(removed.isFenced(other.id(), other.incarnation())).isFalse();
+        network.resume("n1");
+        Waits.until("its link is cut", () -> removed.isFenced(other.id(), other.incarnation()));
     }
 
     @Test
