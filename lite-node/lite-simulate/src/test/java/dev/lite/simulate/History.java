@@ -17,6 +17,7 @@ import dev.lite.simulate.work.Workload;
 import dev.lite.tier.node.LiteNode;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -153,15 +154,23 @@ final class History {
         }
         phase("settle");
         workload.settle();
-        for (Member member : cluster.members()) {
-            String dead = Limits.deadRings(member);
-            if (dead != null) {
-                rule.broken(dead);
-            }
+        // A node that replaces a connection removes the former one's rings a little later, when the fabric reports its
+        // end.
+        if (!Pause.until(simulation, FREED_NS, () -> deadRings() == null)) {
+            rule.broken(String.valueOf(deadRings()));
+            return;
         }
         if (await("free everything", FREED_NS, this::isEmpty)) {
             close();
         }
+    }
+
+    private @Nullable String deadRings() {
+        return cluster.members().stream()
+                .map(Limits::deadRings)
+                .filter(Objects::nonNull)
+                .findFirst()
+                .orElse(null);
     }
 
     private boolean isEmpty() {

@@ -127,6 +127,9 @@ public final class Cluster {
 
     /** Nobody touches another's memory after it was fenced, and nobody floods another with connections. */
     private final class Touches implements Timeline {
+        /** When each connection was first used. */
+        private final Map<String, Long> firstTouches = new HashMap<>();
+
         private final Map<String, ArrayDeque<Long>> attempts = new HashMap<>();
         private final RandomGenerator closing = simulation.streams().stream("closing");
         private final long closeReportedNsMax = shape.mix() == Mix.CUTS
@@ -169,15 +172,18 @@ public final class Cluster {
 
         @Override
         public void touches(String from, String to, long establishedNs) {
+            // A node may register again while a connection is made, and uses it only under its new registration then.
+            long firstNs = firstTouches.computeIfAbsent(
+                    "%s %s %d".formatted(from, to, establishedNs), any -> simulation.nowNs());
             for (Incarnation each : incarnations) {
-                // The registration under which the connection was made.
+                // The registration under which the connection was first used.
                 if (from.equals(each.address)
-                        && each.sinceNs <= establishedNs
-                        && establishedNs < each.untilNs
+                        && each.sinceNs <= firstNs
+                        && firstNs < each.untilNs
                         && isFenced(each)
                         && uses(latest(to))) {
                     rule.broken(
-                            "node %s touches memory of %s by a connection that it made as incarnation %d, which is fenced"
+                            "node %s touches memory of %s by a connection that it used as incarnation %d, which is fenced"
                                     .formatted(each.record.name(), to, each.record.incarnation()));
                 }
             }

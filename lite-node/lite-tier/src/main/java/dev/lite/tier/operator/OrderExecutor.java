@@ -234,7 +234,11 @@ public final class OrderExecutor implements AutoCloseable {
             }
             drains |= isDrainOfThis(order);
             if (!running.contains(order.id()) && running.size() < RUNNING_MAX && isMine(order)) {
+                // This node may have registered again meanwhile. Then others may take its claim; it claims again
+                // itself.
                 orders.claim(order, self.name(), registration.get().incarnation(), DIRECTORY)
+                        .filter(claimed ->
+                                claimed.incarnation() == registration.get().incarnation())
                         .ifPresent(this::begin);
             }
         }

@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -49,6 +50,9 @@ class OrderExecutorTest {
         final InMemoryDirectory directory = store.open();
         final HeldNews news = new HeldNews(directory);
         final AtomicReference<NodeRecord> registration;
+        /** Runs once, after the executor has read its registration. */
+        final AtomicReference<@Nullable Runnable> afterRead = new AtomicReference<>();
+
         final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
         final OrderExecutor executor;
 
@@ -61,8 +65,17 @@ class OrderExecutorTest {
                     registration.set(again);
                 }
             });
-            executor = new OrderExecutor(registration::get, news, new DrainMarks(), new Counting(), threads);
+            executor = new OrderExecutor(this::readRegistration, news, new DrainMarks(), new Counting(), threads);
             executor.start();
+        }
+
+        private NodeRecord readRegistration() {
+            NodeRecord read = registration.get();
+            Runnable then = afterRead.getAndSet(null);
+            if (then != null) {
+                then.run();
+            }
+            return read;
         }
 
         void acknowledge() {
@@ -162,6 +175,19 @@ class OrderExecutorTest {
 
         awaitEnd(moves);
         assertThat(begun.get()).isEqualTo(moves.size());
+    }
+
+    @Test
+    void anOrderThatWasClaimedUnderAFormerRegistrationIsClaimedAgainBeforeItBegins() {
+        start(1);
+        Node node = nodes.getFirst();
+        List<Long> begunAs = new CopyOnWriteArrayList<>();
+        action = () -> orders.list(SOON).forEach(order -> begunAs.add(order.incarnation()));
+        node.afterRead.set(node::rejoin);
+        Order move = orders.move("lmr", "n0", SOON);
+        awaitEnd(List.of(move));
+        assertThat(node.afterRead).hasValue(null);
+        assertThat(begunAs).containsExactly(node.registration.get().incarnation());
     }
 
     @Test
