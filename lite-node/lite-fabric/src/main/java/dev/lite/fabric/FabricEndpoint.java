@@ -48,6 +48,34 @@ public interface FabricEndpoint {
         return false;
     }
 
+    /** Whether {@link #passDescriptor} can pass descriptors to this peer; constant. */
+    default boolean passesDescriptors() {
+        return false;
+    }
+
+    /**
+     * Passes an open file descriptor to the peer, which takes it by its tag. The caller keeps its own, which must stay open during
+     * the call. Any thread; blocks for a second at most.
+     *
+     * @param tag chosen by the caller, different for each pass over this connection
+     * @return false if the driver cannot pass descriptors, or the endpoint is not connected
+     */
+    default boolean passDescriptor(long tag, int descriptor) {
+        return false;
+    }
+
+    /**
+     * Takes a descriptor that the peer passed; waits for it. At most 16 passed ones are kept until they are taken, and then the
+     * oldest is closed. All that were not taken are closed when the endpoint ends. Any thread.
+     *
+     * @param tag the peer's tag
+     * @param timeoutNs nanoseconds, not negative
+     * @return the descriptor, which the caller must close; -1 if none came in time, or the endpoint is not connected
+     */
+    default int takeDescriptor(long tag, long timeoutNs) {
+        return -1;
+    }
+
     /** Copies from the peer's memory to local memory. */
     Post read(long remoteOffset, long localAddress, long length, long context);
 

@@ -15,11 +15,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes connections over Unix sockets. The thread that made a connection then waits for the end of its socket, which ends the
- * connection. Thread-safe.
+ * Makes connections over Unix sockets. The thread that made a connection then receives the {@linkplain PassedDescriptors passed
+ * descriptors} until the end of its socket, which ends the connection. Thread-safe.
  */
 final class ShmConnector implements Connector<ShmEndpoint> {
     private static final Logger LOG = LoggerFactory.getLogger(ShmConnector.class);
+    /** How long a pass waits for a peer that does not read its socket. */
+    private static final long PASS_TIMEOUT_NS = 1_000_000_000;
 
     private final Connections<ShmEndpoint, ShmLink> connections;
     private final ShmHandshake handshake;
@@ -83,29 +85,36 @@ final class ShmConnector implements Connector<ShmEndpoint> {
         }
     }
 
-    /** Passes on the new connection, then waits for its end. */
+    /** Passes on the new connection, then receives until its end. */
     private void watch(ShmEndpoint endpoint, ShmLink link, UnixSocket socket, String address) {
         int pid;
         try {
             pid = socket.peerCredentials().pid();
-            socket.setTimeout(0, 0);
+            socket.setTimeout(0, PASS_TIMEOUT_NS);
         } catch (OsException e) {
             link.release();
             throw e;
         }
         if (connections.ready(endpoint, link)) {
             String peer = "the peer (process %d, %s)".formatted(pid, address);
-            endpoint.lost(awaitEnd(socket, peer), FabricError.FLUSHED);
+            endpoint.lost(receive(socket, endpoint.passed(), peer), FabricError.FLUSHED);
         }
     }
 
-    private static String awaitEnd(UnixSocket socket, String peer) {
+    /** Receives descriptors. Returns why the connection ended. */
+    private static String receive(UnixSocket socket, PassedDescriptors passed, String peer) {
         try (var arena = Arena.ofConfined()) {
-            var received = socket.receive(arena.allocate(ShmHandshake.HEADER_BYTES));
-            received.closeDescriptors();
-            return received.isEnd()
-                    ? peer + " closed the connection or ended"
-                    : "%s sent %d unexpected bytes".formatted(peer, received.length());
+            var buffer = arena.allocate(ShmHandshake.HEADER_BYTES, Long.BYTES);
+            while (true) {
+                var received = socket.receive(buffer);
+                if (received.isEnd()) {
+                    return peer + " closed the connection or ended";
+                }
+                if (!passed.add(buffer, received)) {
+                    received.closeDescriptors();
+                    return "%s sent %d unexpected bytes".formatted(peer, received.length());
+                }
+            }
         } catch (OsException e) {
             return "%s: %s".formatted(peer, e.getMessage());
         }

@@ -3,6 +3,7 @@ package dev.lite.fabric.shm;
 import dev.lite.fabric.FabricHandler;
 import dev.lite.fabric.Post;
 import dev.lite.fabric.driver.DriverEndpoint;
+import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.UnixSocket;
 import dev.lite.os.waiting.Deadline;
@@ -14,6 +15,7 @@ final class ShmEndpoint extends DriverEndpoint<ShmLink> {
     private static final long SHORT_BYTES_MAX = 4096;
 
     private final PostGate gate = new PostGate();
+    private final PassedDescriptors passed = new PassedDescriptors();
     /** The socket whose end is the end of the connection; null before there is one. */
     private volatile @Nullable UnixSocket socket;
 
@@ -31,6 +33,35 @@ final class ShmEndpoint extends DriverEndpoint<ShmLink> {
     public boolean isMappedByPeer() {
         var current = link();
         return current != null && current.presence().hasMapped();
+    }
+
+    @Override
+    public boolean passesDescriptors() {
+        return true;
+    }
+
+    @Override
+    public boolean passDescriptor(long tag, int descriptor) {
+        var current = socket;
+        if (current == null || link() == null || end() != null) {
+            return false;
+        }
+        try {
+            PassedDescriptors.send(current, tag, descriptor);
+            return true;
+        } catch (OsException e) { // the connection's thread closed the socket, or the peer does not read
+            return false;
+        }
+    }
+
+    @Override
+    public int takeDescriptor(long tag, long timeoutNs) {
+        return passed.take(tag, timeoutNs);
+    }
+
+    /** What the peer passed. */
+    PassedDescriptors passed() {
+        return passed;
     }
 
     @Override
@@ -185,6 +216,7 @@ final class ShmEndpoint extends DriverEndpoint<ShmLink> {
     @Override
     protected void onEnd() {
         gate.close();
+        passed.close();
         var current = socket;
         if (current != null) {
             current.shutdown();

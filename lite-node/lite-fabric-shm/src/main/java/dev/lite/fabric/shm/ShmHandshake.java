@@ -36,6 +36,9 @@ final class ShmHandshake implements AutoCloseable {
     static final int OFFER = 1;
     static final int WELCOME = 2;
     static final int REFUSED = 3;
+    /** Not part of the handshake: see {@link PassedDescriptors}. */
+    static final int PASS = 4;
+
     static final int HEADER_BYTES = 32;
 
     private static final int TEXT_BYTES_MAX = FabricConfig.HELLO_BYTES_MAX;

@@ -194,6 +194,30 @@ class ShmHandshakeTest {
     }
 
     @Test
+    void anInvalidPassEndsTheConnectionAndLeavesNoDescriptor() {
+        for (int wrong : new int[] {0, 8, 12}) {
+            try (var node = new TestNode(directory, "a" + wrong);
+                    var stranger = UnixSocket.connect(Path.of(node.fabric.localAddress()))) {
+                makeOffer();
+                stranger.send(message, messageBytes, descriptors());
+                stranger.receive(message).closeDescriptors();
+                TestNode.until("connected", () -> !node.accepted.isEmpty(), node);
+                makeOffer();
+                message.set(JAVA_INT, 12, ShmHandshake.PASS);
+                message.set(JAVA_LONG, 16, 5);
+                stranger.send(message, 24, memory.descriptor());
+                int valid = node.accepted.getFirst().takeDescriptor(5, TestNode.nanos(10));
+                assertThat(valid).isNotEqualTo(-1);
+                Linux.closeDescriptor(valid);
+                message.set(JAVA_INT, wrong, 77);
+                stranger.send(message, 24, memory.descriptor());
+                TestNode.until("cut off", () -> !node.disconnected.isEmpty(), node);
+                assertThat(node.reasons.getFirst()).contains("sent 24 unexpected bytes");
+            }
+        }
+    }
+
+    @Test
     void garbageInTheRingsNeverDisturbsANode() {
         long seed = System.nanoTime();
         var random = new Random(seed);

@@ -12,10 +12,13 @@ import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.FabricMemory;
 import dev.lite.fabric.Post;
 import dev.lite.fabric.conformance.TestFabrics.Pair;
+import dev.lite.os.Linux;
+import dev.lite.os.SharedMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -52,6 +55,26 @@ interface ConnectionCases extends ConformanceCases {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> new FabricMemory(heap, FabricMemory.NO_DESCRIPTOR))
                 .withMessageContaining("heap");
+    }
+
+    @Test
+    default void descriptorsArePassedToTheirTagOrNotAtAll() {
+        Pair pair = fabrics().pair();
+        try (SharedMemory memory = SharedMemory.createMemfd("passed", 4096)) {
+            boolean passes = pair.out().passesDescriptors();
+            assertThat(pair.in().passesDescriptors()).isEqualTo(passes);
+            assertThat(pair.out().passDescriptor(5, memory.descriptor())).isEqualTo(passes);
+            if (passes) {
+                int taken = pair.in().takeDescriptor(5, TimeUnit.SECONDS.toNanos(20));
+                assertThat(taken).isNotNegative().isNotEqualTo(memory.descriptor());
+                Linux.closeDescriptor(taken);
+            }
+            assertThat(pair.in().takeDescriptor(5, 0)).isEqualTo(-1);
+            pair.out().close();
+            assertThat(pair.out().passDescriptor(6, memory.descriptor())).isFalse();
+            assertThat(pair.out().takeDescriptor(6, TimeUnit.SECONDS.toNanos(20)))
+                    .isEqualTo(-1);
+        }
     }
 
     @Test
