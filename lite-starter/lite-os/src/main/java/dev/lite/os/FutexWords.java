@@ -5,14 +5,17 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * A wait for several futex words at once: see {@link Futex}. One thread. Needs Linux 5.16; {@link Futex} wakes it.
+ * A wait for several futex words at once: see {@link Futex}. One thread. {@link Futex} wakes it. Before Linux 5.16 a wait for more
+ * than one word sleeps on the last one. Such a wait, and one with more than {@value #WORDS_MAX} words, ends after at most
+ * {@value #PART_NS_MAX} ns.
  *
  * <p>The words are of shared memory, which other processes may map at other addresses.
  */
 public final class FutexWords {
-    /** The largest number of words. */
+    /** The largest number of words on which a thread sleeps at once. */
     public static final int WORDS_MAX = 128;
 
+    private static final long PART_NS_MAX = 1_000_000;
     private static final int ENTRY_BYTES = 24;
     private static final int ADDRESS_AT = 8;
     private static final int FLAGS_AT = 16;
@@ -22,10 +25,17 @@ public final class FutexWords {
     // The garbage collector frees it.
     private final MemorySegment entries = Arena.ofAuto().allocate((long) WORDS_MAX * ENTRY_BYTES, Long.BYTES);
     private int count;
+    private long last;
+    private int lastExpected;
+    /** There are more words than fit. */
+    private boolean more;
+    /** The kernel has no wait for several words. */
+    private boolean single;
 
     /** Forgets all words. */
     public void clear() {
         count = 0;
+        more = false;
     }
 
     /**
@@ -33,18 +43,20 @@ public final class FutexWords {
      *
      * @param address of a mapped int, a multiple of 4
      * @param expected the value with which the word is waited for
-     * @throws IllegalStateException if there are {@value #WORDS_MAX} words already
      */
     public void add(long address, int expected) {
         Futex.requireAligned(address);
         if (count == WORDS_MAX) {
-            throw new IllegalStateException("a wait for more than %d futex words".formatted(WORDS_MAX));
+            more = true;
+            return;
         }
         long at = (long) count * ENTRY_BYTES;
         entries.set(ValueLayout.JAVA_LONG, at, Integer.toUnsignedLong(expected));
         entries.set(ValueLayout.JAVA_LONG, at + ADDRESS_AT, address);
         entries.set(ValueLayout.JAVA_LONG, at + FLAGS_AT, SIZE_U32);
         count++;
+        last = address;
+        lastExpected = expected;
     }
 
     /**
@@ -52,14 +64,29 @@ public final class FutexWords {
      * end the wait.
      *
      * @param timeoutNs nanoseconds; 0 or less only checks
-     * @throws OsException ENOSYS before Linux 5.16; EFAULT when an address is not mapped
+     * @throws OsException EFAULT when an address is not mapped
+     * @throws IllegalStateException without a word
      */
     public Futex.Wait await(long timeoutNs) {
+        if (count == 0) {
+            throw new IllegalStateException("a wait for no futex word");
+        }
+        if (count == 1) {
+            return Futex.await(last, lastExpected, timeoutNs);
+        }
+        long leftNs = more || single ? Math.min(timeoutNs, PART_NS_MAX) : timeoutNs;
+        if (single) {
+            return Futex.await(last, lastExpected, leftNs);
+        }
         Linux.require();
         CallState state = CallState.current();
-        long timespec = state.timespec(Futex.instant(timeoutNs));
+        long timespec = state.timespec(Futex.instant(leftNs));
         long result = Syscalls.syscall(
                 state, Syscalls.FUTEX_WAITV, entries.address(), count, 0, timespec, CLOCK_MONOTONIC, 0);
+        if (result < 0 && state.errno() == Errno.ENOSYS) {
+            single = true;
+            return await(timeoutNs);
+        }
         return Futex.ended(state, entries.address(), Math.min(0, result)); // the word's index, or -1
     }
 }

@@ -16,6 +16,7 @@ final class CallerSlots {
     /** Nobody signals when the server has dropped a cancelled request. */
     private static final long QUARANTINE_POLL_NS = TimeUnit.MILLISECONDS.toNanos(5);
 
+    private final long all;
     private final AtomicLong free;
     /** The slots of calls that stopped waiting; the server may still write there. */
     private final AtomicLong quarantine = new AtomicLong();
@@ -28,6 +29,7 @@ final class CallerSlots {
     private final AtomicInteger waiters = new AtomicInteger();
 
     CallerSlots(long all, IntPredicate dropped, BooleanSupplier ended) {
+        this.all = all;
         free = new AtomicLong(all);
         this.dropped = dropped;
         this.ended = ended;
@@ -130,6 +132,12 @@ final class CallerSlots {
         } finally {
             lock.unlock();
         }
+    }
+
+    /** Whether all slots are free. */
+    boolean isIdle() {
+        endQuarantine();
+        return free.get() == all;
     }
 
     /** The number of slots in quarantine. */

@@ -7,11 +7,12 @@ import dev.lite.os.SharedMemory;
  *
  * <pre>
  *   0        header, one page
- *     64       doorbell   int   0: no server thread sleeps; 1: one sleeps, and none is awake; 2: others may sleep; futex word
+ *     64       doorbell   int   0: no server thread sleeps; 1: one sleeps, and none looks; 2: others may sleep; futex word
  *     128      submitted  long  bit s: slot s has a request that no server thread has taken
  *     192      ended      int   not 0: one of the ends has ended the channel
  *   4096     slots, 128 bytes each
  *     +0       request    int   its length in bytes; the caller writes it
+ *     +4       capacity   int   the longest reply that the caller takes, in bytes; the caller writes it
  *     +64      word       int   {@link SlotWord}; futex word
  *     +68      status     int   0, or the number of a {@link dev.lite.api.LiteException.Code}; the server writes it
  *     +72      reply      int   its length in bytes, or that of the error's text; the server writes it
@@ -36,6 +37,7 @@ public record ChannelArea(int slots, int windowBytes) {
     static final long ENDED = 192;
 
     static final long REQUEST_LENGTH = 0;
+    static final long CAPACITY = 4;
     static final long WORD = 64;
     static final long STATUS = 68;
     static final long REPLY_LENGTH = 72;

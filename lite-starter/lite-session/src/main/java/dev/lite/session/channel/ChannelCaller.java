@@ -3,12 +3,14 @@ package dev.lite.session.channel;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -28,6 +30,8 @@ public final class ChannelCaller implements AutoCloseable {
     private final AtomicBoolean closed = new AtomicBoolean();
     /** By slot; written by its owner. */
     private final int[] generations;
+
+    private volatile boolean retired;
 
     /**
      * Takes over the memory; {@link #close} unmaps it.
@@ -52,16 +56,60 @@ public final class ChannelCaller implements AutoCloseable {
      * it is kept.
      *
      * @param request at most a window of {@link ChannelArea#windowBytes} bytes
-     * @param reply filled from its start
+     * @param reply filled from its start; the server cannot answer with more
      * @param timeoutNs nanoseconds for all of the call, not negative
      * @return the length of the reply in bytes
-     * @throws LimitExceededException when the request is longer than the window: the call was not done; or when the reply is longer
-     *     than its segment
+     * @throws LimitExceededException when the request is longer than the window: the call was not done
      * @throws LiteTimeoutException when the time has passed; the message says whether the call may have been done
      * @throws ChannelEndedException when the channel has ended, which says whether the call may have been done
      * @throws LiteException the function's error
      */
     public int call(MemorySegment request, MemorySegment reply, long timeoutNs) {
+        enter();
+        try {
+            int capacity = (int) Math.min(reply.byteSize(), area.windowBytes());
+            int slot = run(request, capacity, timeoutNs);
+            try {
+                int length = replyLength(slot, capacity);
+                RawMemory.copyTo(memory.window(slot), reply, 0, length);
+                return length;
+            } finally {
+                slots.giveBack(slot);
+            }
+        } finally {
+            memory.exit();
+        }
+    }
+
+    /**
+     * {@link #call(MemorySegment, MemorySegment, long)} for a reply of any length up to a window.
+     *
+     * @return the reply, in an array of its own
+     */
+    public byte[] call(MemorySegment request, long timeoutNs) {
+        enter();
+        try {
+            int slot = run(request, area.windowBytes(), timeoutNs);
+            try {
+                byte[] reply = new byte[replyLength(slot, area.windowBytes())];
+                RawMemory.copyTo(memory.window(slot), MemorySegment.ofArray(reply), 0, reply.length);
+                return reply;
+            } finally {
+                slots.giveBack(slot);
+            }
+        } finally {
+            memory.exit();
+        }
+    }
+
+    private void enter() {
+        if (!memory.enter()) {
+            throw memory.endedException(false);
+        }
+    }
+
+    /** Executes a call; returns its slot with the reply, which the thread must give back. */
+    private int run(MemorySegment request, int capacity, long timeoutNs) {
         long length = request.byteSize();
         if (length > area.windowBytes()) {
             throw new LimitExceededException("%s: the request has %d bytes; the limit is %d"
@@ -72,19 +120,12 @@ public final class ChannelCaller implements AutoCloseable {
                     "%s: the timeout is %d ns; it must not be negative".formatted(memory.name(), timeoutNs));
         }
         long deadlineNs = System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX);
-        if (!memory.enter()) {
-            throw memory.endedException(false);
+        int slot = takeSlot(deadlineNs, timeoutNs);
+        int generation = submit(slot, request, (int) length, capacity);
+        if (!await(slot, generation, deadlineNs)) {
+            stopWaiting(slot, generation, timeoutNs);
         }
-        try {
-            int slot = takeSlot(deadlineNs, timeoutNs);
-            int generation = submit(slot, request, (int) length);
-            if (!await(slot, generation, deadlineNs)) {
-                stopWaiting(slot, generation, timeoutNs);
-            }
-            return finish(slot, reply);
-        } finally {
-            memory.exit();
-        }
+        return slot;
     }
 
     private int takeSlot(long deadlineNs, long timeoutNs) {
@@ -96,11 +137,11 @@ public final class ChannelCaller implements AutoCloseable {
             throw memory.endedException(false);
         }
         throw new LiteTimeoutException(
-                "%s: no slot was free within %d ns; all %d are in use, %d by calls that timed out; the call was not done"
-                        .formatted(memory.name(), timeoutNs, area.slots(), slots.quarantined()));
+                "%s: no slot was free within %s; all %d are in use, %d by calls that timed out; the call was not done"
+                        .formatted(memory.name(), Duration.ofNanos(timeoutNs), area.slots(), slots.quarantined()));
     }
 
-    private int submit(int slot, MemorySegment request, int length) {
+    private int submit(int slot, MemorySegment request, int length, int capacity) {
         try {
             RawMemory.copyFrom(request, 0, memory.window(slot), length);
         } catch (RuntimeException e) { // a closed segment, or one of another thread
@@ -110,6 +151,7 @@ public final class ChannelCaller implements AutoCloseable {
         int generation = SlotWord.next(generations[slot]);
         generations[slot] = generation;
         RawMemory.putInt(memory.slot(slot) + ChannelArea.REQUEST_LENGTH, length);
+        RawMemory.putInt(memory.slot(slot) + ChannelArea.CAPACITY, capacity);
         RawMemory.putIntRelease(memory.word(slot), SlotWord.of(generation, SlotWord.PENDING));
         boolean unused = bell.submit(slot);
         return generation;
@@ -205,35 +247,27 @@ public final class ChannelCaller implements AutoCloseable {
         if (memory.isEnded()) {
             return memory.endedException(maybeDone);
         }
-        return new LiteTimeoutException("%s: no reply within %d ns; %s"
+        return new LiteTimeoutException("%s: no reply within %s; %s"
                 .formatted(
-                        memory.name(), timeoutNs, maybeDone ? "the call may have been done" : "the call was not done"));
+                        memory.name(),
+                        Duration.ofNanos(timeoutNs),
+                        maybeDone ? "the call may have been done" : "the call was not done"));
     }
 
-    /** Copies the reply and returns the slot. Reads each word once. */
-    private int finish(int slot, MemorySegment reply) {
+    /** The length of the reply, or throws the function's error. Reads each word once. */
+    private int replyLength(int slot, int capacity) {
         int status = RawMemory.getInt(memory.slot(slot) + ChannelArea.STATUS);
         int length = RawMemory.getInt(memory.slot(slot) + ChannelArea.REPLY_LENGTH);
-        if (length < 0 || length > area.windowBytes()) {
-            memory.endFor("the length of the reply in slot " + slot, length, "0 to " + area.windowBytes());
-            slots.giveBack(slot);
+        int limit = status == 0 ? capacity : area.windowBytes();
+        if (length < 0 || length > limit) {
+            memory.endFor("the length of the reply in slot " + slot, length, "0 to " + limit);
             throw memory.endedException(true);
         }
-        if (status == 0 && length <= reply.byteSize()) {
-            try {
-                RawMemory.copyTo(memory.window(slot), reply, 0, length);
-            } finally {
-                slots.giveBack(slot);
-            }
+        if (status == 0) {
             return length;
         }
-        byte[] text = new byte[status == 0 ? 0 : length];
-        RawMemory.copyTo(memory.window(slot), MemorySegment.ofArray(text), 0, text.length);
-        slots.giveBack(slot);
-        if (status == 0) {
-            throw new LimitExceededException("%s: the reply has %d bytes; the segment for it has %d"
-                    .formatted(memory.name(), length, reply.byteSize()));
-        }
+        byte[] text = new byte[length];
+        RawMemory.copyTo(memory.window(slot), MemorySegment.ofArray(text), 0, length);
         throw LiteException.Code.exception(status, memory.name() + ": " + new String(text, StandardCharsets.UTF_8));
     }
 
@@ -243,14 +277,34 @@ public final class ChannelCaller implements AutoCloseable {
 
     /** Whether the channel has ended. */
     public boolean isEnded() {
-        if (!memory.enter()) {
+        return memory.hasEnded();
+    }
+
+    /** No call should begin any more; those under way continue. The caller closes this end when it {@linkplain #isIdle is idle}. */
+    public void retire() {
+        retired = true;
+    }
+
+    /** Whether {@link #retire} was called. */
+    public boolean isRetired() {
+        return retired;
+    }
+
+    /** Whether no call is under way, and none that timed out may still be answered; true after the end of this end, too. */
+    public boolean isIdle() {
+        if (!memory.enter()) { // slots in quarantine are read from the memory
             return true;
         }
         try {
-            return memory.isEnded();
+            return slots.isIdle();
         } finally {
             memory.exit();
         }
+    }
+
+    /** The longest request and the longest reply in bytes. */
+    public int windowBytes() {
+        return area.windowBytes();
     }
 
     /** Ends the channel for both ends: calls under way fail. Idempotent; the first reason counts. */
@@ -284,14 +338,14 @@ public final class ChannelCaller implements AutoCloseable {
         }
 
         @Override
-        public int announce(int slot) {
-            int expected = ChannelCaller.announce(memory.word(slot), generations[slot]);
-            return memory.isEnded() ? 0 : expected;
-        }
-
-        @Override
-        public long address(int slot) {
-            return memory.word(slot);
+        public boolean announce(int slot, FutexWords words) {
+            long word = memory.word(slot);
+            int expected = ChannelCaller.announce(word, generations[slot]);
+            if (expected == 0 || memory.isEnded()) {
+                return false;
+            }
+            words.add(word, expected);
+            return true;
         }
     }
 }

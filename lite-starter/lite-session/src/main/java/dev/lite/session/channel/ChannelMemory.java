@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ChannelMemory {
     /** A wake-up that a faulty other side keeps back costs at most this. */
-    private static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(1);
+    static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(1);
     /** Tries to change a word that the other side changes, too; an honest one changes it at most three times. */
     static final int TRIES_MAX = 8;
 
@@ -94,6 +94,18 @@ final class ChannelMemory {
         }
         end("the other end has ended the channel");
         return true;
+    }
+
+    /** {@link #isEnded} for a thread that is not in the memory; true after its end, too. */
+    boolean hasEnded() {
+        if (!enter()) {
+            return true;
+        }
+        try {
+            return isEnded();
+        } finally {
+            exit();
+        }
     }
 
     /** Why the channel has ended. */

@@ -3,24 +3,20 @@ package dev.lite.session.channel;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.os.Futex;
+import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
-import dev.lite.os.waiting.StagedWait;
-import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * The server's end of a channel; see the package. Any number of platform and virtual threads receive and reply at the same time, each
- * with its own {@link ReceivedRequest}. Another thread than the receiver may reply. Nothing is allocated for a call.
+ * The server's end of a channel; see the package. Any number of threads receive and reply at the same time, each with its own
+ * {@link ReceivedRequest}; those that wait do so in a {@link ChannelGroup}. Another thread than the receiver may reply. Nothing is allocated for a call.
  */
 public final class ChannelServer implements AutoCloseable {
-    private static final long TIMEOUT_NS_MAX = Long.MAX_VALUE / 2;
     private static final int SLOT_BITS = 6;
     private static final int SLOT_MASK = (1 << SLOT_BITS) - 1;
     /** The slot has no call that is to be answered. */
@@ -30,80 +26,46 @@ public final class ChannelServer implements AutoCloseable {
 
     private final ChannelMemory memory;
     private final ChannelArea area;
+    private final String node;
     private final String principal;
     private final RequestBell bell;
-    private final StagedWait wait;
-    private final VirtualWaits virtualWaits;
     private final AtomicBoolean closed = new AtomicBoolean();
     /** By slot: the number of the call that is to be answered, or {@link #NO_CALL} or {@link #BUSY}. */
     private final AtomicLongArray calls;
     /** By slot; written while it is busy. */
     private final int[] generations;
+    /** By slot, likewise: the longest reply in bytes. */
+    private final int[] capacities;
 
     private final AtomicLong lastCall = new AtomicLong();
-    /** Held by the one virtual thread that waits for a request; the others wait for the lock. */
-    private final ReentrantLock virtualReceiver = new ReentrantLock();
 
     /**
      * Takes over the memory; {@link #close} unmaps it.
      *
      * @param function the name of the function, for messages
+     * @param node of the calling application
      * @param principal of the calling application
-     * @param spins the largest number of pauses before a thread sleeps
      * @throws IllegalArgumentException when the memory is smaller than the area; it is closed then
      */
-    public ChannelServer(SharedMemory memory, ChannelArea area, String function, String principal, int spins) {
+    public ChannelServer(SharedMemory memory, ChannelArea area, String function, String node, String principal) {
         this.memory = new ChannelMemory(memory, area, "%s for %s".formatted(function, principal));
         this.area = area;
+        this.node = node;
         this.principal = principal;
         bell = new RequestBell(this.memory.submitted(), this.memory.doorbell());
         calls = new AtomicLongArray(area.slots());
         generations = new int[area.slots()];
-        wait = new StagedWait(spins);
-        virtualWaits = new VirtualWaits(new Words(), spins);
+        capacities = new int[area.slots()];
+    }
+
+    /** The node of all callers of this channel. */
+    public String node() {
+        return node;
     }
 
     /** The principal of all calls of this channel. */
     public String principal() {
         return principal;
-    }
-
-    /**
-     * Waits for the next request and copies it. An interrupt does not end the wait; it is kept.
-     *
-     * @param into receives the request; made for an area with such windows
-     * @param timeoutNs nanoseconds, not negative
-     * @return false when none came in time
-     * @throws ChannelEndedException when the channel has ended
-     */
-    public boolean receive(ReceivedRequest into, long timeoutNs) {
-        requireRoom(into);
-        long deadlineNs = System.nanoTime() + Math.clamp(timeoutNs, 0, TIMEOUT_NS_MAX);
-        enter();
-        try {
-            boolean slept = false;
-            int left = wait.begin(1);
-            while (true) {
-                if (take(into)) {
-                    if (slept && bell.bits() != 0) {
-                        bell.ringAgain();
-                    }
-                    wait.hit(left);
-                    return true;
-                }
-                if (left != 0) {
-                    left = wait.pause(left);
-                } else if (System.nanoTime() - deadlineNs >= 0) {
-                    return false;
-                } else {
-                    sleep(deadlineNs);
-                    slept = true;
-                    left = wait.begin(1);
-                }
-            }
-        } finally {
-            memory.exit();
-        }
     }
 
     /**
@@ -113,7 +75,7 @@ public final class ChannelServer implements AutoCloseable {
      */
     public boolean tryReceive(ReceivedRequest into) {
         requireRoom(into);
-        enter();
+        requireEntered();
         try {
             return take(into);
         } finally {
@@ -121,56 +83,68 @@ public final class ChannelServer implements AutoCloseable {
         }
     }
 
-    private void requireRoom(ReceivedRequest into) {
+    void requireRoom(ReceivedRequest into) {
         if (into.room.byteSize() < area.windowBytes()) {
             throw new IllegalArgumentException("%s: room for a request of %d bytes; the longest has %d"
                     .formatted(memory.name(), into.room.byteSize(), area.windowBytes()));
         }
     }
 
-    private void enter() {
+    /** Whether a thread should look at this channel: it has a request, or it has ended. The thread is in the memory. */
+    boolean isReady() {
+        return bell.bits() != 0 || memory.isEnded() || !RequestBell.isValid(bell.value());
+    }
+
+    /**
+     * Announces that the thread will sleep on the doorbell, and adds it; returns false if it may not. It is in the memory.
+     *
+     * @param others whether another thread looks for requests
+     */
+    boolean announce(FutexWords words, boolean others) {
+        int expected = bell.announce(others);
+        if (expected == 0 || memory.isEnded()) {
+            return false;
+        }
+        words.add(memory.doorbell(), expected);
+        return true;
+    }
+
+    /** After a sleep and one request: wakes another thread if there are more. The thread is in the memory. */
+    void wakeForMore() {
+        if (bell.bits() != 0) {
+            bell.ringAgain();
+        }
+    }
+
+    /** Begins a wait, for which the memory stays mapped until {@link #exit}; returns false if it is closed. */
+    boolean enter() {
+        return memory.enter();
+    }
+
+    void exit() {
+        memory.exit();
+    }
+
+    ChannelEndedException endedException() {
+        return memory.endedException();
+    }
+
+    private void requireEntered() {
         if (!memory.enter()) {
             throw memory.endedException();
         }
     }
 
-    private void sleep(long deadlineNs) {
-        if (Thread.currentThread().isVirtual()) {
-            sleepVirtually(deadlineNs);
-        } else if (bell.announce() && !memory.isEnded()) {
-            memory.sleep(memory.doorbell(), RequestBell.RING, deadlineNs);
-        }
-        checkDoorbell();
-    }
-
-    private void sleepVirtually(long deadlineNs) {
-        boolean interrupted = Thread.interrupted();
-        try {
-            if (virtualReceiver.tryLock(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
-                try {
-                    virtualWaits.await(0, deadlineNs);
-                } finally {
-                    virtualReceiver.unlock();
-                }
-            }
-        } catch (InterruptedException e) {
-            interrupted = true;
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
-    }
-
-    private void checkDoorbell() {
+    /** After a sleep: ends the channel if the doorbell has no valid value. The thread is in the memory. */
+    void checkDoorbell() {
         int doorbell = bell.value();
         if (!RequestBell.isValid(doorbell) && !memory.isEnded()) {
             memory.endFor("the doorbell", doorbell, "0 to " + RequestBell.AWAKE);
         }
     }
 
-    /** Takes a request that was submitted and not cancelled. */
-    private boolean take(ReceivedRequest into) {
+    /** Takes a request that was submitted and not cancelled. The thread is in the memory, and the request has room. */
+    boolean take(ReceivedRequest into) {
         if (memory.isEnded()) {
             throw memory.endedException();
         }
@@ -191,9 +165,11 @@ public final class ChannelServer implements AutoCloseable {
                 if (length < 0 || length > area.windowBytes()) {
                     throw broken("the length of the request in slot " + slot, length, "0 to " + area.windowBytes());
                 }
+                capacities[slot] =
+                        Math.clamp(RawMemory.getInt(memory.slot(slot) + ChannelArea.CAPACITY), 0, area.windowBytes());
                 RawMemory.copyTo(memory.window(slot), into.room, 0, length);
                 long call = lastCall.incrementAndGet() << SLOT_BITS | slot;
-                into.set(call, length);
+                into.set(this, call, length);
                 calls.set(slot, call);
                 return true;
             }
@@ -238,7 +214,7 @@ public final class ChannelServer implements AutoCloseable {
      *
      * @param call see {@link ReceivedRequest#call}
      * @param reply used only during this method
-     * @throws LimitExceededException when the reply is longer than a window; the call may still be answered
+     * @throws LimitExceededException when the reply is longer than a window, or than the caller takes; the call may still be answered
      * @throws IllegalStateException when the call was answered already
      * @throws ChannelEndedException when the channel has ended
      */
@@ -266,7 +242,7 @@ public final class ChannelServer implements AutoCloseable {
                     "%s: the reply has %d bytes; the limit is %d".formatted(memory.name(), length, area.windowBytes()));
         }
         int slot = (int) call & SLOT_MASK;
-        enter();
+        requireEntered();
         try {
             if (memory.isEnded()) {
                 throw memory.endedException();
@@ -274,6 +250,12 @@ public final class ChannelServer implements AutoCloseable {
             if (call <= 0 || slot >= area.slots() || !calls.compareAndSet(slot, call, BUSY)) {
                 throw new IllegalStateException(
                         "%s: call %d is not to be answered, or was answered already".formatted(memory.name(), call));
+            }
+            if (status == 0 && length > capacities[slot]) {
+                int capacity = capacities[slot];
+                calls.set(slot, call);
+                throw new LimitExceededException("%s: the reply has %d bytes; the caller takes at most %d"
+                        .formatted(memory.name(), length, capacity));
             }
             try {
                 RawMemory.copyFrom(reply, 0, memory.window(slot), length);
@@ -297,14 +279,7 @@ public final class ChannelServer implements AutoCloseable {
 
     /** Whether the channel has ended. */
     public boolean isEnded() {
-        if (!memory.enter()) {
-            return true;
-        }
-        try {
-            return memory.isEnded();
-        } finally {
-            memory.exit();
-        }
+        return memory.hasEnded();
     }
 
     /** Ends the channel for both ends: receives and calls under way fail. Idempotent; the first reason counts. */
@@ -312,7 +287,6 @@ public final class ChannelServer implements AutoCloseable {
         if (memory.enter()) {
             try {
                 memory.end(reason);
-                virtualWaits.lose();
             } finally {
                 memory.exit();
             }
@@ -324,26 +298,7 @@ public final class ChannelServer implements AutoCloseable {
     public void close() {
         if (closed.compareAndSet(false, true)) {
             end("the server's end was closed");
-            virtualWaits.lose();
             memory.close();
-        }
-    }
-
-    /** The doorbell, for the virtual thread that waits. */
-    private final class Words implements VirtualWaits.Words {
-        @Override
-        public boolean isOver(int slot) {
-            return bell.bits() != 0 || memory.isEnded() || !RequestBell.isValid(bell.value());
-        }
-
-        @Override
-        public int announce(int slot) {
-            return bell.announce() && !memory.isEnded() ? RequestBell.RING : 0;
-        }
-
-        @Override
-        public long address(int slot) {
-            return memory.doorbell();
         }
     }
 }

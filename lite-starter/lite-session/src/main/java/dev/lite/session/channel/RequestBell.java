@@ -27,9 +27,8 @@ final class RequestBell {
 
     /** Caller: submits its slot, and wakes a server thread if none is awake. Returns whether it did. */
     boolean submit(int slot) {
-        // The owner of a slot submits it again only after the server has cleared its bit: an addition equals a bitwise
-        // or, and is
-        // a full fence.
+        // The owner of a slot submits it again only after the server has cleared its bit, so an addition is a bitwise
+        // or. It is a full fence, too.
         RawMemory.getAndAddLong(submitted, 1L << slot);
         return RawMemory.getIntVolatile(doorbell) == RING && ring();
     }
@@ -48,9 +47,9 @@ final class RequestBell {
             return;
         }
         RawMemory.compareAndSetInt(doorbell, RING, AWAKE);
-        if (Futex.wake(doorbell, 1) == 0) {
-            // A thread that is about to sleep has set it to RING.
-            RawMemory.compareAndSetInt(doorbell, AWAKE, NOBODY_SLEEPS);
+        if (Futex.wake(doorbell, 1) == 0 && RawMemory.compareAndSetInt(doorbell, AWAKE, NOBODY_SLEEPS)) {
+            // A thread may have announced AWAKE before and fallen asleep since: nobody would wake it any more.
+            int unused = Futex.wake(doorbell, Integer.MAX_VALUE);
         }
     }
 
@@ -77,21 +76,23 @@ final class RequestBell {
     }
 
     /**
-     * Server: announces that this thread will sleep while the doorbell is {@link #RING}.
+     * Server: announces that this thread will sleep while the doorbell is {@link #RING}, or {@link #AWAKE} if another thread looks.
      *
-     * @return whether it may, because nothing is submitted and the channel has not ended
+     * @param others whether another thread of the server looks for requests
+     * @return the value of the doorbell with which it may sleep; 0: something is submitted, or the channel has ended
      */
-    boolean announce() {
+    int announce(boolean others) {
+        int announced = others ? AWAKE : RING;
         for (int tries = 0; tries < ChannelMemory.TRIES_MAX; tries++) {
             int seen = RawMemory.getIntVolatile(doorbell);
             if (!isValid(seen)) {
-                return false; // the end of the channel must stay visible
+                return 0; // the end of the channel must stay visible
             }
-            if (RawMemory.compareAndSetInt(doorbell, seen, RING)) { // a full fence before the look
-                return bits() == 0;
+            if (RawMemory.compareAndSetInt(doorbell, seen, announced)) { // a full fence before the look
+                return bits() == 0 ? announced : 0;
             }
         }
-        return false;
+        return 0;
     }
 
     /** The doorbell, for a check: one read. */

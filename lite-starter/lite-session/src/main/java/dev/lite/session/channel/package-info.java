@@ -26,12 +26,12 @@
  * <ul>
  *   <li>A caller sleeps on the word of its slot, with the bit SLEEPING in it. The server wakes it if it finds that bit when it sets
  *       DONE.
- *   <li>Server threads sleep on the doorbell, which they set to 1. A caller that submits changes 1 to 2 and wakes one thread. While
- *       it is 2 some thread is awake and will find further requests: no wake-up.
+ *   <li>Server threads sleep on the doorbell. The last one that looks sets it to 1 before it sleeps, the others set it to 2. A caller
+ *       that submits changes 1 to 2 and wakes one thread. While it is 2 some thread is awake and will find further requests: no wake-up.
  *   <li>That thread may be busy for long with one request. So a caller whose request is still PENDING rings again before it sleeps;
  *       and a server thread that was woken wakes the next one if it leaves requests.
  *   <li>Virtual threads park, and a platform thread of their process sleeps for them ({@link
- *       dev.lite.session.waiting.VirtualWaits}). Of the virtual threads that receive, one waits so, and the others wait for it.
+ *       dev.lite.session.waiting.VirtualWaits}). Of the virtual threads that receive in a group, one waits so, and the others wait for it.
  * </ul>
  *
  * <p><b>End.</b> Either end sets a word of the header to 1, changes every word that is slept on, and wakes all sleepers. What an end

@@ -8,10 +8,18 @@ import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
+import dev.lite.session.protocol.SessionMessage.ChannelClose;
+import dev.lite.session.protocol.SessionMessage.ChannelEnded;
+import dev.lite.session.protocol.SessionMessage.ChannelOffered;
+import dev.lite.session.protocol.SessionMessage.ChannelOpen;
+import dev.lite.session.protocol.SessionMessage.ChannelOpened;
+import dev.lite.session.protocol.SessionMessage.ChannelRetired;
+import dev.lite.session.protocol.SessionMessage.ChannelTaken;
 import dev.lite.session.protocol.SessionMessage.Copy;
 import dev.lite.session.protocol.SessionMessage.CreateOrMap;
 import dev.lite.session.protocol.SessionMessage.Describe;
@@ -86,6 +94,14 @@ public final class SessionCodec {
     private static final int CANCEL_TRY = 45;
     private static final int AWAIT_BARRIER = 46;
     private static final int PASSED = 47;
+    // 70 to 79: channels.
+    private static final int CHANNEL_OPEN = 70;
+    private static final int CHANNEL_OPENED = 71;
+    private static final int CHANNEL_OFFERED = 72;
+    private static final int CHANNEL_TAKEN = 73;
+    private static final int CHANNEL_CLOSE = 74;
+    private static final int CHANNEL_ENDED = 75;
+    private static final int CHANNEL_RETIRED = 76;
     private static final int MAP_ID = 16;
     private static final int PREPARE = 17;
     private static final int PUBLISH = 18;
@@ -226,6 +242,19 @@ public final class SessionCodec {
                         .putString("the barrier's name", m.name(), LtSync.NAME_BYTES_MAX)
                         .putInt(m.parties());
             case Passed m -> numbered(w, PASSED, m.requestId()).putLong(m.round());
+            case ChannelOpen m ->
+                numbered(w, CHANNEL_OPEN, m.requestId()).putLong(m.deadlineNs()).putLong(m.client());
+            case ChannelOpened m ->
+                encodeArea(numbered(w, CHANNEL_OPENED, m.requestId()).putLong(m.channel()), m.area());
+            case ChannelOffered m ->
+                encodeArea(w.putByte(CHANNEL_OFFERED).putLong(m.channel()).putLong(m.server()), m.area())
+                        .putString("the node's name", m.node(), NAME_MAX)
+                        .putString("the principal", m.principal(), NAME_MAX);
+            case ChannelTaken m -> numbered(w, CHANNEL_TAKEN, m.requestId()).putLong(m.channel());
+            case ChannelClose m -> numbered(w, CHANNEL_CLOSE, m.requestId()).putLong(m.channel());
+            case ChannelEnded m -> w.putByte(CHANNEL_ENDED).putLong(m.channel()).putText(m.reason());
+            case ChannelRetired m ->
+                w.putByte(CHANNEL_RETIRED).putLong(m.channel()).putText(m.reason());
             case Goodbye m -> w.putByte(GOODBYE).putText(m.reason());
         }
         return w.position();
@@ -323,6 +352,19 @@ public final class SessionCodec {
                             r.getString("the barrier's name", LtSync.NAME_BYTES_MAX),
                             r.getInt());
                 case PASSED -> new Passed(r.getLong(), r.getLong());
+                case CHANNEL_OPEN -> new ChannelOpen(r.getLong(), r.getLong(), r.getLong());
+                case CHANNEL_OPENED -> new ChannelOpened(r.getLong(), r.getLong(), decodeArea(r));
+                case CHANNEL_OFFERED ->
+                    new ChannelOffered(
+                            r.getLong(),
+                            r.getLong(),
+                            decodeArea(r),
+                            r.getString("the node's name", NAME_MAX),
+                            r.getString("the principal", NAME_MAX));
+                case CHANNEL_TAKEN -> new ChannelTaken(r.getLong(), r.getLong());
+                case CHANNEL_CLOSE -> new ChannelClose(r.getLong(), r.getLong());
+                case CHANNEL_ENDED -> new ChannelEnded(r.getLong(), r.getText("the reason"));
+                case CHANNEL_RETIRED -> new ChannelRetired(r.getLong(), r.getText("the reason"));
                 case GOODBYE -> new Goodbye(r.getText("the reason"));
                 default ->
                     throw new ProtocolException("control message of unknown type %d, %d bytes".formatted(type, length));
@@ -369,6 +411,14 @@ public final class SessionCodec {
 
     private static WireWriter open(WireWriter w, int type, int version) {
         return w.putByte(type).putInt(SessionProtocol.MAGIC).putInt(version);
+    }
+
+    private static WireWriter encodeArea(WireWriter w, ChannelArea area) {
+        return w.putInt(area.slots()).putInt(area.windowBytes());
+    }
+
+    private static ChannelArea decodeArea(WireReader r) throws ProtocolException {
+        return new ChannelArea(r.getInt(), r.getInt());
     }
 
     private static WireWriter numbered(WireWriter w, int type, long requestId) {

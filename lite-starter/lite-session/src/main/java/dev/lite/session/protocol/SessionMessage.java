@@ -4,6 +4,7 @@ import dev.lite.api.Extent;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
+import dev.lite.session.channel.ChannelArea;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -231,6 +232,48 @@ public sealed interface SessionMessage {
 
     /** All parties of a barrier's round have arrived. */
     record Passed(long requestId, long round) implements Reply {}
+
+    /**
+     * Asks for a {@linkplain dev.lite.session.channel channel} to a function; answered by {@link ChannelOpened}. Refused if the node
+     * that serves the function is on another host, or if not exactly one application serves it there: calls then go through the nodes.
+     *
+     * @param client the number of the function, as {@link RpcOpened} gave it
+     */
+    record ChannelOpen(long requestId, long deadlineNs, long client) implements Request {}
+
+    /**
+     * The application may call through this channel. The descriptor of its memory comes with this message.
+     *
+     * @param channel chosen by the node; unique in the session
+     */
+    record ChannelOpened(long requestId, long channel, ChannelArea area) implements Reply {}
+
+    /**
+     * Another application asks for a channel to a function that this one serves. The descriptor of its memory comes with this message.
+     * The application answers with {@link ChannelTaken} or {@link ChannelClose}.
+     *
+     * @param channel chosen by the node; unique in the session
+     * @param server the number of the function, as {@link RpcOpened} gave it
+     * @param node of the caller
+     * @param principal of the caller
+     */
+    record ChannelOffered(long channel, long server, ChannelArea area, String node, String principal)
+            implements FromNode {}
+
+    /** From now on the application receives from an offered channel; answered by {@link Done}. */
+    record ChannelTaken(long requestId, long channel) implements Request {}
+
+    /** Ends a channel, of either kind; answered by {@link Done}, also when it has ended already. */
+    record ChannelClose(long requestId, long channel) implements Request {}
+
+    /** A channel has ended, because of its other end or of a node. Its application must not use it any more. */
+    record ChannelEnded(long channel, String reason) implements FromNode {}
+
+    /**
+     * The application must not begin calls in a channel any more, and must close it when those under way have ended. Other calls go
+     * through the nodes.
+     */
+    record ChannelRetired(long channel, String reason) implements FromNode {}
 
     /** The sender ends the session for this reason. */
     record Goodbye(String reason) implements FromClient, FromNode {}

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 /** The numbers that both sides of a session must agree on. */
 public final class SessionProtocol {
     /** The version of the protocol. There is no negotiation: both sides must have the same one. */
-    public static final int VERSION = 3;
+    public static final int VERSION = 4;
 
     /** The first word of a Hello, a Welcome and a Refused. It tells an old client from a program that speaks something else. */
     static final int MAGIC = 0x4C_49_54_45; // "LITE"
@@ -97,8 +97,15 @@ public final class SessionProtocol {
         /**
          * Waits for the slot's time-out for a call of the function, or a message at the port, with the number in {@code lh}. It
          * is in the window afterwards, and the result is its length; the slot has the call's number and caller.
+         *
+         * <p>{@code operand1} says whether the thread also waits for {@linkplain dev.lite.session.channel channels}: {@link
+         * #BESIDE_CHANNELS} or 0. If that is not so, because the function got its first channel or has lost its last one, the node ends
+         * the command with a time-out at once, unless a call is there.
          */
         public static final int RECEIVE = 25;
+        /** {@code operand1} of {@link #RECEIVE} and {@link #REPLY_AND_RECEIVE}: the function has channels. */
+        public static final long BESIDE_CHANNELS = 1;
+
         /** Answers call {@code operand0} with the window's first {@code length} bytes. */
         public static final int REPLY = 26;
         /** {@link #REPLY} and {@link #RECEIVE} in one. */

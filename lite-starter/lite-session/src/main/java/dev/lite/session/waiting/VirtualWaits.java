@@ -2,7 +2,6 @@ package dev.lite.session.waiting;
 
 import dev.lite.os.Futex;
 import dev.lite.os.FutexWords;
-import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.StagedWait;
 import java.lang.foreign.Arena;
@@ -31,21 +30,16 @@ public final class VirtualWaits {
         boolean isOver(int slot);
 
         /**
-         * Announces to the other side that it must wake the sleeper of this slot.
+         * Announces to the other side that it must wake the sleeper of this slot, and adds the slot's word, or words.
          *
-         * @return the value with which the word may be slept on, not 0; or 0: check {@link #isOver} again
+         * @return false: it may not sleep; check {@link #isOver} again
          */
-        int announce(int slot);
-
-        /** The address of the slot's futex word. */
-        long address(int slot);
+        boolean announce(int slot, FutexWords words);
     }
 
     private static final int AWAKE = 0;
     private static final int ASLEEP = 1;
     private static final long SLEEP_NS_MAX = TimeUnit.SECONDS.toNanos(30);
-    /** How long to sleep on a single slot where the kernel cannot wait for several. */
-    private static final long SINGLE_NS_MAX = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final Words slots;
     private final StagedWait wait;
@@ -65,8 +59,6 @@ public final class VirtualWaits {
     private volatile boolean over;
 
     private volatile @Nullable Thread watcher; // written under the lock
-
-    private boolean single; // the kernel has no wait for several words; confined to the watcher
 
     /**
      * No waits yet, and no thread.
@@ -175,25 +167,14 @@ public final class VirtualWaits {
             long sleepNs = SLEEP_NS_MAX;
             words.clear();
             words.add(bell.address(), ASLEEP);
-            long last = bell.address();
-            int lastExpected = ASLEEP;
             for (long rest = bits; rest != 0; rest &= rest - 1) {
                 int slot = Long.numberOfTrailingZeros(rest);
-                lastExpected = slots.announce(slot);
-                if (lastExpected == 0) {
+                if (!slots.announce(slot, words)) {
                     return;
                 }
-                last = slots.address(slot);
-                words.add(last, lastExpected);
                 sleepNs = Math.min(sleepNs, deadlinesNs[slot] - System.nanoTime());
             }
-            if (single) {
-                Futex.Wait unused = Futex.await(last, lastExpected, bits == 0 ? sleepNs : SINGLE_NS_MAX);
-            } else {
-                Futex.Wait unused = words.await(sleepNs);
-            }
-        } catch (OsException e) {
-            single = true; // before Linux 5.16
+            Futex.Wait unused = words.await(sleepNs);
         } finally {
             RawMemory.getAndSetInt(bell.address(), AWAKE);
         }

@@ -106,7 +106,7 @@ class ChannelTest {
         Thread server = start(false, () -> {
             ReceivedRequest request = new ReceivedRequest(channel.area);
             for (int i = 0; i <= channel.area.windowBytes(); i++) {
-                assertThat(channel.server.receive(request, LONG_NS)).isTrue();
+                assertThat(channel.receive(request, LONG_NS)).isTrue();
                 channel.server.reply(request.call(), request.bytes().asSlice(0, request.length()));
             }
         });
@@ -176,14 +176,18 @@ class ChannelTest {
     }
 
     @Test
-    void aReplyLongerThanItsSegmentIsRefusedAndTheSlotIsFreeAgain() {
+    void aReplyLongerThanTheCallerTakesIsRefusedAtTheServerAndTheCallIsStillUnanswered() {
         TestChannel channel = channel(1);
-        start(false, channel::serve);
         MemorySegment small = MemorySegment.ofArray(new byte[7]);
-        assertThatThrownBy(() -> channel.caller.call(TestChannel.longs(3), small, LONG_NS))
+        AtomicInteger length = new AtomicInteger();
+        Thread call = start(false, () -> length.set(channel.caller.call(TestChannel.longs(3), small, LONG_NS)));
+        long number = channel.receive().call();
+        assertThatThrownBy(() -> channel.server.reply(number, TestChannel.longs(4)))
                 .isInstanceOf(LimitExceededException.class)
-                .hasMessageContaining("the reply has 8 bytes; the segment for it has 7");
-        assertThat(channel.call(4, LONG_NS)).isEqualTo(-4);
+                .hasMessageContaining("the reply has 8 bytes; the caller takes at most 7");
+        channel.server.reply(number, TestChannel.text("shorter"));
+        Waits.join(call);
+        assertThat(length).hasValue(7);
     }
 
     @Test
@@ -215,7 +219,7 @@ class ChannelTest {
         Waits.join(callIn(virtual, channel, SHORT_NS, thrown));
         assertThat(thrown.get())
                 .isInstanceOf(LiteTimeoutException.class)
-                .hasMessageContaining("no reply within 20000000 ns; the call was not done");
+                .hasMessageContaining("no reply within PT0.02S; the call was not done");
         assertThatThrownBy(() -> channel.call(2, SHORT_NS))
                 .isInstanceOf(LiteTimeoutException.class)
                 .hasMessageContaining("all 1 are in use, 1 by calls that timed out; the call was not done");
@@ -308,7 +312,7 @@ class ChannelTest {
         TestChannel channel = channel(1);
         AtomicInteger none = new AtomicInteger();
         Waits.join(start(virtual, () -> {
-            if (!channel.server.receive(new ReceivedRequest(channel.area), SHORT_NS)) {
+            if (!channel.receive(new ReceivedRequest(channel.area), SHORT_NS)) {
                 none.incrementAndGet();
             }
         }));
@@ -325,7 +329,7 @@ class ChannelTest {
             start(virtual, () -> {
                 ReceivedRequest request = new ReceivedRequest(channel.area);
                 try {
-                    while (channel.server.receive(request, LONG_NS)) {
+                    while (channel.receive(request, LONG_NS)) {
                         if (TestChannel.number(request) == 7) {
                             slow.incrementAndGet();
                             go.await();
@@ -401,5 +405,14 @@ class ChannelTest {
             channel.close();
             threads.forEach(Waits::join);
         }
+    }
+
+    @Test
+    void aClosedCallerWithACallThatTimedOutIsIdle() {
+        TestChannel channel = channel(1);
+        assertThatThrownBy(() -> channel.call(1, SHORT_NS)).isInstanceOf(LiteTimeoutException.class);
+        assertThat(channel.caller.isIdle()).isFalse();
+        channel.caller.close();
+        assertThat(channel.caller.isIdle()).isTrue();
     }
 }

@@ -83,7 +83,7 @@ class DeadlineRaceTest {
     private void serve(TestChannel channel, Random random) {
         ReceivedRequest request = new ReceivedRequest(channel.area);
         try {
-            while (channel.server.receive(request, TestChannel.LONG_NS)) {
+            while (channel.receive(request, TestChannel.LONG_NS)) {
                 long call = TestChannel.number(request);
                 executed.incrementAndGet((int) call);
                 for (int i = random.nextInt(20_000); i > 0; i--) {

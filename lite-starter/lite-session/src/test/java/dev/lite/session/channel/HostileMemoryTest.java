@@ -121,7 +121,7 @@ class HostileMemoryTest {
         ReceivedRequest request = new ReceivedRequest(channel.area);
         try {
             while (true) {
-                if (channel.server.receive(request, TestChannel.LONG_NS)) {
+                if (channel.receive(request, TestChannel.LONG_NS)) {
                     channel.server.reply(request.call(), request.bytes().asSlice(0, request.length()));
                 }
             }

@@ -17,12 +17,17 @@ final class TestChannel implements AutoCloseable {
     final SharedMemory memory;
     final ChannelCaller caller;
     final ChannelServer server;
+    private final ChannelGroup group;
 
     TestChannel(int slots, int spins) {
         area = new ChannelArea(slots, 1024);
         memory = area.create();
         caller = new ChannelCaller(mapAgain(memory), area, "shop/order at node-2", spins);
-        server = new ChannelServer(mapAgain(memory), area, "shop/order", "web", spins);
+        server = new ChannelServer(mapAgain(memory), area, "shop/order", "node-1", "web");
+        group = new ChannelGroup(ended -> {}, new GroupWaits(spins), spins);
+        if (!group.add(server)) {
+            throw new AssertionError("the group has no room");
+        }
     }
 
     TestChannel(int slots) {
@@ -53,9 +58,18 @@ final class TestChannel implements AutoCloseable {
         return MemorySegment.ofArray(text.getBytes(StandardCharsets.UTF_8));
     }
 
+    /** Receives; throws when the channel has ended. */
+    boolean receive(ReceivedRequest request, long timeoutNs) {
+        boolean received = group.receive(request, null, System.nanoTime() + timeoutNs);
+        if (!received && server.isEnded()) {
+            throw server.endedException();
+        }
+        return received;
+    }
+
     ReceivedRequest receive() {
         ReceivedRequest request = new ReceivedRequest(area);
-        if (!server.receive(request, LONG_NS)) {
+        if (!receive(request, LONG_NS)) {
             throw new AssertionError("no request came");
         }
         return request;
@@ -70,7 +84,7 @@ final class TestChannel implements AutoCloseable {
         ReceivedRequest request = new ReceivedRequest(area);
         try {
             while (true) {
-                if (server.receive(request, LONG_NS)) {
+                if (receive(request, LONG_NS)) {
                     server.reply(request.call(), longs(-number(request)));
                 }
             }

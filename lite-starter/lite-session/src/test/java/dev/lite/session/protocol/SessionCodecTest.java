@@ -10,10 +10,18 @@ import dev.lite.api.LmrSpec;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
+import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
+import dev.lite.session.protocol.SessionMessage.ChannelClose;
+import dev.lite.session.protocol.SessionMessage.ChannelEnded;
+import dev.lite.session.protocol.SessionMessage.ChannelOffered;
+import dev.lite.session.protocol.SessionMessage.ChannelOpen;
+import dev.lite.session.protocol.SessionMessage.ChannelOpened;
+import dev.lite.session.protocol.SessionMessage.ChannelRetired;
+import dev.lite.session.protocol.SessionMessage.ChannelTaken;
 import dev.lite.session.protocol.SessionMessage.Copy;
 import dev.lite.session.protocol.SessionMessage.CreateOrMap;
 import dev.lite.session.protocol.SessionMessage.Describe;
@@ -114,6 +122,13 @@ class SessionCodecTest {
                 new CancelTry(34, 35, 36),
                 new AwaitBarrier(37, 38, "b", 39),
                 new Passed(40, 41),
+                new ChannelOpen(42, 43, 44),
+                new ChannelOpened(45, 46, new ChannelArea(64, 65_536)),
+                new ChannelOffered(47, 48, new ChannelArea(1, 128), "node", "uid:1"),
+                new ChannelTaken(49, 50),
+                new ChannelClose(51, 52),
+                new ChannelEnded(53, "its server was closed"),
+                new ChannelRetired(54, "it has another server"),
                 new Goodbye("bye"));
     }
 
