@@ -2,6 +2,7 @@ package dev.lite.node;
 
 import dev.lite.cluster.process.HostName;
 import dev.lite.session.protocol.SessionArea;
+import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.node.LiteNodeConfig;
 import dev.lite.tier.session.PrincipalPolicy;
 import dev.lite.tier.session.SessionServerConfig;
@@ -39,6 +40,8 @@ import org.springframework.util.unit.DataSize;
  * @param orphanGrace How long memory must belong to no LMR before it is freed; must be longer than any allocation or move
  *     takes.
  * @param nameIdle How long nobody uses a lock or barrier before its name is forgotten: 1 s to 1 day.
+ * @param channelsMax Maximum number of channels of this node's applications, 0 to 4096. A channel between two applications of
+ *     this node counts twice. 0 turns channels off.
  * @param spins Spin iterations of a waiting thread before it blocks.
  * @param session Memory that the node shares with each application.
  */
@@ -58,6 +61,7 @@ record NodeProperties(
         @DefaultValue("30s") Duration drainTimeout,
         @DefaultValue("10m") Duration orphanGrace,
         @DefaultValue("1m") Duration nameIdle,
+        @DefaultValue("256") int channelsMax,
         @DefaultValue Spins spins,
         @DefaultValue Session session) {
 
@@ -299,11 +303,13 @@ record NodeProperties(
     /** Uses these fabrics instead of the configured ones. */
     LiteNodeConfig toConfig(String cluster, List<String> chosen) {
         checkTimes();
+        checkChannels();
         LiteNodeConfig.Builder builder = LiteNodeConfig.builder(
                         cluster, nodeName(), arena.size().toBytes(), runDirectory.toAbsolutePath())
                 .arena(arena.directory().toAbsolutePath(), arena.retain())
                 .limits(limits.toConfig(arena.extents()))
-                .deadline(deadline);
+                .deadline(deadline)
+                .channelsMax(channelsMax);
         if (chosen.contains("tcp")) {
             builder.fabricOptions("tcp", tcp.toOptions());
         }
@@ -354,6 +360,13 @@ record NodeProperties(
         if (nameIdle.compareTo(NAME_IDLE_MIN) < 0 || nameIdle.compareTo(NAME_IDLE_MAX) > 0) {
             throw new IllegalArgumentException(
                     "lite.node.name-idle is %s; it must be %s to %s".formatted(nameIdle, NAME_IDLE_MIN, NAME_IDLE_MAX));
+        }
+    }
+
+    private void checkChannels() {
+        if (channelsMax < 0 || channelsMax > NodeChannels.CHANNELS_MAX) {
+            throw new IllegalArgumentException("lite.node.channels-max is %d; it must be 0 (no channels) to %d"
+                    .formatted(channelsMax, NodeChannels.CHANNELS_MAX));
         }
     }
 

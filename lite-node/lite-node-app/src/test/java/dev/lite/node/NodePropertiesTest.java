@@ -73,6 +73,7 @@ class NodePropertiesTest {
                 Map.entry("lite.node.session.slots", "5"),
                 Map.entry("lite.node.session.window-size", "1MB"),
                 Map.entry("lite.node.deadline", "3s"),
+                Map.entry("lite.node.channels-max", "13"),
                 Map.entry("lite.node.spins.poll", "11"),
                 Map.entry("lite.node.tcp.bind", "::1"),
                 Map.entry("lite.node.tcp.port", "7420"),
@@ -93,6 +94,7 @@ class NodePropertiesTest {
                         new LiteNodeConfig.Limits(1 << 20, 7, 1000, 8, 2 << 20),
                         Duration.ofSeconds(3),
                         11,
+                        13,
                         Map.of(
                                 "tcp",
                                 Map.of(
@@ -197,6 +199,20 @@ class NodePropertiesTest {
                     .hasMessageContaining("it must be PT1S to PT24H");
         }
         assertThat(bind(Map.of("lite.node.name-idle", "24h")).nameIdle()).isEqualTo(Duration.ofHours(24));
+    }
+
+    @Test
+    void aLimitOfChannelsOutsideItsRangeIsRefusedWithIt() {
+        assertThat(bind(Map.of()).toConfig("c").channelsMax()).isEqualTo(256);
+        for (String max : new String[] {"0", "4096"}) {
+            assertThat(bind(Map.of("lite.node.channels-max", max)).toConfig("c").channelsMax())
+                    .isEqualTo(Integer.parseInt(max));
+        }
+        for (String max : new String[] {"-1", "4097"}) {
+            assertThatThrownBy(() -> bind(Map.of("lite.node.channels-max", max)).toConfig("c"))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessage("lite.node.channels-max is %s; it must be 0 (no channels) to 4096", max);
+        }
     }
 
     @Test

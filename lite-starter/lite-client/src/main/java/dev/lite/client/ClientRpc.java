@@ -7,6 +7,8 @@ import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.RpcServer;
 import dev.lite.os.RawMemory;
+import dev.lite.session.channel.ChannelCaller;
+import dev.lite.session.channel.ChannelEndedException;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
@@ -15,8 +17,9 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 
-/** {@link LtRpc} of a session: each call is one command on the data path. Any thread. */
+/** {@link LtRpc} of a session: each call is one command on the data path, or goes through a channel. Any thread. */
 final class ClientRpc implements LtRpc {
     private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
 
@@ -25,7 +28,7 @@ final class ClientRpc implements LtRpc {
             task -> Thread.ofVirtual().name("lite-client-call").start(task);
 
     private final RpcCommandPath commands;
-    private final Map<Target, Long> targets = new ConcurrentHashMap<>();
+    private final Map<Target, CallTarget> targets = new ConcurrentHashMap<>();
 
     private record Target(RpcKind kind, String node, String name) {}
 
@@ -55,7 +58,7 @@ final class ClientRpc implements LtRpc {
 
     @Override
     public void send(String node, String port, MemorySegment message, Duration deadline) {
-        long none = call(new Target(RpcKind.SENDER, node, LtRpc.checkName(port)), message, EMPTY, deadline);
+        long none = call(opened(new Target(RpcKind.SENDER, node, LtRpc.checkName(port))), message, EMPTY, deadline);
         assert none == 0;
     }
 
@@ -64,24 +67,36 @@ final class ClientRpc implements LtRpc {
         return new ClientMessages(commands, LtRpc.checkName(port), commands.open(RpcKind.PORT, "", port));
     }
 
-    private long id(Target target) {
-        Long known = targets.get(target);
+    private CallTarget opened(Target target) {
+        CallTarget known = targets.get(target);
         if (known != null) {
             return known;
         }
         // Two threads may open it at the same time: both numbers are valid, and the node limits them.
-        long opened = commands.open(target.kind(), target.node(), target.name());
-        targets.put(target, opened);
-        return opened;
+        CallTarget opened = new CallTarget(
+                commands.session(),
+                commands.open(target.kind(), target.node(), target.name()),
+                "call of \"%s\" at node %s".formatted(target.name(), target.node()),
+                target.kind() == RpcKind.CLIENT);
+        CallTarget first = targets.putIfAbsent(target, opened);
+        return first == null ? opened : first;
     }
 
-    private long call(Target target, MemorySegment request, MemorySegment reply, Duration deadline) {
-        String what = "call of \"%s\" at node %s".formatted(target.name(), target.node());
-        long id = id(target);
+    private long call(CallTarget target, MemorySegment request, MemorySegment reply, Duration deadline) {
         long timeoutNs = RpcCommandPath.toNanos(deadline);
-        int slot = commands.acquire(what, timeoutNs);
+        ChannelCaller channel = target.channelFor(request.byteSize());
+        if (channel != null) {
+            long beginNs = System.nanoTime();
+            try {
+                return channel.call(request, reply, timeoutNs);
+            } catch (ChannelEndedException e) {
+                target.ended(channel, e);
+                timeoutNs = Math.max(0, timeoutNs - (System.nanoTime() - beginNs));
+            }
+        }
+        int slot = commands.acquire(target.what(), timeoutNs);
         try {
-            long length = run(what, slot, id, request, Math.min(reply.byteSize(), MESSAGE_BYTES_MAX), timeoutNs);
+            long length = run(target, slot, request, Math.min(reply.byteSize(), MESSAGE_BYTES_MAX), timeoutNs);
             RawMemory.copyTo(commands.data().window(slot), reply, 0, length);
             return length;
         } finally {
@@ -89,13 +104,21 @@ final class ClientRpc implements LtRpc {
         }
     }
 
-    private byte[] call(Target target, MemorySegment request, Duration deadline) {
-        String what = "call of \"%s\" at node %s".formatted(target.name(), target.node());
-        long id = id(target);
+    private byte[] call(CallTarget target, MemorySegment request, Duration deadline) {
         long timeoutNs = RpcCommandPath.toNanos(deadline);
-        int slot = commands.acquire(what, timeoutNs);
+        ChannelCaller channel = target.channelFor(request.byteSize());
+        if (channel != null) {
+            long beginNs = System.nanoTime();
+            try {
+                return channel.call(request, timeoutNs);
+            } catch (ChannelEndedException e) {
+                target.ended(channel, e);
+                timeoutNs = Math.max(0, timeoutNs - (System.nanoTime() - beginNs));
+            }
+        }
+        int slot = commands.acquire(target.what(), timeoutNs);
         try {
-            byte[] reply = new byte[(int) run(what, slot, id, request, MESSAGE_BYTES_MAX, timeoutNs)];
+            byte[] reply = new byte[(int) run(target, slot, request, MESSAGE_BYTES_MAX, timeoutNs)];
             RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(reply), 0, reply.length);
             return reply;
         } finally {
@@ -103,11 +126,12 @@ final class ClientRpc implements LtRpc {
         }
     }
 
-    private long run(String what, int slot, long id, MemorySegment request, long capacity, long timeoutNs) {
+    private long run(CallTarget target, int slot, MemorySegment request, long capacity, long timeoutNs) {
         int window = commands.data().windowBytes();
         checkLength("the request", request.byteSize(), window);
         RawMemory.copyFrom(request, 0, commands.data().window(slot), request.byteSize());
-        long length = commands.run(what, slot, Op.CALL, id, request.byteSize(), Math.min(capacity, window), timeoutNs);
+        long length = commands.run(
+                target.what(), slot, Op.CALL, target.id(), request.byteSize(), Math.min(capacity, window), timeoutNs);
         return Math.clamp(length, 0, Math.min(capacity, window));
     }
 
@@ -122,6 +146,7 @@ final class ClientRpc implements LtRpc {
     /** A function at a node. */
     private final class Bound implements RpcClient {
         private final Target target;
+        private volatile @Nullable CallTarget opened;
 
         Bound(String node, String function) {
             target = new Target(RpcKind.CLIENT, node, function);
@@ -137,14 +162,23 @@ final class ClientRpc implements LtRpc {
             return target.name();
         }
 
+        private CallTarget opened() {
+            CallTarget known = opened;
+            if (known == null) {
+                known = ClientRpc.this.opened(target);
+                opened = known;
+            }
+            return known;
+        }
+
         @Override
         public long call(MemorySegment request, MemorySegment reply, Duration deadline) {
-            return ClientRpc.this.call(target, request, reply, deadline);
+            return ClientRpc.this.call(opened(), request, reply, deadline);
         }
 
         @Override
         public byte[] call(byte[] request, Duration deadline) {
-            return ClientRpc.this.call(target, MemorySegment.ofArray(request), deadline);
+            return ClientRpc.this.call(opened(), MemorySegment.ofArray(request), deadline);
         }
 
         @Override

@@ -3,16 +3,21 @@ package dev.lite.client;
 import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcHandler;
 import dev.lite.api.RpcServer;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Polling;
+import dev.lite.session.channel.ChannelEndedException;
+import dev.lite.session.channel.ChannelServer;
+import dev.lite.session.channel.ReceivedRequest;
 import dev.lite.session.protocol.SessionMessage.RpcOriginIs;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -26,11 +31,14 @@ final class ClientServer implements RpcServer {
     private static final Duration RECEIVE_DEADLINE = Duration.ofMinutes(1);
     /** After a receive that failed, so that a lasting failure does not take a processor. */
     private static final long RECEIVE_PAUSE_NS = 10_000_000;
+    /** How long a closed server answers the calls that are under way in channels. */
+    private static final long FINISH_NS = 5_000_000_000L;
 
     private final RpcCommandPath commands;
     private final String function;
     private final long id;
     private final boolean hasHandler;
+    private final IncomingCalls incoming;
     private final AtomicBoolean closed = new AtomicBoolean();
 
     ClientServer(RpcCommandPath commands, String function, long id, boolean hasHandler) {
@@ -38,6 +46,8 @@ final class ClientServer implements RpcServer {
         this.function = function;
         this.id = id;
         this.hasHandler = hasHandler;
+        incoming = new IncomingCalls(commands, function, id, new Calls());
+        commands.session().channels().serve(id, incoming);
     }
 
     @Override
@@ -52,7 +62,7 @@ final class ClientServer implements RpcServer {
     }
 
     private RpcCall receiveHere(Duration deadline) {
-        return command(Op.RECEIVE, 0, null, deadline);
+        return incoming.receive(System.nanoTime() + RpcCommandPath.toNanos(deadline));
     }
 
     @Override
@@ -61,27 +71,57 @@ final class ClientServer implements RpcServer {
         if (!(call instanceof Received received) || received.server() != this) {
             throw new IllegalArgumentException("this server did not receive the call " + call);
         }
+        if (received.channel != null || incoming.hasChannels()) {
+            received.reply(reply);
+            return receiveHere(deadline);
+        }
         // Before the call counts as answered.
         ClientRpc.checkLength("the reply", reply.byteSize(), commands.data().windowBytes());
         received.answer();
-        return command(Op.REPLY_AND_RECEIVE, received.number, reply, deadline);
+        long deadlineNs = System.nanoTime() + RpcCommandPath.toNanos(deadline);
+        try {
+            return replyAndReceive(received.number, reply, deadlineNs);
+        } catch (LiteTimeoutException e) {
+            if (deadlineNs - System.nanoTime() <= 0) {
+                throw e;
+            }
+            return incoming.receive(deadlineNs); // the function has channels; the reply was sent
+        }
     }
 
-    private RpcCall command(int op, long call, @Nullable MemorySegment reply, Duration deadline) {
-        String what = RpcCommandPath.what(op, function);
-        long timeoutNs = RpcCommandPath.toNanos(deadline);
+    private RpcCall replyAndReceive(long call, MemorySegment reply, long deadlineNs) {
+        String what = RpcCommandPath.what(Op.REPLY_AND_RECEIVE, function);
+        long timeoutNs = Math.max(1, deadlineNs - System.nanoTime());
         int slot = commands.acquire(what, timeoutNs);
         try {
-            long length = reply == null ? 0 : reply.byteSize();
-            if (reply != null) {
-                RawMemory.copyFrom(reply, 0, commands.data().window(slot), length);
-            }
-            long received = commands.run(what, slot, op, id, length, call, timeoutNs);
-            byte[] request = new byte[Math.clamp(received, 0, commands.data().windowBytes())];
-            RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(request), 0, request.length);
-            return new Received(commands.data().receivedCall(slot), commands.origin(slot), request);
+            RawMemory.copyFrom(reply, 0, commands.data().window(slot), reply.byteSize());
+            long length = commands.run(what, slot, Op.REPLY_AND_RECEIVE, id, reply.byteSize(), call, timeoutNs);
+            return fromNode(slot, length);
         } finally {
             commands.data().returnSlot(slot);
+        }
+    }
+
+    private RpcCall fromNode(int slot, long length) {
+        byte[] request = new byte[Math.clamp(length, 0, commands.data().windowBytes())];
+        RawMemory.copyTo(commands.data().window(slot), MemorySegment.ofArray(request), 0, request.length);
+        RpcOriginIs origin = commands.origin(slot);
+        return new Received(commands.data().receivedCall(slot), origin.node(), origin.principal(), request, null);
+    }
+
+    /** Makes the calls that are received. */
+    private final class Calls implements IncomingCalls.Made {
+        @Override
+        public RpcCall fromNode(int slot, long length) {
+            return ClientServer.this.fromNode(slot, length);
+        }
+
+        @Override
+        public RpcCall fromChannel(ReceivedRequest request) {
+            byte[] bytes = new byte[request.length()];
+            MemorySegment.copy(request.bytes(), ValueLayout.JAVA_BYTE, 0, bytes, 0, bytes.length);
+            ChannelServer channel = request.channel();
+            return new Received(request.call(), channel.node(), channel.principal(), bytes, channel);
         }
     }
 
@@ -104,7 +144,7 @@ final class ClientServer implements RpcServer {
             throw new IllegalStateException("the function \"%s\" has a handler".formatted(function));
         }
         if (closed.get()) {
-            throw new SessionLostException("the server of the function \"%s\" was closed".formatted(function));
+            throw RpcCommandPath.closed(function);
         }
     }
 
@@ -115,7 +155,8 @@ final class ClientServer implements RpcServer {
     void startHandler(RpcHandler handler, int concurrency) {
         Semaphore permits = new Semaphore(concurrency);
         Thread.ofVirtual().name("lite-client-serve").start(() -> {
-            while (!closed.get() && commands.session().isOpen()) {
+            while ((!closed.get() || incoming.hasChannels())
+                    && commands.session().isOpen()) {
                 permits.acquireUninterruptibly();
                 boolean started = false;
                 try {
@@ -165,21 +206,45 @@ final class ClientServer implements RpcServer {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
+            commands.session().channels().stopServing(id);
+            if (hasHandler) {
+                incoming.leaveNode();
+            }
             commands.close(id);
+            if (hasHandler) {
+                Thread unused = Thread.ofVirtual().name("lite-client-serve").start(this::finish);
+            } else {
+                incoming.close();
+            }
         }
+    }
+
+    /** Serves channels until their callers have closed them, or for {@value #FINISH_NS} ns. */
+    private void finish() {
+        long endNs = System.nanoTime() + FINISH_NS;
+        while (incoming.hasChannels() && System.nanoTime() - endNs < 0) {
+            Polling.sleepNs(RECEIVE_PAUSE_NS);
+        }
+        incoming.close();
     }
 
     /** A call of this server. */
     private final class Received implements RpcCall {
         private final long number;
-        private final RpcOriginIs origin;
+        private final String node;
+        private final String principal;
         private final byte[] request;
+        /** The channel through which it came, which takes the answer; or null: the node does. */
+        private final @Nullable ChannelServer channel;
+
         private final AtomicBoolean answered = new AtomicBoolean();
 
-        Received(long number, RpcOriginIs origin, byte[] request) {
+        Received(long number, String node, String principal, byte[] request, @Nullable ChannelServer channel) {
             this.number = number;
-            this.origin = origin;
+            this.node = node;
+            this.principal = principal;
             this.request = request;
+            this.channel = channel;
         }
 
         ClientServer server() {
@@ -188,12 +253,12 @@ final class ClientServer implements RpcServer {
 
         @Override
         public String callerNode() {
-            return origin.node();
+            return node;
         }
 
         @Override
         public String callerPrincipal() {
-            return origin.principal();
+            return principal;
         }
 
         @Override
@@ -211,18 +276,36 @@ final class ClientServer implements RpcServer {
         public void reply(MemorySegment reply) {
             answer();
             try {
-                ClientServer.this.answer(number, Op.REPLY, reply);
+                if (channel == null) {
+                    ClientServer.this.answer(number, Op.REPLY, reply);
+                } else {
+                    channel.reply(number, reply);
+                }
             } catch (LimitExceededException e) {
                 answered.set(false); // too long for the caller: the call is still unanswered
                 throw e;
+            } catch (ChannelEndedException e) {
+                throw callerGone(e);
             }
         }
 
         @Override
         public void fail(String message) {
             answer();
-            byte[] text = SessionProtocol.cut(message, 1 << 10);
-            ClientServer.this.answer(number, Op.FAIL, MemorySegment.ofArray(text));
+            try {
+                if (channel == null) {
+                    byte[] text = SessionProtocol.cut(message, 1 << 10);
+                    ClientServer.this.answer(number, Op.FAIL, MemorySegment.ofArray(text));
+                } else {
+                    channel.fail(number, LiteException.Code.RPC_FAILED, message);
+                }
+            } catch (ChannelEndedException e) {
+                throw callerGone(e);
+            }
+        }
+
+        private NodeUnreachableException callerGone(ChannelEndedException e) {
+            return new NodeUnreachableException("cannot answer a call: " + e.getMessage(), e);
         }
     }
 }

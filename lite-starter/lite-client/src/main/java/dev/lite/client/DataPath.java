@@ -3,6 +3,7 @@ package dev.lite.client;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.lite.api.LiteException;
 import dev.lite.os.Futex;
+import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.StagedWait;
@@ -40,6 +41,7 @@ final class DataPath {
     private final Doorbell doorbell;
     private final StagedWait wait;
     private final SlotPool slots;
+    private final SlotStates states;
     private final VirtualWaits virtualWaits;
 
     private volatile boolean lost;
@@ -54,7 +56,8 @@ final class DataPath {
         wait = new StagedWait(spins);
         base = memory.address();
         doorbell = new Doorbell(base);
-        virtualWaits = new VirtualWaits(new SlotStates(base), spins);
+        states = new SlotStates(base);
+        virtualWaits = new VirtualWaits(states, spins);
         slots = new SlotPool(area.slots(), slot -> stateOf(slot) == SessionArea.STATE_DONE);
     }
 
@@ -148,6 +151,21 @@ final class DataPath {
             return Outcome.LOST;
         }
         return deadlineNs - System.nanoTime() <= 0 ? Outcome.TIMED_OUT : null;
+    }
+
+    /** Whether the node has completed the slot's command. */
+    boolean isDone(int slot) {
+        return stateOf(slot) == SessionArea.STATE_DONE;
+    }
+
+    /** Announces that a thread will sleep on the slot's state, and adds that word; returns false if the command is done. */
+    boolean announceSleep(int slot, FutexWords words) {
+        return states.announce(slot, words);
+    }
+
+    /** Announces that threads sleep on the state of a slot whose command was just submitted. */
+    void announceSleep(int slot) {
+        states.announce(slot);
     }
 
     /** The result of a command that is done. */

@@ -1,6 +1,7 @@
 package dev.lite.client;
 
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.SessionLostException;
 import dev.lite.client.DataPath.Outcome;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.RpcClose;
@@ -114,6 +115,11 @@ final class RpcCommandPath {
         if (!session.isOpen()) {
             throw session.lost();
         }
+    }
+
+    /** The exception for a server that was closed. */
+    static SessionLostException closed(String function) {
+        return new SessionLostException("the server of the function \"%s\" was closed".formatted(function));
     }
 
     Session session() {

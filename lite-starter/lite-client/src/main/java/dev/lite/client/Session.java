@@ -7,6 +7,10 @@ import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
+import dev.lite.session.protocol.SessionMessage.ChannelEnded;
+import dev.lite.session.protocol.SessionMessage.ChannelOffered;
+import dev.lite.session.protocol.SessionMessage.ChannelOpened;
+import dev.lite.session.protocol.SessionMessage.ChannelRetired;
 import dev.lite.session.protocol.SessionMessage.Free;
 import dev.lite.session.protocol.SessionMessage.Goodbye;
 import dev.lite.session.protocol.SessionMessage.Reply;
@@ -43,6 +47,7 @@ final class Session {
     private final ClientConfig config;
     private final DataPath data;
     private final ControlRequests requests;
+    private final ClientChannels channels;
     private final AsyncOperations async = new AsyncOperations(AsyncOperations.OPERATIONS_DEFAULT);
     private final AtomicBoolean detached = new AtomicBoolean();
     /** Why the session ended; the first reason is kept. */
@@ -68,6 +73,7 @@ final class Session {
         this.config = config;
         data = new DataPath(memory, welcome.area(), config.spins());
         requests = new ControlRequests(channel, welcome.nodeName(), welcome.requestsMax());
+        channels = new ClientChannels(this, config.spins());
         reader = Thread.ofPlatform()
                 .daemon()
                 .name("lite-client-" + welcome.nodeName() + "-" + welcome.sessionId())
@@ -126,6 +132,10 @@ final class Session {
         return requests;
     }
 
+    ClientChannels channels() {
+        return channels;
+    }
+
     AsyncOperations async() {
         return async;
     }
@@ -147,16 +157,14 @@ final class Session {
     private void read() {
         String reason = "the node closed the connection; it stopped or died";
         try {
-            SessionMessage message;
-            while ((message = channel.receive()) != null) {
-                if (message instanceof Reply reply) {
-                    requests.reply(reply);
-                } else if (message instanceof Goodbye goodbye) {
+            SessionChannel.WithDescriptors received;
+            while ((received = channel.receiveWithDescriptors()) != null) {
+                if (received.message() instanceof Goodbye goodbye) {
+                    received.carrier().closeDescriptors();
                     reason = goodbye.reason();
                     break;
-                } else {
-                    throw ControlRequests.unexpected(message);
                 }
+                read(received.message(), received.carrier().descriptors());
             }
         } catch (ProtocolException invalid) {
             reason = "the node violated the protocol: " + invalid.getMessage();
@@ -164,6 +172,24 @@ final class Session {
             reason = "the control channel failed: " + failed.getMessage();
         } finally {
             end(reason);
+        }
+    }
+
+    private void read(SessionMessage message, int[] descriptors) throws ProtocolException {
+        boolean expected = message instanceof ChannelOpened || message instanceof ChannelOffered;
+        ClientChannels.requireDescriptors(
+                descriptors, expected ? 1 : 0, message.getClass().getSimpleName());
+        switch (message) {
+            case ChannelOffered offered -> channels.offered(offered, descriptors[0]);
+            case ChannelEnded ended -> channels.ended(ended);
+            case ChannelRetired retired -> channels.retired(retired);
+            case Reply reply -> {
+                if (reply instanceof ChannelOpened opened) {
+                    channels.opened(opened, descriptors[0]);
+                }
+                requests.reply(reply);
+            }
+            default -> throw ControlRequests.unexpected(message);
         }
     }
 
@@ -176,6 +202,7 @@ final class Session {
         String known = lostReason.get();
         requests.lose(known == null ? reason : known);
         data.lose();
+        channels.lose(known == null ? reason : known);
         channel.close();
         if (!detached.get()) {
             LOG.warn("{}", known);
@@ -200,6 +227,7 @@ final class Session {
         lostReason.compareAndSet(null, reason);
         requests.lose(reason);
         data.lose();
+        channels.lose(reason);
         try {
             channel.send(new Goodbye("detached"));
         } catch (OsException notSent) {

@@ -1,5 +1,6 @@
 package dev.lite.client;
 
+import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.waiting.VirtualWaits;
@@ -16,15 +17,21 @@ record SlotStates(long base) implements VirtualWaits.Words {
     }
 
     @Override
-    public int announce(int slot) {
-        long state = address(slot);
-        RawMemory.compareAndSetInt(state, SessionArea.STATE_PENDING, SessionArea.STATE_SLEEPING);
-        boolean sleeping = RawMemory.getIntAcquire(state) == SessionArea.STATE_SLEEPING;
-        return sleeping ? SessionArea.STATE_SLEEPING : 0;
+    public boolean announce(int slot, FutexWords words) {
+        announce(slot);
+        if (RawMemory.getIntAcquire(address(slot)) != SessionArea.STATE_SLEEPING) {
+            return false;
+        }
+        words.add(address(slot), SessionArea.STATE_SLEEPING);
+        return true;
     }
 
-    @Override
-    public long address(int slot) {
+    /** Announces a sleep, unless the command is done. */
+    void announce(int slot) {
+        RawMemory.compareAndSetInt(address(slot), SessionArea.STATE_PENDING, SessionArea.STATE_SLEEPING);
+    }
+
+    private long address(int slot) {
         return base + SessionArea.slotOffset(slot) + SessionArea.STATE;
     }
 }

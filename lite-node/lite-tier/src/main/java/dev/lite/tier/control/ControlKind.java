@@ -60,7 +60,13 @@ public enum ControlKind {
     /** Queries which of some LMRs their creator still knows. */
     KNOWN_LMRS(34, Slots.WORK),
     /** Cancels calls whose callers have stopped waiting. */
-    CANCEL_CALLS(35, Slots.WORK);
+    CANCEL_CALLS(35, Slots.WORK),
+    /** Caller's node to server's node: opens a channel; the memory follows over the fabric. */
+    OPEN_CHANNEL(36, Slots.WORK),
+    /** Server's node to caller's node: the serving application has taken a channel. */
+    CHANNEL_TAKEN(37, Slots.WORK),
+    /** Ends a channel. */
+    END_CHANNEL(38, Slots.WORK);
 
     private static final @Nullable ControlKind[] BY_NUMBER = new @Nullable ControlKind[Byte.MAX_VALUE + 1];
 

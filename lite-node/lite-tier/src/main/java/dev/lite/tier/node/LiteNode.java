@@ -14,6 +14,7 @@ import dev.lite.fabric.FabricProvider;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.RepeatingThread;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.lmr.LmrServices;
 import dev.lite.tier.lmr.SyncWords;
@@ -73,6 +74,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
     private final ControlChannel channel;
     private final LmrServices lmrs;
     private final RpcEngine rpc;
+    private final NodeChannels channels;
     private final Orphans orphans;
     private final OrderExecutor orders;
     private final SyncWords words;
@@ -143,6 +145,8 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
                     executor,
                     config.pollSpins(),
                     channel);
+            this.channels = new NodeChannels(
+                    id, config.name(), config.channelsMax(), links, channel, this::nodeId, rpc::channelHost, executor);
             this.words = new SyncWords(id, arena, allocator, lmrs, directory, wordMoves, config.deadline());
             this.sync = new SyncService(
                     id,
@@ -295,6 +299,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return new EmbeddedLite(open(principal, "embedded"), config.deadline());
     }
 
+    @Override
+    public NodeChannels channels() {
+        return channels;
+    }
+
     void sessionClosed(PrincipalSession session) {
         sessions.remove(session);
     }
@@ -434,6 +443,11 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         return lmrs.drainMarks().isClosed();
     }
 
+    /** Whether the node stops or has stopped. */
+    boolean isClosed() {
+        return closed;
+    }
+
     /** Ends the sessions, closes the fabrics, unmaps the arena. A second call does nothing. */
     @Override
     public void close() {
@@ -445,6 +459,7 @@ public final class LiteNode implements SessionBackend, AutoCloseable {
         }
         orders.close();
         orphans.close();
+        channels.close();
         sessions.forEach(PrincipalSession::close);
         fencing.close();
         lmrs.close(Deadline.in(config.deadline()));

@@ -1,5 +1,6 @@
 package dev.lite.tier.node;
 
+import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.memory.ArenaConfig;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -19,6 +20,7 @@ import java.util.stream.Collectors;
  * @param limits the limits of applications
  * @param deadline the default deadline of an operation
  * @param pollSpins the maximum number of poll spins before a waiting thread blocks
+ * @param channelsMax the maximum number of ends of channels of this node's applications; 0: no channels
  * @param fabricOptions the settings of each driver, by its name; a driver without an entry has no settings
  */
 public record LiteNodeConfig(
@@ -31,10 +33,15 @@ public record LiteNodeConfig(
         Limits limits,
         Duration deadline,
         int pollSpins,
+        int channelsMax,
         Map<String, Map<String, String>> fabricOptions) {
 
-    /** Copies the mutable values. */
+    /** Checks the limit of channels and copies the mutable values. */
     public LiteNodeConfig {
+        if (channelsMax < 0 || channelsMax > NodeChannels.CHANNELS_MAX) {
+            throw new IllegalArgumentException("channels of a node: %d; must be 0 (no channels) to %d"
+                    .formatted(channelsMax, NodeChannels.CHANNELS_MAX));
+        }
         fabricOptions = fabricOptions.entrySet().stream()
                 .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, entry -> Map.copyOf(entry.getValue())));
     }
@@ -94,7 +101,8 @@ public record LiteNodeConfig(
                 .arena(arenaRoot, arenaKept)
                 .limits(limits)
                 .deadline(deadline)
-                .pollSpins(pollSpins);
+                .pollSpins(pollSpins)
+                .channelsMax(channelsMax);
         builder.fabricOptions.putAll(fabricOptions);
         return builder;
     }
@@ -111,6 +119,7 @@ public record LiteNodeConfig(
         private Limits limits = Limits.DEFAULT;
         private Duration deadline = Duration.ofSeconds(10);
         private int pollSpins = pollSpinsDefault();
+        private int channelsMax = NodeChannels.CHANNELS_DEFAULT;
 
         private Builder(String cluster, String name, long arenaBytes, Path runDirectory) {
             this.cluster = cluster;
@@ -149,6 +158,12 @@ public record LiteNodeConfig(
             return this;
         }
 
+        /** The maximum number of ends of channels of this node's applications; 0: no channels. */
+        public Builder channelsMax(int ends) {
+            channelsMax = ends;
+            return this;
+        }
+
         /** The settings of one driver. */
         public Builder fabricOptions(String driver, Map<String, String> options) {
             fabricOptions.put(driver, options);
@@ -167,6 +182,7 @@ public record LiteNodeConfig(
                     limits,
                     deadline,
                     pollSpins,
+                    channelsMax,
                     fabricOptions);
         }
     }

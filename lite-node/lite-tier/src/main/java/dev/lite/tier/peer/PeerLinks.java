@@ -474,15 +474,15 @@ public final class PeerLinks implements AutoCloseable {
         private void join(Peer peer) {
             peer.setAdmitted();
             FabricEndpoint endpoint = peer.endpoint();
-            Peer former = peers.get(peer.id());
-            if (former != null) {
-                // The peer connects again only if the old connection is dead. First: both use the same send buffers.
-                former.endpoint().close();
-            }
-            Peer replaced = peers.put(peer);
-            if (replaced != null && replaced != former) {
-                replaced.endpoint().close();
-            }
+            Peer former;
+            do {
+                former = peers.get(peer.id());
+                if (former != null) {
+                    // The peer connects again only if the old connection is dead. First: both use the same send
+                    // buffers.
+                    former.endpoint().close();
+                }
+            } while (!peers.replace(former, peer));
             log.info(
                     "connected node={} id={} fabric={} mapped={}",
                     peer.hello().node(),

@@ -52,10 +52,9 @@ final class PeerTable {
         return connected;
     }
 
-    /** Adds a connection; returns the node's former connection. Call {@link #announce} next. */
-    @Nullable
-    Peer put(Peer peer) {
-        return peers.getAndSet(peer.id(), peer);
+    /** Adds a connection in place of the node's former one; false if that has changed meanwhile. Call {@link #announce} next. */
+    boolean replace(@Nullable Peer former, Peer peer) {
+        return peers.compareAndSet(peer.id(), former, peer);
     }
 
     /** Wakes the threads that wait for an added connection. */

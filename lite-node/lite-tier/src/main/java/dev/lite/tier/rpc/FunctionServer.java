@@ -4,11 +4,13 @@ import dev.lite.api.RpcCall;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.Polling;
+import dev.lite.tier.channel.ChannelHost;
 import dev.lite.tier.peer.PollRole;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,6 +26,8 @@ final class FunctionServer implements PostedReceive.Server {
     private final Consumer<FunctionServer> whenClosed;
     private final boolean handled;
     private final AtomicBoolean closed = new AtomicBoolean();
+    /** The attached application of the server; null for an embedded one. */
+    private volatile @Nullable ChannelHost host;
 
     /** @param handled whether a handler takes the calls; then {@link #receive} is not allowed */
     FunctionServer(RpcEngine engine, RpcFunction served, boolean handled, Consumer<FunctionServer> whenClosed) {
@@ -48,6 +52,25 @@ final class FunctionServer implements PostedReceive.Server {
     public void receive(PostedReceive receive) {
         requireReceivable();
         served.receive(this, receive);
+    }
+
+    @Override
+    public void hostChannels(ChannelHost its) {
+        host = its;
+    }
+
+    /** The attached application that takes channels to this server, or null. */
+    @Nullable
+    ChannelHost host() {
+        return host;
+    }
+
+    /** Asks the callers of the channels to this server to close them. Never blocks. */
+    void retireChannels(String reason) {
+        ChannelHost its = host;
+        if (its != null) {
+            its.retire(reason);
+        }
     }
 
     private ReceivedCall next(Duration deadline) {
@@ -101,7 +124,8 @@ final class FunctionServer implements PostedReceive.Server {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            engine.close(served);
+            engine.close(this, served);
+            retireChannels("the server of the function \"%s\" was closed".formatted(served.name));
             whenClosed.accept(this);
         }
     }

@@ -1,6 +1,7 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.RpcServer;
+import dev.lite.tier.channel.ChannelHost;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +19,9 @@ public abstract class PostedReceive {
     public interface Server extends RpcServer {
         /** Receives the next call, at once or when it comes. Never blocks. */
         void receive(PostedReceive receive);
+
+        /** Sets the attached application that takes channels to this server. Once. */
+        void hostChannels(ChannelHost host);
     }
 
     /**

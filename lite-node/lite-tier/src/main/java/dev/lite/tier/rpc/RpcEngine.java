@@ -8,6 +8,7 @@ import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.tier.RemoteMemory;
+import dev.lite.tier.channel.ChannelHost;
 import dev.lite.tier.control.ControlChannel;
 import dev.lite.tier.control.ControlKind;
 import dev.lite.tier.control.ControlMessage;
@@ -196,6 +197,8 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
     }
 
     FunctionServer serve(String name, String principal, boolean handled, Consumer<FunctionServer> whenClosed) {
+        FunctionServer server;
+        List<FunctionServer> others;
         synchronized (functions) {
             RpcFunction function = functions.get(name);
             if (function == null) {
@@ -211,14 +214,43 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
                 throw new LmrPermissionException(
                         "the function \"%s\" is served by another principal at node %s".formatted(name, selfName));
             }
-            function.addServer(principal);
-            return new FunctionServer(this, function, handled, whenClosed);
+            server = new FunctionServer(this, function, handled, whenClosed);
+            others = function.addServer(server, principal);
         }
+        for (FunctionServer other : others) { // the node distributes the calls again
+            other.retireChannels("the function \"%s\" has another server at node %s".formatted(name, selfName));
+        }
+        return server;
+    }
+
+    /**
+     * The attached application that takes channels to a function.
+     *
+     * @throws RpcFailedException if not exactly one server serves the function, or not an attached application does
+     */
+    public ChannelHost channelHost(String name) {
+        RpcFunction function = ownFunction(name);
+        FunctionServer server = function.onlyServer();
+        if (server == null) {
+            int servers = function.servers();
+            throw servers == 0
+                    ? notServed(name)
+                    : new RpcFailedException(
+                            "the function \"%s\" has %d servers at node %s; a channel needs exactly one"
+                                    .formatted(name, servers, selfName));
+        }
+        ChannelHost host = server.host();
+        if (host == null) {
+            throw new RpcFailedException(
+                    "no attached application serves the function \"%s\" at node %s, but the node itself"
+                            .formatted(name, selfName));
+        }
+        return host;
     }
 
     /** Removes one server of a function. */
-    void close(RpcFunction function) {
-        function.removeServer();
+    void close(FunctionServer server, RpcFunction function) {
+        function.removeServer(server);
         synchronized (functions) {
             forgetIfUnused(function);
         }

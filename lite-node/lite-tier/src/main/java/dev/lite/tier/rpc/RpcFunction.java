@@ -6,6 +6,7 @@ import dev.lite.api.SessionLostException;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.PollWaiter;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -35,7 +36,7 @@ final class RpcFunction {
     private @Nullable String principal; // the servers' principal; null when there is no server
 
     @GuardedBy("this")
-    private int servers;
+    private final List<FunctionServer> servers = new ArrayList<>();
 
     /** By principal: the slots for the calls of this node itself. */
     private final Map<String, RpcSlotShare> ownCalls = new ConcurrentHashMap<>();
@@ -130,23 +131,30 @@ final class RpcFunction {
         return principal;
     }
 
-    /** Adds a server. The caller has checked its permission. */
-    synchronized void addServer(String ofPrincipal) {
+    /** Adds a server. The caller has checked its permission. Returns the others. */
+    synchronized List<FunctionServer> addServer(FunctionServer server, String ofPrincipal) {
+        List<FunctionServer> others = List.copyOf(servers);
         principal = ofPrincipal;
-        servers++;
+        servers.add(server);
+        return others;
     }
 
     synchronized int servers() {
-        return servers;
+        return servers.size();
+    }
+
+    /** The only server; null if there is none or more than one. */
+    synchronized @Nullable FunctionServer onlyServer() {
+        return servers.size() == 1 ? servers.getFirst() : null;
     }
 
     /** Removes a closed server. If it was the last one, the queued calls fail. */
-    void removeServer() {
+    void removeServer(FunctionServer server) {
         RpcEntry refused = null;
         List<Receiver> told;
         synchronized (this) {
-            servers--;
-            if (servers == 0) {
+            servers.remove(server);
+            if (servers.isEmpty()) {
                 principal = null;
                 refused = first;
                 first = null;
@@ -170,7 +178,7 @@ final class RpcFunction {
     void arrived(RpcEntry entry) {
         Receiver called;
         synchronized (this) {
-            if (servers == 0) {
+            if (servers.isEmpty()) {
                 engine.execute(() -> engine.arrivals().refuse(entry, "nobody serves the function \"%s\" at node %s"));
                 return;
             }

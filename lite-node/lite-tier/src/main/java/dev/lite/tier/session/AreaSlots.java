@@ -5,17 +5,27 @@ import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol;
+import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The slots of a session's {@link SessionArea}, as the threads see them that execute its commands. Any thread. */
 final class AreaSlots implements RpcCommands.Slots {
+    private static final Logger LOG = LoggerFactory.getLogger(AreaSlots.class);
+
+    private final String session;
     private final long base;
     private final SessionArea area;
     private final SessionWatch watch;
 
-    /** @param base where the area is mapped; it must stay mapped while a command is under way */
-    AreaSlots(long base, SessionArea area, SessionWatch watch) {
+    /**
+     * @param session the session's name in messages
+     * @param base where the area is mapped; it must stay mapped while a command is under way
+     */
+    AreaSlots(String session, long base, SessionArea area, SessionWatch watch) {
+        this.session = session;
         this.base = base;
         this.area = area;
         this.watch = watch;
@@ -44,6 +54,20 @@ final class AreaSlots implements RpcCommands.Slots {
         MemorySegment.copy(
                 utf8, 0, RawMemory.all(), ValueLayout.JAVA_BYTE, base + area.windowOffset(slot), utf8.length);
         complete(slot, code.number(), utf8.length);
+    }
+
+    /**
+     * Completes a slot with the failure of its operation. A failure that is no refusal is the node's own, and is logged.
+     *
+     * @param op from {@link Op}
+     */
+    void fail(int slot, int op, RuntimeException failure) {
+        if (failure instanceof LiteException refused) {
+            fail(slot, refused.code(), String.valueOf(refused.getMessage()));
+            return;
+        }
+        LOG.error("{}: {} failed", session, Op.nameOf(op), failure);
+        fail(slot, LiteException.Code.RPC_FAILED, "%s failed in the node: %s".formatted(Op.nameOf(op), failure));
     }
 
     @Override

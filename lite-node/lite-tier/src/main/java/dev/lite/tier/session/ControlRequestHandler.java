@@ -10,6 +10,10 @@ import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
 import dev.lite.session.protocol.SessionMessage.CancelTry;
+import dev.lite.session.protocol.SessionMessage.ChannelClose;
+import dev.lite.session.protocol.SessionMessage.ChannelOpen;
+import dev.lite.session.protocol.SessionMessage.ChannelOpened;
+import dev.lite.session.protocol.SessionMessage.ChannelTaken;
 import dev.lite.session.protocol.SessionMessage.Copy;
 import dev.lite.session.protocol.SessionMessage.CreateOrMap;
 import dev.lite.session.protocol.SessionMessage.Describe;
@@ -41,6 +45,7 @@ import dev.lite.session.protocol.SessionMessage.Unmap;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.tier.TierHandle;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.channel.OpenedChannel;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -61,6 +66,7 @@ final class ControlRequestHandler {
     private final TierSession tier;
     private final HandleTable handles;
     private final RpcCommands rpc;
+    private final ChannelRequests channels;
     private final SessionServerConfig config;
     private final SessionChannel channel;
     private final Consumer<String> end;
@@ -69,7 +75,10 @@ final class ControlRequestHandler {
     /** For requests that wait for a lock or at a barrier: a holder must be able to release while they wait. */
     private final Semaphore waits = new Semaphore(SessionProtocol.WAITS_MAX);
 
-    /** For releases, which end waits: enough for every lock wait and attempt that the client has in flight. */
+    /**
+     * For releases, which end waits: enough for every lock wait and attempt that the client has in flight. Also for the answers to
+     * offered channels, for which other applications wait.
+     */
     private final Semaphore releases = new Semaphore(RELEASES_MAX);
 
     private final SessionLocks locks;
@@ -85,6 +94,7 @@ final class ControlRequestHandler {
             TierSession tier,
             HandleTable handles,
             RpcCommands rpc,
+            ChannelRequests channels,
             SessionLocks locks,
             SessionServerConfig config,
             SessionChannel channel,
@@ -95,6 +105,7 @@ final class ControlRequestHandler {
         this.tier = tier;
         this.handles = handles;
         this.rpc = rpc;
+        this.channels = channels;
         this.config = config;
         this.channel = channel;
         this.end = end;
@@ -106,7 +117,7 @@ final class ControlRequestHandler {
     void handle(Request request) {
         Semaphore permit = permitsFor(request);
         if (!permit.tryAcquire()) {
-            reply(new Failed(
+            boolean unused = reply(new Failed(
                     request.requestId(),
                     LiteException.Code.LIMIT_EXCEEDED.number(),
                     permit == permits
@@ -117,11 +128,34 @@ final class ControlRequestHandler {
             return;
         }
         Thread.ofVirtual().name("lite-session-request").start(() -> {
+            if (request instanceof ChannelOpen open) {
+                openChannel(open, permit);
+                return;
+            }
             Reply reply = answer(request);
             // First the permit, then the reply: the application may send its next request on the reply.
             permit.release();
-            reply(reply);
+            boolean unused = reply(reply);
         });
+    }
+
+    /** The descriptor of the memory goes with the reply, and the channel's messages follow it. */
+    private void openChannel(ChannelOpen request, Semaphore permit) {
+        OpenedChannel opened;
+        try {
+            opened = channels.open(request.client(), deadline(request.deadlineNs()));
+        } catch (RuntimeException | Error why) {
+            permit.release();
+            boolean unused = reply(failed(request, why));
+            return;
+        }
+        permit.release();
+        boolean sent = false;
+        try {
+            sent = reply(new ChannelOpened(request.requestId(), opened.number(), opened.area()), opened.descriptor());
+        } finally {
+            opened.announced(sent);
+        }
     }
 
     private Semaphore permitsFor(Request request) {
@@ -130,6 +164,8 @@ final class ControlRequestHandler {
             case AwaitBarrier m -> waits;
             case ReleaseLock m -> releases;
             case CancelTry m -> releases;
+            case ChannelTaken m -> releases;
+            case ChannelClose m -> releases;
             default -> permits;
         };
     }
@@ -158,9 +194,11 @@ final class ControlRequestHandler {
         }
     }
 
-    private void reply(Reply reply) {
+    /** Returns whether it was sent. */
+    private boolean reply(Reply reply, int... descriptors) {
         try {
-            channel.send(reply);
+            channel.send(reply, descriptors);
+            return true;
         } catch (IllegalArgumentException tooLong) {
             // For example, a name from the tier is longer than the protocol allows.
             LOG.error("{}: a reply cannot be sent", session, tooLong);
@@ -171,6 +209,7 @@ final class ControlRequestHandler {
             }
             // Otherwise the connection is closed, which the session's own thread sees, too.
         }
+        return false;
     }
 
     private Reply answer(Request request) {
@@ -194,11 +233,24 @@ final class ControlRequestHandler {
                 }
                 case Extents m ->
                     SessionCodec.extentsPage(m.requestId(), handles.get(m.lh()).extents(), m.from());
-                case RpcOpen m -> new RpcOpened(m.requestId(), rpc.opened().open(m.kind(), m.node(), m.name()));
+                case RpcOpen m -> {
+                    long number = rpc.opened().open(m.kind(), m.node(), m.name());
+                    channels.opened(number);
+                    yield new RpcOpened(m.requestId(), number);
+                }
                 case RpcClose m -> {
                     rpc.opened().close(m.id());
                     yield new Done(m.requestId());
                 }
+                case ChannelTaken m -> {
+                    channels.taken(m.channel());
+                    yield new Done(m.requestId());
+                }
+                case ChannelClose m -> {
+                    channels.close(m.channel());
+                    yield new Done(m.requestId());
+                }
+                case ChannelOpen m -> throw new IllegalStateException("answered by openChannel: " + m);
                 case RpcOrigin m -> rpc.received().origin(m.requestId(), m.origin());
                 case OpenLock m -> new LockOpened(m.requestId(), locks.open(m.name(), deadline(m.deadlineNs())));
                 case AcquireLock m -> new Acquired(m.requestId(), locks.acquire(m.number(), deadline(m.deadlineNs())));
@@ -250,15 +302,20 @@ final class ControlRequestHandler {
                 }
                 case Nodes m -> SessionCodec.nodesPage(m.requestId(), tier.nodes(), m.from());
             };
-        } catch (LiteException refused) {
-            return new Failed(request.requestId(), refused.code().number(), String.valueOf(refused.getMessage()));
-        } catch (RuntimeException | Error broken) {
-            LOG.error("{}: {} failed", session, request, broken);
-            return new Failed(
-                    request.requestId(),
-                    LiteException.Code.RPC_FAILED.number(),
-                    "%s failed in the node: %s".formatted(request.getClass().getSimpleName(), broken));
+        } catch (RuntimeException | Error why) {
+            return failed(request, why);
         }
+    }
+
+    private Failed failed(Request request, Throwable why) {
+        if (why instanceof LiteException refused) {
+            return new Failed(request.requestId(), refused.code().number(), String.valueOf(refused.getMessage()));
+        }
+        LOG.error("{}: {} failed", session, request, why);
+        return new Failed(
+                request.requestId(),
+                LiteException.Code.RPC_FAILED.number(),
+                "%s failed in the node: %s".formatted(request.getClass().getSimpleName(), why));
     }
 
     /** The handle for an operation on it; refused while the application has not closed a lost lock. */

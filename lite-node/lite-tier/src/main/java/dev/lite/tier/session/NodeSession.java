@@ -15,6 +15,7 @@ import dev.lite.session.protocol.SessionMessage.Request;
 import dev.lite.session.protocol.SessionMessage.Welcome;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.tier.TierSession;
+import dev.lite.tier.channel.NodeChannels;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -47,6 +48,7 @@ final class NodeSession implements Runnable {
     private boolean admitted;
     private @Nullable TierSession tier;
     private @Nullable ControlRequestHandler requests;
+    private @Nullable ChannelRequests channels;
     private @Nullable SessionWorker worker;
     private boolean serving;
 
@@ -196,8 +198,12 @@ final class NodeSession implements Runnable {
         worker = newWorker;
         opened.sync()
                 .whenLocksLost(() -> newWorker.announceLocksLost(opened.sync().locksLost()));
-        requests =
-                new ControlRequestHandler(name(), opened, handles, rpc, locks, config, channel, this::end, this::drop);
+        // With smaller windows the length of a message would decide whether a call fails, and the way that it took.
+        NodeChannels node = config.area().windowBytes() < NodeChannels.WINDOW_BYTES ? null : backend.channels();
+        ChannelRequests newChannels = new ChannelRequests(name(), node, principal, rpc, channel, this::drop);
+        channels = newChannels;
+        requests = new ControlRequestHandler(
+                name(), opened, handles, rpc, newChannels, locks, config, channel, this::end, this::drop);
         channel.send(
                 new Welcome(
                         SessionProtocol.VERSION,
@@ -269,6 +275,9 @@ final class NodeSession implements Runnable {
     private void drain() {
         long deadlineNs = System.nanoTime() + DRAIN_NS;
         boolean drained = true;
+        if (channels != null) {
+            channels.end(); // also the requests that open one
+        }
         if (worker != null) {
             worker.stop();
             if (serving) {

@@ -64,6 +64,9 @@ final class RpcCommands {
     /** The command of each slot that has one. */
     private final AtomicReferenceArray<@Nullable Running> bySlot = new AtomicReferenceArray<>(SessionArea.SLOTS_MAX);
 
+    /** The numbers of the functions that the application serves through channels, too. */
+    private final Set<Long> withChannels = ConcurrentHashMap.newKeySet();
+
     private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
     private volatile boolean ended;
 
@@ -89,7 +92,11 @@ final class RpcCommands {
     }
 
     /** A command, copied out of its slot. */
-    record Command(int slot, int op, long id, long length, long operand0, long timeoutNs) {}
+    record Command(int slot, int op, long id, long length, long operand0, long operand1, long timeoutNs) {
+        boolean isBesideChannels() {
+            return operand1 == Op.BESIDE_CHANNELS;
+        }
+    }
 
     RpcCommands(String session, TierSession tier) {
         this.session = session;
@@ -200,6 +207,9 @@ final class RpcCommands {
         }
         long result;
         try {
+            if (replyThenReceive(one)) {
+                return;
+            }
             result = execute(one.command, one.slots);
         } catch (RuntimeException refused) {
             one.failed(refused);
@@ -211,8 +221,37 @@ final class RpcCommands {
         boolean unused = one.done(result);
     }
 
+    /** Waits only for the reply: a thread that received would not notice a channel. False: nothing was done. */
+    private boolean replyThenReceive(Running one) {
+        Command command = one.command;
+        if (command.op() == Op.REPLY_AND_RECEIVE
+                && opened.find(command.id()) instanceof OpenedFunctions.OpenServer open
+                && open.server() instanceof PostedReceive.Server server) {
+            received.reply(command.operand0(), one.window().asSlice(0, command.length()));
+            return one.receive(server);
+        }
+        return false;
+    }
+
     private static SessionLostException sessionEnds() {
         return new SessionLostException("the session ends");
+    }
+
+    /**
+     * The application serves a function through channels, too, or does no longer. Ends the receives that do not know it, as if their
+     * time had passed; later ones end at once. Ends only receives that it takes out of the function's queue, so no call is lost. Never
+     * blocks.
+     *
+     * @param server the function's number
+     */
+    void channels(long server, boolean any) {
+        boolean unused = any ? withChannels.add(server) : withChannels.remove(server);
+        for (int slot = 0; slot < bySlot.length(); slot++) {
+            Running one = bySlot.get(slot);
+            if (one != null && one.isReceiveOf(server)) {
+                one.endIfChannelsChanged();
+            }
+        }
     }
 
     /**
@@ -276,12 +315,26 @@ final class RpcCommands {
             receive = its;
             server.receive(its);
             slots.waitsUntil(deadlineNs);
+            endIfChannelsChanged(); // either this thread sees the change, or the change sees the receive
             return true;
+        }
+
+        /** Ends a receive of an application that does not know whether the function has channels. */
+        void endIfChannelsChanged() {
+            PostedReceive its = receive;
+            if (its != null && command.isBesideChannels() != withChannels.contains(command.id()) && its.giveUp()) {
+                failed(late());
+            }
         }
 
         /** Whether it waits, or has waited, without a thread. */
         boolean waits() {
             return call != null || receive != null;
+        }
+
+        /** Whether it waits, or has waited, without a thread for a call of a function. */
+        boolean isReceiveOf(long server) {
+            return receive != null && command.id() == server;
         }
 
         /** Ends the wait; then this thread ends the command. False: another thread does. */

@@ -1,6 +1,8 @@
 package dev.lite.tier.session;
 
 import dev.lite.tier.TierSession;
+import dev.lite.tier.channel.NodeChannels;
+import org.jspecify.annotations.Nullable;
 
 /** The tier behind the sessions. Any thread. */
 public interface SessionBackend {
@@ -16,4 +18,9 @@ public interface SessionBackend {
      * @throws dev.lite.api.LiteException when the node refuses the application, which gets the message
      */
     TierSession open(String principal, String application);
+
+    /** The channels of the node's applications; null if the tier has none. */
+    default @Nullable NodeChannels channels() {
+        return null;
+    }
 }

@@ -128,8 +128,8 @@ final class SessionWorker {
         this.violation = violation;
         base = memory.address();
         doorbell = new Doorbell(base);
-        slots = new AreaSlots(base, area, watch);
-        transfers = new PostedTransfers(session, slots, this::unmapIfEnded);
+        slots = new AreaSlots(session, base, area, watch);
+        transfers = new PostedTransfers(slots, this::unmapIfEnded);
     }
 
     /** Starts to serve. Once. */
@@ -447,7 +447,7 @@ final class SessionWorker {
             if (op != Op.REPLY && op != Op.FAIL) {
                 server.takeRole(); // before the post, so that the answer finds it taken
             }
-            if (!rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, timeoutNs), slots)) {
+            if (!rpc.start(new RpcCommands.Command(slot, op, lh, length, operand0, operand1, timeoutNs), slots)) {
                 throw new SessionViolation("%s was submitted in slot %d, which still has a command under way"
                         .formatted(Op.nameOf(op), slot));
             }
@@ -482,7 +482,7 @@ final class SessionWorker {
         } catch (SessionViolation bad) {
             throw bad;
         } catch (RuntimeException failure) {
-            transfers.failed(slot, op, failure);
+            slots.fail(slot, op, failure);
             return;
         }
         slots.complete(slot, 0, result);
@@ -497,7 +497,7 @@ final class SessionWorker {
                 default -> locks.isHeld(number, operand) ? 1 : 0;
             };
         } catch (RuntimeException failure) {
-            transfers.failed(slot, op, failure);
+            slots.fail(slot, op, failure);
             return;
         }
         slots.complete(slot, 0, result);

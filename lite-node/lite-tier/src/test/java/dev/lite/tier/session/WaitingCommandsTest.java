@@ -146,7 +146,7 @@ class WaitingCommandsTest {
     }
 
     private boolean start(int slot, int op, long id, long length, long operand, long timeoutNs) {
-        return commands.start(new Command(slot, op, id, length, operand, timeoutNs), slots);
+        return commands.start(new Command(slot, op, id, length, operand, 0, timeoutNs), slots);
     }
 
     private void awaitStatus(int slot, int count) {

@@ -17,9 +17,11 @@ import dev.lite.session.protocol.SessionCodec;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
+import dev.lite.session.protocol.SessionMessage.ChannelOpen;
 import dev.lite.session.protocol.SessionMessage.Describe;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Extents;
+import dev.lite.session.protocol.SessionMessage.Failed;
 import dev.lite.session.protocol.SessionMessage.FromNode;
 import dev.lite.session.protocol.SessionMessage.Hello;
 import dev.lite.session.protocol.SessionMessage.LockOpened;
@@ -261,6 +263,8 @@ public final class FakeNode implements AutoCloseable {
             case Extents m -> SessionCodec.extentsPage(id, List.of(new Extent(NAME, 0, LMR_BYTES)), m.from());
             case Nodes m -> SessionCodec.nodesPage(id, List.of(new NodeInfo(NAME, 1, 1, LMR_BYTES, "local")), m.from());
             case RpcOpen m -> new RpcOpened(id, lastNumber.incrementAndGet());
+            case ChannelOpen m ->
+                new Failed(id, LiteException.Code.RPC_FAILED.number(), "the fake node has no channels");
             case RpcOrigin m -> new RpcOriginIs(id, "caller-node", "caller");
             case OpenLock m -> new LockOpened(id, lastNumber.incrementAndGet());
             case AcquireLock m -> new Acquired(id, lastNumber.incrementAndGet());

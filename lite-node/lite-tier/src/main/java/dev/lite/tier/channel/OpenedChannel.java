@@ -1,0 +1,48 @@
+package dev.lite.tier.channel;
+
+import dev.lite.os.SharedMemory;
+import dev.lite.session.channel.ChannelArea;
+
+/**
+ * A channel that was opened for an application, which has to be told. The owner calls {@link #announced} once. One thread.
+ */
+public final class OpenedChannel {
+    private final NodeChannels node;
+    private final ChannelEnd end;
+    private final SharedMemory memory;
+
+    OpenedChannel(NodeChannels node, ChannelEnd end, SharedMemory memory) {
+        this.node = node;
+        this.end = end;
+        this.memory = memory;
+    }
+
+    /** Its number in the session. */
+    public long number() {
+        return end.number;
+    }
+
+    /** The layout of its memory. */
+    public ChannelArea area() {
+        return NodeChannels.AREA;
+    }
+
+    /** The descriptor of its memory; closed by {@link #announced}. */
+    public int descriptor() {
+        return memory.descriptor();
+    }
+
+    /**
+     * The application was told of the channel, or could not be. Closes the node's descriptor.
+     *
+     * @param sent whether it was told; otherwise the channel ends
+     */
+    public void announced(boolean sent) {
+        memory.close();
+        if (sent) {
+            node.announced(end);
+        } else {
+            node.end(end, "the calling application could not be told of the channel", false, true);
+        }
+    }
+}

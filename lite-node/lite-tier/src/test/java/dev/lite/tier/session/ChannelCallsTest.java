@@ -1,0 +1,427 @@
+package dev.lite.tier.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LimitExceededException;
+import dev.lite.api.Lite;
+import dev.lite.api.Lite.AttachOptions;
+import dev.lite.api.LiteException;
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.RpcCall;
+import dev.lite.api.RpcClient;
+import dev.lite.api.RpcFailedException;
+import dev.lite.api.RpcServer;
+import dev.lite.api.SessionLostException;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.testing.Waits;
+import dev.lite.tier.testing.InDevShm;
+import dev.lite.tier.testing.TestCluster;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Calls of applications with LITE's client, on two nodes of one host, through channels. */
+class ChannelCallsTest {
+    private static final Duration GENEROUS = Waits.scaled(Duration.ofSeconds(20));
+    private static final Duration SHORT = Duration.ofMillis(30);
+
+    @TempDir(factory = InDevShm.class)
+    Path directory;
+
+    private final Deque<AutoCloseable> opened = new ArrayDeque<>();
+    private TestCluster nodes;
+    private Lite caller;
+
+    @BeforeEach
+    void start() {
+        nodes = new TestCluster(directory, new ShmFabricProvider());
+        opened.push(nodes);
+        nodes.start("n0");
+        nodes.start("n1");
+        nodes.awaitConnections();
+        for (String name : List.of("n0", "n1")) {
+            SessionServer sessions = new SessionServer(SessionServerConfig.of(socket(name)), nodes.node(name));
+            opened.push(sessions);
+            sessions.start();
+        }
+        caller = attach("n0");
+    }
+
+    private Path socket(String name) {
+        return directory.resolve(name + ".sock");
+    }
+
+    private Lite attach(String name) {
+        Lite lite = Lite.attach(AttachOptions.to(socket(name), "app"));
+        opened.push(lite);
+        return lite;
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        while (!opened.isEmpty()) {
+            opened.pop().close();
+        }
+    }
+
+    private static byte[] number(long number) {
+        byte[] bytes = new byte[Long.BYTES];
+        MemorySegment.ofArray(bytes).set(ValueLayout.JAVA_LONG_UNALIGNED, 0, number);
+        return bytes;
+    }
+
+    private static long number(MemorySegment message) {
+        return message.get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
+    }
+
+    /** Mappings of channels in this process, which has both ends. */
+    private static long mappedChannels() {
+        try (var lines = Files.lines(Path.of("/proc/self/maps"))) {
+            return lines.filter(line -> line.contains("lite-channel")).count();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Calls until there is a channel, which both ends have mapped. */
+    private void callUntilThereIsAChannel(RpcClient client, long before) {
+        Waits.until("there is a channel", () -> {
+            assertThat(number(MemorySegment.ofArray(client.call(number(7), GENEROUS))))
+                    .isEqualTo(-7);
+            return mappedChannels() >= before + 2;
+        });
+    }
+
+    private static MemorySegment negated(RpcCall call) {
+        return MemorySegment.ofArray(number(-number(call.request())));
+    }
+
+    /** Serves until the server is closed. */
+    private static void serve(RpcServer server) {
+        RpcCall call = null;
+        while (true) {
+            try {
+                call = call == null ? server.receive(GENEROUS) : server.replyAndReceive(call, negated(call), GENEROUS);
+            } catch (LiteTimeoutException e) {
+                call = null;
+            } catch (SessionLostException e) {
+                return;
+            }
+        }
+    }
+
+    private static Thread thread(boolean virtual, Runnable task) {
+        return virtual ? Thread.ofVirtual().start(task) : Thread.ofPlatform().start(task);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"n0, false", "n0, true", "n1, false", "n1, true"})
+    void manyThreadsOfBothKindsGetTheirOwnReplies(String node, boolean handlers) {
+        Lite at = attach(node);
+        List<Thread> serving = new ArrayList<>();
+        RpcServer server;
+        if (handlers) {
+            server = at.rpc().register("negate", 4, ChannelCallsTest::negated);
+        } else {
+            server = at.rpc().serve("negate");
+            for (int i = 0; i < 4; i++) {
+                serving.add(thread(i % 2 == 0, () -> serve(server)));
+            }
+        }
+        RpcClient client = caller.rpc().bind(node, "negate");
+        callUntilThereIsAChannel(client, 0);
+        AtomicInteger right = new AtomicInteger();
+        List<Thread> calling = new ArrayList<>();
+        for (int i = 0; i < 12; i++) {
+            int first = i * 1000;
+            calling.add(thread(i % 2 == 0, () -> {
+                for (int call = first; call < first + 1000; call++) {
+                    byte[] reply = client.call(number(call), GENEROUS);
+                    if (number(MemorySegment.ofArray(reply)) == -call) {
+                        right.incrementAndGet();
+                    }
+                }
+            }));
+        }
+        calling.forEach(Waits::join);
+        assertThat(right).hasValue(12_000);
+        server.close();
+        serving.forEach(Waits::join);
+        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+    }
+
+    @Test
+    void callsThroughTheNodesReachAServerThatHasChannels() {
+        Lite at = attach("n1");
+        RpcServer server = at.rpc().serve("negate");
+        List<Thread> serving = List.of(thread(false, () -> serve(server)), thread(true, () -> serve(server)));
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        callUntilThereIsAChannel(client, 0);
+        // An embedded application has no channel.
+        RpcClient throughNodes = nodes.node("n0").attach("embedded").rpc().bind("n1", "negate");
+        AtomicInteger right = new AtomicInteger();
+        List<Thread> calling = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            RpcClient its = i % 2 == 0 ? client : throughNodes;
+            calling.add(thread(false, () -> {
+                for (int call = 0; call < 500; call++) {
+                    if (number(MemorySegment.ofArray(its.call(number(call), GENEROUS))) == -call) {
+                        right.incrementAndGet();
+                    }
+                    if (call % 100 == 0) {
+                        Waits.pass(SHORT); // all threads of the server fall asleep
+                    }
+                }
+            }));
+        }
+        calling.forEach(Waits::join);
+        assertThat(right).hasValue(2000);
+        server.close();
+        serving.forEach(Waits::join);
+    }
+
+    @Test
+    void aReplyThroughTheNodesIsSentAlsoIfTheLastChannelHasEndedMeanwhile() {
+        RpcServer server = attach("n1").rpc().serve("negate");
+        Lite leaving = attach("n0");
+        Thread serving = thread(false, () -> {
+            RpcCall call = server.receive(GENEROUS);
+            while (number(call.request()) != 0) {
+                call = server.replyAndReceive(call, negated(call), GENEROUS);
+            }
+            call.reply(negated(call));
+        });
+        RpcClient client = leaving.rpc().bind("n1", "negate");
+        callUntilThereIsAChannel(client, 0);
+        client.call(number(0), GENEROUS);
+        Waits.join(serving);
+        CompletableFuture<byte[]> throughNodes =
+                nodes.node("n0").attach("embedded").rpc().bind("n1", "negate").callAsync(number(5), GENEROUS);
+        RpcCall call = server.receive(GENEROUS);
+        leaving.close();
+        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        assertThatThrownBy(() -> server.replyAndReceive(call, negated(call), SHORT))
+                .isInstanceOf(LiteTimeoutException.class);
+        assertThat(number(MemorySegment.ofArray(throughNodes.join()))).isEqualTo(-5);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theEndOfTheServerFailsLaterCallsAndTheNextServerGetsAChannelToo(boolean wholeSession) {
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        AtomicLong served = new AtomicLong();
+        for (int round = 0; round < 3; round++) {
+            Lite at = attach("n1");
+            RpcServer server = at.rpc().register("negate", 4, call -> {
+                served.incrementAndGet();
+                return negated(call);
+            });
+            callUntilThereIsAChannel(client, 0);
+            AtomicInteger replied = new AtomicInteger();
+            ConcurrentLinkedQueue<Throwable> failures = new ConcurrentLinkedQueue<>();
+            List<Thread> calling = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                calling.add(thread(i % 2 == 0, () -> {
+                    try {
+                        while (true) {
+                            assertThat(number(MemorySegment.ofArray(client.call(number(9), GENEROUS))))
+                                    .isEqualTo(-9);
+                            replied.incrementAndGet();
+                        }
+                    } catch (Throwable e) {
+                        failures.add(e);
+                    }
+                }));
+            }
+            Waits.until("calls are answered", () -> replied.get() > 100);
+            if (wholeSession) {
+                at.close();
+            } else {
+                server.close();
+            }
+            calling.forEach(Waits::join);
+            assertThat(failures)
+                    .hasSize(4)
+                    .allSatisfy(failure -> assertThat(failure).isInstanceOf(RpcFailedException.class));
+            if (!wholeSession) { // calls under way are answered; later ones find no server
+                assertThat(failures)
+                        .allSatisfy(failure -> assertThat(failure).message().doesNotContain("may have been done"));
+            }
+            assertThat(served.get()).isGreaterThanOrEqualTo(replied.get());
+            Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+            at.close();
+        }
+    }
+
+    @Test
+    void aSecondServerOfTheFunctionGetsCallsToo() {
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        AtomicInteger first = new AtomicInteger();
+        AtomicInteger second = new AtomicInteger();
+        attach("n1").rpc().register("negate", 1, call -> {
+            if (number(call.request()) == 2) {
+                Waits.pass(SHORT);
+            }
+            first.incrementAndGet();
+            return negated(call);
+        });
+        callUntilThereIsAChannel(client, 0);
+        CompletableFuture<byte[]> underWay = client.callAsync(number(2), GENEROUS);
+        Lite other = attach("n1");
+        RpcServer its = other.rpc().register("negate", 1, call -> {
+            second.incrementAndGet();
+            return negated(call);
+        });
+        Waits.until("both have calls", () -> {
+            client.call(number(1), GENEROUS);
+            return second.get() > 10;
+        });
+        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+        its.close();
+        callUntilThereIsAChannel(client, 0);
+        assertThat(first.get()).isPositive();
+        assertThat(number(MemorySegment.ofArray(underWay.join()))).isEqualTo(-2);
+    }
+
+    @Test
+    void aReceiveEndsAtItsDeadlineAndACallAtItsOwn() {
+        RpcServer server = attach("n1").rpc().serve("negate");
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        Thread serving = thread(false, () -> {
+            for (int i = 0; i < 3; i++) {
+                RpcCall call = server.receive(GENEROUS);
+                call.reply(negated(call));
+            }
+        });
+        for (int i = 0; i < 3; i++) {
+            client.call(number(1), GENEROUS);
+        }
+        Waits.join(serving);
+        // Until there is a channel, and then some more.
+        Waits.until("there is a channel", () -> {
+            assertThatThrownBy(() -> client.call(number(2), SHORT)).isInstanceOf(LiteTimeoutException.class);
+            return mappedChannels() == 2;
+        });
+        for (int i = 0; i < 3; i++) {
+            assertThatThrownBy(() -> client.call(number(3), SHORT))
+                    .isInstanceOf(LiteTimeoutException.class)
+                    .hasMessageContaining("call of \"negate\" at node n1");
+        }
+        CompletableFuture<byte[]> last = client.callAsync(number(4), GENEROUS);
+        RpcCall call = server.receive(GENEROUS);
+        while (number(call.request()) != 4) { // a call that was queued at the node
+            call = server.replyAndReceive(call, negated(call), GENEROUS);
+        }
+        assertThatThrownBy(() -> {
+                    while (true) {
+                        server.receive(SHORT).fail("late"); // a call that was queued at the node
+                    }
+                })
+                .isInstanceOf(LiteTimeoutException.class);
+        call.reply(negated(call));
+        assertThat(number(MemorySegment.ofArray(last.join()))).isEqualTo(-4);
+        server.close();
+        assertThatThrownBy(() -> server.receive(SHORT)).isInstanceOf(SessionLostException.class);
+    }
+
+    @Test
+    void aCallThroughAChannelBehavesLikeOneThroughTheNodes() {
+        RpcServer server = attach("n1").rpc().serve("negate");
+        Thread first = thread(true, () -> serveOne(server));
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        client.call(number(1), GENEROUS);
+        Waits.join(first);
+        Waits.until("there is a channel", () -> mappedChannels() == 2);
+        CompletableFuture<byte[]> failing = client.callAsync(number(2), GENEROUS);
+        RpcCall call = server.receive(GENEROUS);
+        assertThat(call.callerNode()).isEqualTo("n0");
+        assertThat(call.callerPrincipal()).isNotBlank();
+        call.fail("no such order");
+        assertThatThrownBy(failing::join)
+                .cause()
+                .isInstanceOf(RpcFailedException.class)
+                .hasMessageContaining("no such order");
+        assertThatThrownBy(() -> call.reply(number(1))).isInstanceOf(IllegalStateException.class);
+
+        MemorySegment small = MemorySegment.ofArray(new byte[7]);
+        CompletableFuture<Long> tooLong =
+                CompletableFuture.supplyAsync(() -> client.call(MemorySegment.ofArray(number(3)), small, GENEROUS));
+        RpcCall next = server.receive(GENEROUS);
+        assertThatThrownBy(() -> next.reply(number(3)))
+                .isInstanceOf(LimitExceededException.class)
+                .hasMessageContaining("at most 7");
+        next.reply(new byte[] {1});
+        assertThat(tooLong.join()).isEqualTo(1);
+
+        for (int length : new int[] {0, 1, 4096, 65_536}) {
+            byte[] request = new byte[length];
+            CompletableFuture<byte[]> echo = client.callAsync(request, GENEROUS);
+            RpcCall received = server.receive(GENEROUS);
+            received.reply(received.request());
+            assertThat(echo.join()).isEqualTo(request);
+        }
+        assertThatThrownBy(() -> client.call(new byte[65_537], GENEROUS)).isInstanceOf(LimitExceededException.class);
+    }
+
+    private static void serveOne(RpcServer server) {
+        RpcCall call = server.receive(GENEROUS);
+        call.reply(negated(call));
+    }
+
+    @Test
+    void theEndOfTheCallersSessionEndsItsCallsAndTheServerServesOthers() {
+        RpcServer server = attach("n1").rpc().serve("negate");
+        Thread serving = thread(false, () -> serve(server));
+        Lite leaving = attach("n0");
+        callUntilThereIsAChannel(leaving.rpc().bind("n1", "negate"), 0);
+        server.close();
+        Waits.join(serving);
+        RpcServer slow = attach("n1").rpc().serve("slow");
+        RpcClient client = leaving.rpc().bind("n1", "slow");
+        CompletableFuture<byte[]> call = client.callAsync(number(1), GENEROUS);
+        slow.receive(GENEROUS);
+        leaving.close();
+        assertThatThrownBy(call::join).cause().isInstanceOf(SessionLostException.class);
+        CompletableFuture<byte[]> other = caller.rpc().bind("n1", "slow").callAsync(number(2), GENEROUS);
+        RpcCall received = slow.receive(GENEROUS);
+        received.reply(negated(received));
+        assertThat(number(MemorySegment.ofArray(other.join()))).isEqualTo(-2);
+    }
+
+    @Test
+    void theLossOfTheNodesConnectionEndsTheChannelAndLaterCallsGetAnother() {
+        attach("n1").rpc().register("negate", 2, ChannelCallsTest::negated);
+        RpcClient client = caller.rpc().bind("n1", "negate");
+        callUntilThereIsAChannel(client, 0);
+        nodes.node("n1").close();
+        Waits.until("the call fails", () -> {
+            try {
+                client.call(number(1), SHORT);
+                return false;
+            } catch (LiteException e) {
+                return true;
+            }
+        });
+        Waits.until("no channel is mapped any more", () -> mappedChannels() == 0);
+    }
+}

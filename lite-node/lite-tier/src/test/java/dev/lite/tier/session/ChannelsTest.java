@@ -1,0 +1,290 @@
+package dev.lite.tier.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.api.LiteException.Code;
+import dev.lite.api.RpcServer;
+import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.fabric.tcp.TcpFabricProvider;
+import dev.lite.os.RawMemory;
+import dev.lite.os.SharedMemory;
+import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.ChannelCaller;
+import dev.lite.session.channel.ChannelServer;
+import dev.lite.session.channel.ReceivedRequest;
+import dev.lite.session.protocol.SessionMessage.Done;
+import dev.lite.session.protocol.SessionMessage.Failed;
+import dev.lite.session.protocol.SessionMessage.RpcKind;
+import dev.lite.testing.Waits;
+import dev.lite.tier.channel.SessionChannels;
+import dev.lite.tier.session.ChannelClient.Offer;
+import dev.lite.tier.session.ChannelClient.Opened;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Opening channels between two applications, and what is refused. */
+@Isolated("it counts the descriptors of its process")
+class ChannelsTest extends ChannelCases {
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void aCallPassesFromOneApplicationToTheOther(String serversNode) throws Exception {
+        start(serversNode);
+        long request = caller.ask(client);
+        Offer offer = server.offered();
+        assertThat(offer.message().node()).isEqualTo("n0");
+        assertThat(offer.message().principal()).startsWith("uid:");
+        assertThat(offer.message().server()).isEqualTo(served);
+        assertThat(offer.carrier().descriptors()).hasSize(1);
+        try (ChannelServer its = offer.server()) {
+            assertThat(server.take(offer.message().channel())).isInstanceOf(Done.class);
+            try (ChannelCaller own = caller.opened(request).caller()) {
+                CompletableFuture<String> reply = CompletableFuture.supplyAsync(() -> call(own, "question"));
+                ReceivedRequest received = new ReceivedRequest(offer.message().area());
+                Waits.until("the request is there", () -> its.tryReceive(received));
+                assertThat(received.length()).isEqualTo("question".length());
+                its.reply(received.call(), bytes("answer"));
+                assertThat(reply.get()).isEqualTo("answer");
+            }
+        }
+    }
+
+    private static MemorySegment bytes(String text) {
+        return MemorySegment.ofArray(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static String call(ChannelCaller caller, String request) {
+        byte[] reply = new byte[100];
+        int length = caller.call(bytes(request), MemorySegment.ofArray(reply), GENEROUS.toNanos());
+        return new String(reply, 0, length, StandardCharsets.UTF_8);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void bothApplicationsGetTheSameSealedMemoryAndNobodyElseKeepsIt(String serversNode) throws Exception {
+        start(serversNode);
+        long request = caller.ask(client);
+        Offer offer = server.offered();
+        assertThat(server.take(offer.message().channel())).isInstanceOf(Done.class);
+        Opened channel = caller.opened(request);
+        ChannelArea area = channel.area();
+        assertThat(area).isEqualTo(offer.message().area());
+        try (SharedMemory atCaller = channel.memory();
+                SharedMemory atServer =
+                        SharedMemory.fromDescriptor(offer.carrier().descriptors()[0], area.bytes(), true)) {
+            RawMemory.putLong(atCaller.address() + 4096, 42);
+            assertThat(RawMemory.getLong(atServer.address() + 4096)).isEqualTo(42);
+            Waits.until("only the two applications have its descriptor", () -> channelDescriptors() == 2);
+        }
+    }
+
+    private static long channelDescriptors() {
+        try (var entries = Files.list(Path.of("/proc/self/fd"))) {
+            return entries.filter(ChannelsTest::isChannel).count();
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static boolean isChannel(Path descriptor) {
+        try {
+            return Files.readSymbolicLink(descriptor).toString().contains("lite-channel");
+        } catch (IOException closedMeanwhile) {
+            return false;
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void aChannelIsRefusedUnlessOneAttachedApplicationServesTheFunction(String serversNode) throws Exception {
+        start(serversNode);
+        long second = server.serve("f");
+        assertRefused(Code.RPC_FAILED, "\"f\" has 2 servers at node " + serversNode);
+        assertThat(server.closeServer(second)).isInstanceOf(Done.class);
+        assertThat(connect().caller()).isPositive();
+
+        assertThat(server.closeServer(served)).isInstanceOf(Done.class);
+        assertRefused(Code.RPC_FAILED, "nobody serves the function \"f\" at node " + serversNode);
+
+        RpcServer inside = embedded(serversNode).rpc().serve("f");
+        opened.push(inside);
+        assertRefused(Code.RPC_FAILED, "no attached application serves the function \"f\" at node " + serversNode);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void anApplicationMayRefuseAnOffer(String serversNode) throws Exception {
+        start(serversNode);
+        long request = caller.ask(client);
+        try (Offer offer = server.offered()) {
+            assertThat(server.close(offer.message().channel())).isInstanceOf(Done.class);
+        }
+        assertThat(caller.failure(request).message()).contains("the serving application closed the channel");
+        assertThat(server.hasEnded()).isFalse();
+        assertThat(connect().caller()).isPositive();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void anApplicationThatNeverAnswersAnOfferDelaysNobody(String serversNode) throws Exception {
+        start(serversNode);
+        List<Long> requests = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            requests.add(caller.ask(client));
+        }
+        List<Offer> offers = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            offers.add(server.offered());
+        }
+        long startNs = System.nanoTime();
+        // Each of these binds a function, which takes a control request between the nodes.
+        ChannelClient other = attach(serversNode);
+        for (int i = 0; i < 20; i++) {
+            long its = other.serve("g" + i);
+            long to = caller.open(RpcKind.CLIENT, serversNode, "g" + i);
+            long request = caller.ask(to);
+            assertThat(other.takeNext()).isPositive();
+            caller.opened(request).close();
+            assertThat(other.closeServer(its)).isInstanceOf(Done.class);
+        }
+        assertThat(System.nanoTime() - startNs)
+                .isLessThan(Waits.scaled(Duration.ofMillis(1500)).toNanos());
+        for (long request : requests) {
+            assertThat(caller.failure(request).message()).contains("not done within its deadline of PT2S");
+        }
+        for (Offer offer : offers) {
+            assertThat(server.ended().reason()).contains("PT2S");
+            assertThat(server.take(offer.message().channel())).isInstanceOf(Failed.class);
+            offer.close();
+        }
+        assertThat(connect().caller()).isPositive();
+    }
+
+    @Test
+    void numbersThatAnApplicationWasNotGivenHaveNoEffect() throws Exception {
+        start("n1");
+        Numbers channel = connect();
+        for (long wrong : new long[] {-1, 0, 2, Long.MAX_VALUE, Long.MIN_VALUE}) {
+            assertThat(caller.take(wrong)).isInstanceOf(Failed.class);
+            assertThat(caller.close(wrong)).isInstanceOf(Done.class);
+            assertThat(caller.failure(caller.ask(wrong)).message())
+                    .contains("no function to call has the number " + wrong);
+        }
+        // The caller's end is not offered; and a function that is served is none to call.
+        assertThat(caller.take(channel.caller())).isInstanceOf(Failed.class);
+        assertThat(server.failure(server.ask(served)).message())
+                .contains("no function to call has the number " + served);
+        assertThat(caller.failure(caller.ask(client, Duration.ofNanos(Long.MIN_VALUE)))
+                        .message())
+                .contains("deadline");
+        assertThat(server.hasEnded()).isFalse();
+        assertThat(caller.hasEnded()).isFalse();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void anApplicationHasABoundedNumberOfChannels(String serversNode) throws Exception {
+        start(serversNode);
+        Numbers one = connect();
+        for (int i = 1; i < SessionChannels.CALLER_MAX; i++) {
+            assertThat(connect().caller()).isPositive();
+        }
+        assertRefused(Code.LIMIT_EXCEEDED, "calls through 32 channels; the limit is 32");
+        ChannelClient other = attach("n0");
+        long to = other.open(RpcKind.CLIENT, serversNode, "f");
+        assertThat(other.failure(other.ask(to)).message()).contains("is called through 32 channels; the limit is 32");
+        assertThat(caller.close(one.caller())).isInstanceOf(Done.class);
+        assertThat(server.ended().channel()).isEqualTo(one.server());
+        long request = other.ask(to);
+        assertThat(server.takeNext()).isPositive();
+        other.opened(request).close();
+    }
+
+    @Test
+    void aNodeHasABoundedNumberOfChannels() throws Exception {
+        start("n1", new ShmFabricProvider(), 3, 2);
+        assertThat(connect().caller()).isPositive();
+        assertThat(connect().caller()).isPositive();
+        assertRefused(Code.LIMIT_EXCEEDED, "the applications of node n1 have 2 ends of channels; the limit is 2");
+        ChannelClient local = attach("n0");
+        long unused = local.serve("g");
+        // One of its two ends would be within the limit.
+        long to = caller.open(RpcKind.CLIENT, "n0", "g");
+        assertThat(caller.failure(caller.ask(to)).message())
+                .contains("the applications of node n0 have 3 ends of channels; the limit is 3");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void channelsMayBeOffAtEitherNode(String offAt) throws Exception {
+        start("n1", new ShmFabricProvider(), offAt.equals("n0") ? 0 : 256, offAt.equals("n1") ? 0 : 256);
+        assertRefused(Code.RPC_FAILED, "channels are off at node " + offAt);
+    }
+
+    @Test
+    void aFabricThatPassesNoMemoryIsNamedInTheRefusal() throws Exception {
+        start("n1", new TcpFabricProvider(), 256, 256);
+        assertRefused(Code.RPC_FAILED, "node n1: it is not on this host, or the fabric tcp passes no memory");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void aTakenChannelEndsTheReceivesThatWaitForItsFunction(String serversNode) throws Exception {
+        start(serversNode);
+        long other = server.serve("g");
+        server.receive(1, served);
+        server.receive(2, served);
+        server.receive(3, other);
+        Waits.pass(Duration.ofMillis(50)); // nothing outside of the node shows that they wait
+        long request = caller.ask(client);
+        try (Offer offer = server.offered()) {
+            assertThat(server.isDone(1) || server.isDone(2)).isFalse();
+            assertThat(server.take(offer.message().channel())).isInstanceOf(Done.class);
+            assertThat(server.isDone(1) && server.isDone(2)).isTrue();
+            assertThat(server.status(1)).isEqualTo(Code.TIMEOUT.number());
+            caller.opened(request).close();
+            // Also one that begins later and does not know of the channel.
+            server.receive(1, served);
+            Waits.until("it ended", () -> server.isDone(1));
+            server.receiveBesideChannels(1, served);
+            Waits.pass(Duration.ofMillis(50)); // likewise
+            assertThat(server.isDone(1)).isFalse();
+            server.close(offer.message().channel());
+            Waits.until("it ended", () -> server.isDone(1));
+            assertThat(server.status(1)).isEqualTo(Code.TIMEOUT.number());
+        }
+        assertThat(server.isDone(3)).isFalse();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"n0", "n1"})
+    void manyChannelsLeaveNoDescriptor(String serversNode) throws Exception {
+        start(serversNode);
+        for (int i = 0; i < 100; i++) {
+            long request = caller.ask(client);
+            if (i % 4 == 0) {
+                try (Offer offer = server.offered()) {
+                    assertThat(server.close(offer.message().channel())).isInstanceOf(Done.class);
+                }
+                assertThat(caller.failure(request).message()).isNotEmpty();
+                continue;
+            }
+            long atServer = server.takeNext();
+            try (Opened channel = caller.opened(request)) {
+                assertThat(i % 2 == 0 ? caller.close(channel.number()) : server.close(atServer))
+                        .isInstanceOf(Done.class);
+            }
+        }
+        Waits.until("no descriptor of a channel is left", () -> channelDescriptors() == 0);
+    }
+}

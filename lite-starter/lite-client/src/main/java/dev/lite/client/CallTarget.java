@@ -1,0 +1,101 @@
+package dev.lite.client;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.RpcFailedException;
+import dev.lite.client.ClientChannels.OpenChannel;
+import dev.lite.session.channel.ChannelCaller;
+import dev.lite.session.channel.ChannelEndedException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A function or port that this application has opened to call it, with its channel if there is one. The first call asks for a channel
+ * and does not wait for it. After a refusal, later calls ask again, less and less often. Any thread.
+ */
+final class CallTarget {
+    private static final Logger LOG = LoggerFactory.getLogger(CallTarget.class);
+    private static final long PAUSE_NS_MIN = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long PAUSE_NS_MAX = TimeUnit.SECONDS.toNanos(30);
+
+    private final Session session;
+    private final long id;
+    private final String what;
+    private final boolean mayHaveChannel;
+    private final AtomicBoolean asking = new AtomicBoolean();
+    private volatile @Nullable OpenChannel channel;
+    private volatile long nextNs = System.nanoTime();
+    private volatile long pauseNs = PAUSE_NS_MIN; // written by the thread that asks
+
+    /**
+     * @param id the number that the node gave it
+     * @param what a call of it, for messages
+     */
+    CallTarget(Session session, long id, String what, boolean mayHaveChannel) {
+        this.session = session;
+        this.id = id;
+        this.what = what;
+        this.mayHaveChannel = mayHaveChannel;
+    }
+
+    long id() {
+        return id;
+    }
+
+    String what() {
+        return what;
+    }
+
+    /** The channel for a request of this length; null: the call goes through the nodes. */
+    @Nullable
+    ChannelCaller channelFor(long requestBytes) {
+        OpenChannel open = channel;
+        if (open != null && !open.caller().isRetired()) {
+            return requestBytes <= open.caller().windowBytes() ? open.caller() : null;
+        }
+        if (open != null) {
+            forget(open);
+        }
+        if (mayHaveChannel && System.nanoTime() - nextNs >= 0 && asking.compareAndSet(false, true)) {
+            Thread unused = Thread.ofVirtual().name("lite-client-channel").start(this::ask);
+        }
+        return null;
+    }
+
+    private void ask() {
+        try {
+            channel = session.channels().open(id, what);
+            pauseNs = PAUSE_NS_MIN;
+        } catch (LiteException e) {
+            LOG.debug("{}: no channel", what, e);
+            pauseNs = Math.min(PAUSE_NS_MAX, 2 * pauseNs);
+        } finally {
+            nextNs = System.nanoTime() + pauseNs;
+            asking.set(false);
+        }
+    }
+
+    /** A call met the end of its channel. Returns if the call was not done, and so may go through the nodes. */
+    void ended(ChannelCaller caller, ChannelEndedException why) {
+        OpenChannel open = channel;
+        if (open != null && open.caller() == caller) {
+            forget(open);
+            session.channels().close(open);
+        }
+        if (!session.isOpen()) {
+            throw session.lost();
+        }
+        if (why.isMaybeDone()) {
+            throw new RpcFailedException(String.valueOf(why.getMessage()), why);
+        }
+    }
+
+    private synchronized void forget(OpenChannel its) {
+        if (its.equals(channel)) {
+            nextNs = System.nanoTime() + pauseNs;
+            channel = null;
+        }
+    }
+}

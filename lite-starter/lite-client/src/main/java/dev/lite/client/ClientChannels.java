@@ -1,0 +1,291 @@
+package dev.lite.client;
+
+import dev.lite.api.LiteException;
+import dev.lite.api.SessionLostException;
+import dev.lite.os.Linux;
+import dev.lite.os.OsException;
+import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Polling;
+import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.ChannelCaller;
+import dev.lite.session.channel.ChannelServer;
+import dev.lite.session.channel.GroupWaits;
+import dev.lite.session.protocol.ProtocolException;
+import dev.lite.session.protocol.SessionMessage.ChannelClose;
+import dev.lite.session.protocol.SessionMessage.ChannelEnded;
+import dev.lite.session.protocol.SessionMessage.ChannelOffered;
+import dev.lite.session.protocol.SessionMessage.ChannelOpen;
+import dev.lite.session.protocol.SessionMessage.ChannelOpened;
+import dev.lite.session.protocol.SessionMessage.ChannelRetired;
+import dev.lite.session.protocol.SessionMessage.ChannelTaken;
+import dev.lite.session.protocol.SessionMessage.Done;
+import dev.lite.session.protocol.SessionMessage.Request;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The channels of a session: those through which it calls, and those through which it is called. The session's reader passes on what
+ * the node says and must not block; any thread calls the rest.
+ *
+ * <p>A channel that has ended is closed by a thread of its own, which waits until nobody is in its memory.
+ */
+final class ClientChannels {
+    private static final Logger LOG = LoggerFactory.getLogger(ClientChannels.class);
+
+    private static final long RETIRE_PAUSE_NS_MIN = 100_000;
+    private static final long RETIRE_PAUSE_NS_MAX = 50_000_000;
+
+    private final Session session;
+    private final int spins;
+    private final GroupWaits waits;
+    /** By request. */
+    private final Map<Long, Opening> openings = new ConcurrentHashMap<>();
+    /** By number. */
+    private final Map<Long, ChannelCaller> callers = new ConcurrentHashMap<>();
+    /** By number. */
+    private final Map<Long, Served> served = new ConcurrentHashMap<>();
+    /** By the number of their function. */
+    private final Map<Long, IncomingCalls> servers = new ConcurrentHashMap<>();
+
+    private volatile boolean lost;
+
+    /** A channel that is asked for. */
+    private static final class Opening {
+        final String what;
+        long requestId;
+        boolean abandoned;
+
+        @Nullable
+        OpenChannel made;
+
+        Opening(String what) {
+            this.what = what;
+        }
+    }
+
+    /** A channel through which this application calls. */
+    record OpenChannel(long number, ChannelCaller caller) {}
+
+    private record Served(IncomingCalls calls, ChannelServer channel) {}
+
+    ClientChannels(Session session, int spins) {
+        this.session = session;
+        this.spins = spins;
+        waits = new GroupWaits(spins);
+    }
+
+    /** For the virtual threads of all servers. */
+    GroupWaits waits() {
+        return waits;
+    }
+
+    /** A server accepts channels from now on. */
+    void serve(long function, IncomingCalls calls) {
+        servers.put(function, calls);
+        if (lost) {
+            calls.close();
+        }
+    }
+
+    void stopServing(long function) {
+        servers.remove(function);
+    }
+
+    /**
+     * Asks the node for a channel to a function.
+     *
+     * @param what the call, for messages
+     * @throws LiteException if there is none, with the reason
+     */
+    OpenChannel open(long function, String what) {
+        Opening opening = new Opening(what);
+        try {
+            ChannelOpened opened = session.requests()
+                    .ask(
+                            "opening a channel",
+                            ChannelOpened.class,
+                            session.deadlineNs(),
+                            id -> begin(opening, id, function),
+                            null);
+            synchronized (opening) {
+                if (opening.made == null) {
+                    throw new SessionLostException("channel %d ended at once".formatted(opened.channel()));
+                }
+                return opening.made;
+            }
+        } catch (LiteException e) {
+            abandon(opening);
+            throw e;
+        }
+    }
+
+    private Request begin(Opening opening, long id, long function) {
+        opening.requestId = id;
+        openings.put(id, opening);
+        return new ChannelOpen(id, session.nodeTimeoutNs(), function);
+    }
+
+    private void abandon(Opening opening) {
+        openings.remove(opening.requestId);
+        OpenChannel made;
+        synchronized (opening) {
+            opening.abandoned = true;
+            made = opening.made;
+        }
+        if (made != null) {
+            close(made);
+        }
+    }
+
+    /** The node has opened a channel. The reader's thread. */
+    void opened(ChannelOpened message, int descriptor) {
+        Opening opening = openings.remove(message.requestId());
+        SharedMemory memory = map(message.area(), descriptor, message.channel());
+        if (opening == null || memory == null) {
+            if (memory != null) {
+                memory.close();
+            }
+            tellClosed(message.channel());
+            return;
+        }
+        ChannelCaller caller = new ChannelCaller(memory, message.area(), opening.what, spins);
+        callers.put(message.channel(), caller); // first: who abandons it closes what it finds here
+        boolean abandoned;
+        synchronized (opening) {
+            abandoned = opening.abandoned;
+            opening.made = new OpenChannel(message.channel(), caller);
+        }
+        if (abandoned || lost) {
+            close(new OpenChannel(message.channel(), caller));
+        }
+    }
+
+    private @Nullable SharedMemory map(ChannelArea area, int descriptor, long number) {
+        try {
+            return SharedMemory.fromDescriptor(descriptor, area.bytes(), true);
+        } catch (IllegalArgumentException | OsException e) {
+            LOG.warn("cannot map the memory of channel {} of node {}", number, session.nodeName(), e);
+            return null;
+        }
+    }
+
+    /** Another application wants to call a function of this one. The reader's thread. */
+    void offered(ChannelOffered message, int descriptor) {
+        IncomingCalls calls = servers.get(message.server());
+        SharedMemory memory = map(message.area(), descriptor, message.channel());
+        if (calls == null || memory == null) {
+            if (memory != null) {
+                memory.close();
+            }
+            tellClosed(message.channel());
+            return;
+        }
+        ChannelServer channel =
+                new ChannelServer(memory, message.area(), calls.function(), message.node(), message.principal());
+        served.put(message.channel(), new Served(calls, channel));
+        if (lost || !calls.add(channel)) {
+            served.remove(message.channel());
+            channel.close();
+            tellClosed(message.channel());
+        } else {
+            tell("taking a channel", id -> new ChannelTaken(id, message.channel()));
+        }
+    }
+
+    /** The node has ended a channel. The reader's thread. */
+    void ended(ChannelEnded message) {
+        ChannelCaller caller = callers.remove(message.channel());
+        if (caller != null) {
+            caller.end(message.reason());
+            later(caller::close);
+        }
+        Served one = served.remove(message.channel());
+        if (one != null) {
+            one.channel().end(message.reason());
+            one.calls().remove(one.channel());
+        }
+    }
+
+    /** A channel must be closed when its calls under way have ended. The reader's thread. */
+    void retired(ChannelRetired message) {
+        ChannelCaller caller = callers.get(message.channel());
+        if (caller != null) {
+            caller.retire();
+            later(() -> {
+                long pauseNs = RETIRE_PAUSE_NS_MIN;
+                while (!caller.isEnded() && !caller.isIdle()) {
+                    Polling.sleepNs(pauseNs);
+                    pauseNs = Math.min(RETIRE_PAUSE_NS_MAX, 2 * pauseNs);
+                }
+                close(new OpenChannel(message.channel(), caller));
+            });
+        }
+    }
+
+    /** Closes a channel through which this application calls. Idempotent; does not wait for calls under way, which fail. */
+    void close(OpenChannel channel) {
+        if (callers.remove(channel.number(), channel.caller())) {
+            channel.caller().end("this application has closed the channel");
+            later(channel.caller()::close);
+            tellClosed(channel.number());
+        }
+    }
+
+    /** A channel of a server has ended, and has left its group. */
+    void left(ChannelServer channel) {
+        served.forEach((number, one) -> {
+            if (one.channel() == channel && served.remove(number, one)) {
+                tellClosed(number);
+            }
+        });
+        later(channel::close);
+    }
+
+    private void tellClosed(long number) {
+        tell("closing a channel", id -> new ChannelClose(id, number));
+    }
+
+    /** Sends a request to the node, whose answer nobody waits for. */
+    private void tell(String what, LongFunction<Request> make) {
+        later(() -> {
+            try {
+                Done unused = session.requests().ask(what, Done.class, session.deadlineNs(), make, null);
+            } catch (LiteException e) {
+                LOG.debug("{}: node {} did not answer", what, session.nodeName(), e);
+            }
+        });
+    }
+
+    private static void later(Runnable task) {
+        Thread unused = Thread.ofVirtual().name("lite-client-channel").start(task);
+    }
+
+    /** The session has ended: all channels end. */
+    void lose(String reason) {
+        lost = true;
+        callers.forEach((number, caller) -> {
+            caller.end(reason);
+            if (callers.remove(number, caller)) {
+                later(caller::close);
+            }
+        });
+        servers.values().forEach(IncomingCalls::close);
+        served.values().forEach(one -> one.calls().close()); // servers that are being closed, too
+        waits.close();
+    }
+
+    /** A message about channels must have a descriptor, or must have none. */
+    static void requireDescriptors(int[] descriptors, int count, String message) throws ProtocolException {
+        if (descriptors.length != count) {
+            for (int descriptor : descriptors) {
+                Linux.closeDescriptor(descriptor);
+            }
+            throw new ProtocolException(
+                    "%s with %d descriptors; expected %d".formatted(message, descriptors.length, count));
+        }
+    }
+}

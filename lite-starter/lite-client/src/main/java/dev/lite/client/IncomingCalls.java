@@ -1,0 +1,344 @@
+package dev.lite.client;
+
+import dev.lite.api.LiteTimeoutException;
+import dev.lite.api.RpcCall;
+import dev.lite.api.SessionLostException;
+import dev.lite.os.FutexWords;
+import dev.lite.os.waiting.Polling;
+import dev.lite.session.channel.ChannelArea;
+import dev.lite.session.channel.ChannelGroup;
+import dev.lite.session.channel.ChannelServer;
+import dev.lite.session.channel.ReceivedRequest;
+import dev.lite.session.protocol.SessionProtocol.Op;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How the threads of one server wait for its calls. Any thread.
+ *
+ * <p>Without channels each thread waits by a command of its own. With channels, the server has one command under way, the standing
+ * receive, and all its threads wait for that and for the channels. The thread that takes its call submits it again at once. The node
+ * ends a command of the wrong kind at once, so no thread waits for the wrong thing.
+ */
+final class IncomingCalls {
+    private static final long STANDING_NS = TimeUnit.MINUTES.toNanos(1);
+    /** After a command that the node ended because it has not heard of a change of channels yet, or has heard of it earlier. */
+    private static final long AGAIN_NS = 200_000;
+    /** The pause between two looks for channels while a thread waits for the end of the standing receive. */
+    private static final long LAST_NS = 1_000_000;
+
+    private final RpcCommandPath commands;
+    private final String function;
+    private final long id;
+    private final Made made;
+    private final ChannelGroup group;
+    private final Standing standing = new Standing();
+    /** The node sends no calls any more. */
+    private volatile boolean left;
+
+    private final ConcurrentLinkedDeque<ReceivedRequest> rooms = new ConcurrentLinkedDeque<>();
+
+    /** Makes calls for the application. */
+    interface Made {
+        /** A call that a command has received into this slot. */
+        RpcCall fromNode(int slot, long length);
+
+        /** A call that a channel has received. */
+        RpcCall fromChannel(ReceivedRequest request);
+    }
+
+    /** @param id the function's number */
+    IncomingCalls(RpcCommandPath commands, String function, long id, Made made) {
+        this.commands = commands;
+        this.function = function;
+        this.id = id;
+        this.made = made;
+        ClientChannels channels = commands.session().channels();
+        group = new ChannelGroup(
+                channels::left, channels.waits(), commands.session().config().spins());
+    }
+
+    String function() {
+        return function;
+    }
+
+    /** Whether there are channels. */
+    boolean hasChannels() {
+        return !group.isEmpty();
+    }
+
+    /** Adds a channel; returns false if there is no room, or the server was closed. */
+    boolean add(ChannelServer channel) {
+        return group.add(channel);
+    }
+
+    /** Removes a channel and closes it. */
+    void remove(ChannelServer channel) {
+        group.remove(channel);
+    }
+
+    /**
+     * The server is closed at the node, whose callers close their channels when their calls have ended. Until {@link #close}, those are
+     * received.
+     */
+    void leaveNode() {
+        left = true;
+    }
+
+    /** Closes all channels, and ends the waits for them. */
+    void close() {
+        group.close();
+        standing.end();
+    }
+
+    /** Waits for a call. */
+    RpcCall receive(long deadlineNs) {
+        while (true) {
+            if (hasChannels() || standing.isSubmitted()) {
+                RpcCall call = besideChannels(deadlineNs);
+                if (call != null) {
+                    return call;
+                }
+                if (deadlineNs - System.nanoTime() <= 0) {
+                    throw new LiteTimeoutException("no call of the function \"%s\" came in time".formatted(function));
+                }
+                continue;
+            }
+            try {
+                return fromNode(deadlineNs);
+            } catch (LiteTimeoutException e) {
+                if (deadlineNs - System.nanoTime() <= 0) {
+                    throw e;
+                }
+                Polling.sleepNs(AGAIN_NS); // the function has channels
+            }
+        }
+    }
+
+    private RpcCall fromNode(long deadlineNs) {
+        String what = RpcCommandPath.what(Op.RECEIVE, function);
+        long timeoutNs = Math.max(1, deadlineNs - System.nanoTime());
+        int slot = commands.acquire(what, timeoutNs);
+        try {
+            return made.fromNode(slot, commands.run(what, slot, Op.RECEIVE, id, 0, 0, timeoutNs));
+        } finally {
+            commands.data().returnSlot(slot);
+        }
+    }
+
+    /** Waits for channels and the standing receive; returns null when nothing came, or the channels are gone. */
+    private @Nullable RpcCall besideChannels(long deadlineNs) {
+        if (!standing.enter()) {
+            throw commands.session().isOpen()
+                    ? RpcCommandPath.closed(function)
+                    : commands.session().lost();
+        }
+        ReceivedRequest room = rooms.pollFirst();
+        if (room == null) {
+            room = new ReceivedRequest(new ChannelArea(1, ChannelArea.WINDOW_BYTES_MAX));
+        }
+        try {
+            standing.submit(deadlineNs);
+            if (group.receive(room, standing, deadlineNs)) {
+                return made.fromChannel(room);
+            }
+            return hasChannels() ? standing.take() : standing.takeLast(deadlineNs);
+        } finally {
+            rooms.addFirst(room);
+            standing.exit();
+        }
+    }
+
+    /**
+     * The command that waits for a call beside the channels. Threads {@linkplain #enter enter} before they look at it, and its slot is
+     * returned only when nobody is in it: until then the slot's memory stays mapped.
+     */
+    private final class Standing implements ChannelGroup.Beside {
+        /** It has no slot. */
+        private static final int NONE = 0;
+        /** The command is under way, or done. */
+        private static final int SUBMITTED = 1;
+        /** One thread has it. */
+        private static final int TAKEN = 2;
+        /** It has a slot without a command. */
+        private static final int KEPT = 3;
+
+        private static final int ENDED = Integer.MIN_VALUE;
+
+        private final AtomicInteger phase = new AtomicInteger(NONE);
+        /** Threads that look at it, and {@link #ENDED}. */
+        private final AtomicInteger users = new AtomicInteger();
+
+        private volatile int slot = -1;
+        private long submittedNs;
+
+        boolean isSubmitted() {
+            return !isIdle(phase.get());
+        }
+
+        private static boolean isIdle(int phase) {
+            return phase == NONE || phase == KEPT;
+        }
+
+        boolean enter() {
+            if (users.getAndIncrement() >= 0) {
+                return true;
+            }
+            exit();
+            return false;
+        }
+
+        void exit() {
+            int left = users.decrementAndGet();
+            if (left == ENDED) {
+                returnSlot();
+            } else if (left == 0 && phase.compareAndSet(KEPT, TAKEN)) {
+                giveBack();
+            }
+        }
+
+        /** Nobody enters any more; the last thread inside returns the slot. */
+        void end() {
+            if (users.getAndUpdate(now -> now | ENDED) == 0) {
+                returnSlot();
+            }
+        }
+
+        private void returnSlot() {
+            if (phase.compareAndSet(SUBMITTED, TAKEN) || phase.compareAndSet(KEPT, TAKEN)) {
+                giveBack(); // a call that comes into it ends with the server
+            }
+        }
+
+        private void giveBack() {
+            commands.data().returnSlot(slot);
+            slot = -1;
+            phase.set(NONE);
+        }
+
+        /** Submits it if it is not submitted and there are channels. */
+        void submit(long deadlineNs) {
+            if (!isIdle(phase.get()) || left || !hasChannels()) {
+                return;
+            }
+            if (phase.compareAndSet(KEPT, TAKEN)) {
+                send();
+                return;
+            }
+            int acquired = commands.acquire(
+                    RpcCommandPath.what(Op.RECEIVE, function), Math.max(0, deadlineNs - System.nanoTime()));
+            if (phase.compareAndSet(NONE, TAKEN)) {
+                slot = acquired;
+                send();
+            } else {
+                commands.data().returnSlot(acquired); // another thread was faster
+            }
+        }
+
+        private void send() {
+            submittedNs = System.nanoTime();
+            commands.data().submit(slot, Op.RECEIVE, id, 0, 0, 0, Op.BESIDE_CHANNELS, STANDING_NS);
+            phase.set(SUBMITTED);
+            if (group.hasSleepers()) {
+                commands.data().announceSleep(slot); // they sleep on its word already
+            }
+        }
+
+        @Override
+        public boolean isReady() {
+            int now = phase.get();
+            return (isIdle(now) && !left)
+                    || (now == SUBMITTED && isDone(slot))
+                    || !commands.session().isOpen();
+        }
+
+        private boolean isDone(int its) {
+            return its >= 0 && commands.data().isDone(its);
+        }
+
+        @Override
+        public boolean announce(FutexWords words) {
+            int its = slot;
+            if (left && isIdle(phase.get())) {
+                return true;
+            }
+            return phase.get() == SUBMITTED && its >= 0 && commands.data().announceSleep(its, words);
+        }
+
+        /** Takes its call and submits it again; returns null if there is none. */
+        @Nullable
+        RpcCall take() {
+            if (!phase.compareAndSet(SUBMITTED, TAKEN)) {
+                return null;
+            }
+            boolean again = false;
+            try {
+                if (!commands.data().isDone(slot)) {
+                    if (commands.session().isOpen()) {
+                        phase.set(SUBMITTED);
+                        again = true;
+                        return null;
+                    }
+                    throw commands.session().lost();
+                }
+                RpcCall call = finish();
+                if (left) {
+                    return call;
+                }
+                if (call == null && System.nanoTime() - submittedNs < AGAIN_NS) {
+                    Polling.sleepNs(AGAIN_NS);
+                }
+                send();
+                again = true;
+                return call;
+            } finally {
+                if (!again) {
+                    phase.set(KEPT);
+                }
+            }
+        }
+
+        /** The channels are gone: waits a moment for its end, which the node brings about; returns its call, if there is one. */
+        @Nullable
+        RpcCall takeLast(long deadlineNs) {
+            if (!phase.compareAndSet(SUBMITTED, TAKEN)) {
+                Polling.sleepNs(AGAIN_NS); // another thread waits for it
+                return null;
+            }
+            boolean kept = false;
+            try {
+                long endNs = Math.min(deadlineNs - System.nanoTime(), LAST_NS) + System.nanoTime();
+                DataPath.Outcome outcome = commands.data().await(slot, endNs);
+                if (outcome == DataPath.Outcome.LOST) {
+                    throw commands.session().lost();
+                }
+                if (outcome == DataPath.Outcome.TIMED_OUT) { // the deadline, or there are channels again
+                    phase.set(SUBMITTED);
+                    kept = true;
+                    return null;
+                }
+                return finish();
+            } finally {
+                if (!kept) {
+                    phase.set(KEPT);
+                }
+            }
+        }
+
+        private @Nullable RpcCall finish() {
+            try {
+                commands.data().check(slot);
+                return made.fromNode(slot, commands.data().result(slot));
+            } catch (LiteTimeoutException e) {
+                return null;
+            } catch (SessionLostException e) {
+                if (left && commands.session().isOpen()) {
+                    return null; // the server was closed
+                }
+                throw e;
+            }
+        }
+    }
+}
