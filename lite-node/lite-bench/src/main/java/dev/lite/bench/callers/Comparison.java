@@ -13,6 +13,7 @@ import java.util.Locale;
  */
 record Comparison(String title, List<Row> rows) {
     private static final String ATTACHED_SHM = "LITE attached shm";
+    private static final String CHANNEL = "LITE attached channel";
     private static final String ATTACHED_TCP = "LITE attached tcp";
     private static final String EMBEDDED_SHM = "LITE embedded shm";
     private static final String EMBEDDED_TCP = "LITE embedded tcp";
@@ -46,6 +47,7 @@ record Comparison(String title, List<Row> rows) {
         all.add(of(
                 "calls-1",
                 Workload.calls(1),
+                CHANNEL,
                 ATTACHED_SHM,
                 ATTACHED_TCP,
                 EMBEDDED_SHM,
@@ -58,6 +60,7 @@ record Comparison(String title, List<Row> rows) {
         all.add(of(
                 "calls-8",
                 Workload.calls(8),
+                CHANNEL,
                 ATTACHED_SHM,
                 ATTACHED_TCP,
                 EMBEDDED_SHM,
@@ -66,7 +69,13 @@ record Comparison(String title, List<Row> rows) {
                 SOCKETS,
                 GRPC));
         all.add(of("calls-16", Workload.calls(16), EMBEDDED_SHM, AERON, SOCKETS));
-        all.add(of("calls-16-virtual", Workload.calls(16).onVirtualThreads(), ATTACHED_SHM, EMBEDDED_TCP, SOCKETS));
+        all.add(of(
+                "calls-16-virtual",
+                Workload.calls(16).onVirtualThreads(),
+                CHANNEL,
+                ATTACHED_SHM,
+                EMBEDDED_TCP,
+                SOCKETS));
     }
 
     /** Servers with several functions, one caller. */
@@ -76,11 +85,13 @@ record Comparison(String title, List<Row> rows) {
             for (int functions : new int[] {1, 2, 16}) {
                 Workload workload = Workload.calls(1).withFunctions(functions, handlers);
                 rows.add(new Row(EMBEDDED_SHM, workload));
+                rows.add(new Row(CHANNEL, workload));
                 rows.add(new Row(ATTACHED_SHM, workload));
             }
             all.add(new Comparison(handlers ? "functions-handlers" : "functions-receive", rows));
         }
-        all.add(of("functions-8-callers", Workload.calls(8).withFunctions(2, false), ATTACHED_SHM, EMBEDDED_SHM));
+        all.add(of(
+                "functions-8-callers", Workload.calls(8).withFunctions(2, false), CHANNEL, ATTACHED_SHM, EMBEDDED_SHM));
     }
 
     private static void reads(List<Comparison> all) {

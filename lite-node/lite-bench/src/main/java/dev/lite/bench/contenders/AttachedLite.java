@@ -18,17 +18,29 @@ import java.util.function.Supplier;
 public class AttachedLite implements Contender {
     private static final Duration START = Duration.ofSeconds(60);
 
-    private final String fabric;
+    private static final int CHANNELS = 64;
 
-    private AttachedLite(String fabric) {
+    private final String fabric;
+    private final int channels;
+
+    private AttachedLite(String fabric, int channels) {
         this.fabric = fabric;
+        this.channels = channels;
     }
 
-    /** Nodes that are connected by shared memory. */
+    /** Nodes that are connected by shared memory; calls go through them. */
     public static final class Shm extends AttachedLite {
         /** For the service loader. */
         public Shm() {
-            super("shm");
+            super("shm", 0);
+        }
+    }
+
+    /** Nodes that are connected by shared memory, and make channels for calls. */
+    public static final class Channel extends AttachedLite {
+        /** For the service loader. */
+        public Channel() {
+            super("shm", CHANNELS);
         }
     }
 
@@ -36,20 +48,20 @@ public class AttachedLite implements Contender {
     public static final class Tcp extends AttachedLite {
         /** For the service loader. */
         public Tcp() {
-            super("tcp");
+            super("tcp", 0);
         }
     }
 
     @Override
     public String name() {
-        return "LITE attached " + fabric;
+        return "LITE attached " + (channels == 0 ? fabric : "channel");
     }
 
     @Override
     public Backing start(Path place, Supplier<String> zooKeeper) {
         List<BenchNode.Spec> specs = List.of(
-                new BenchNode.Spec(zooKeeper.get(), fabric, place, "node-0"),
-                new BenchNode.Spec(zooKeeper.get(), fabric, place, LiteServer.NODE));
+                new BenchNode.Spec(zooKeeper.get(), fabric, place, "node-0", channels),
+                new BenchNode.Spec(zooKeeper.get(), fabric, place, LiteServer.NODE, channels));
         Nodes nodes = new Nodes(
                 BenchManager.start(specs.get(0)),
                 specs.stream()

@@ -41,14 +41,16 @@ final class BenchNode implements AutoCloseable {
      * @param fabric the fabric's name; also the name of the cluster
      * @param place the directory for arenas and sockets
      * @param name the node's name
+     * @param channels the maximum number of channels; 0 for none
      */
-    record Spec(String zooKeeper, String fabric, Path place, String name) {
+    record Spec(String zooKeeper, String fabric, Path place, String name, int channels) {
         static Spec parse(List<String> words) {
-            return new Spec(words.get(0), words.get(1), Path.of(words.get(2)), words.get(3));
+            return new Spec(
+                    words.get(0), words.get(1), Path.of(words.get(2)), words.get(3), Integer.parseInt(words.get(4)));
         }
 
         List<String> words() {
-            return List.of(zooKeeper, fabric, place.toString(), name);
+            return List.of(zooKeeper, fabric, place.toString(), name, Integer.toString(channels));
         }
 
         Path socket() {
@@ -71,6 +73,7 @@ final class BenchNode implements AutoCloseable {
         LiteNodeConfig config = LiteNodeConfig.builder(cluster(spec), spec.name, ARENA_BYTES, run)
                 .arena(spec.place.resolve("arenas"), false)
                 .deadline(START)
+                .channelsMax(spec.channels)
                 .build();
         CuratorDirectory directory = openDirectory(spec);
         return new BenchNode(directory, LiteNode.start(config, directory, List.of(fabric)));

@@ -38,12 +38,12 @@ public class EmbeddedLite implements Contender {
 
     @Override
     public Backing start(Path place, Supplier<String> zooKeeper) {
-        BenchNode.Spec caller = new BenchNode.Spec(zooKeeper.get(), fabric, place, "node-0");
+        BenchNode.Spec caller = new BenchNode.Spec(zooKeeper.get(), fabric, place, "node-0", 0);
         BenchManager manager = BenchManager.start(caller);
         return new Backing() {
             @Override
             public List<String> serverArguments() {
-                return new BenchNode.Spec(caller.zooKeeper(), fabric, place, LiteServer.NODE).words();
+                return new BenchNode.Spec(caller.zooKeeper(), fabric, place, LiteServer.NODE, 0).words();
             }
 
             @Override
