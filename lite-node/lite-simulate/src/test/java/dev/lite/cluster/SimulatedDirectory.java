@@ -41,6 +41,7 @@ public final class SimulatedDirectory implements ClusterDirectory {
     private @Nullable NodeRecord registered;
     private long nodesHeardNs;
     private long epochHeardNs;
+    private long incarnationsReadNs;
     private double lossFailureRate;
 
     /** Opens a session of the calling thread's process. */
@@ -298,9 +299,17 @@ public final class SimulatedDirectory implements ClusterDirectory {
         return call("read the nodes", deadline, store::nodes);
     }
 
+    /** When it last read the incarnations. */
+    public long incarnationsReadNs() {
+        return incarnationsReadNs;
+    }
+
     @Override
     public Map<Integer, Long> incarnationsNow(Duration deadline) {
-        return call("read the incarnations", deadline, store::incarnations);
+        return call("read the incarnations", deadline, () -> {
+            incarnationsReadNs = simulation.nowNs();
+            return store.incarnations();
+        });
     }
 
     @Override

@@ -38,6 +38,7 @@ public final class SimulatedStore {
     private final TreeMap<String, VersionedRecord> records = new TreeMap<>();
     private final TreeMap<String, Integer> ids = new TreeMap<>();
     private final Map<String, Long> incarnations = new HashMap<>();
+    private final Map<String, Long> registeredNs = new HashMap<>();
     private final TreeMap<String, Registration> live = new TreeMap<>();
     private final TreeMap<Integer, Acknowledged> acks = new TreeMap<>();
     private final List<SimulatedDirectory> directories = new ArrayList<>();
@@ -80,11 +81,6 @@ public final class SimulatedStore {
     /** Sets what follows each change of the operator's orders, at the same moment. */
     public void whenOrdersChange(Consumer<List<Order>> action) {
         whenOrdersChange = action;
-    }
-
-    /** Whether a node of this name is registered. */
-    public boolean isRegistered(String name) {
-        return live.containsKey(name);
     }
 
     /** The epoch. */
@@ -150,6 +146,7 @@ public final class SimulatedStore {
         NodeRecord record = NodeIds.record(
                 advert, id, incarnations.merge(advert.name(), 1 + incarnationsBefore, (last, first) -> last + 1));
         live.put(advert.name(), new Registration(record, session));
+        registeredNs.put(advert.name(), simulation.nowNs());
         simulation.note("directory registers %s as incarnation %d".formatted(record.name(), record.incarnation()));
         whenRegistered.accept(record);
         nodesChanged();
@@ -170,6 +167,11 @@ public final class SimulatedStore {
     /** The last incarnation that a name got; 0 when none. */
     public long lastIncarnation(String name) {
         return incarnations.getOrDefault(name, 0L);
+    }
+
+    /** When a name was last registered. */
+    public long registeredNs(String name) {
+        return registeredNs.getOrDefault(name, 0L);
     }
 
     /** Removes what lives as long as this session. */

@@ -5,18 +5,18 @@ import dev.lite.cluster.Orders;
 import dev.lite.cluster.SimulatedDirectory;
 import dev.lite.cluster.SimulatedStore;
 import dev.lite.simulate.tier.Cluster;
+import dev.lite.simulate.tier.Member;
 import dev.lite.simulate.tier.Mix;
 import dev.lite.simulate.tier.Pause;
 import java.time.Duration;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.Objects;
 
 /**
- * Moves that an operator orders. Each ends; and nobody takes an order from a node that began it while it was registered as another
- * incarnation than it said, and still is.
+ * Moves that an operator orders. Each ends; and nobody takes an order from a node whose last incarnation was not fenced when the taker
+ * read the incarnations.
  */
 final class OperatorOrders implements Part {
     private static final Duration DEADLINE = Duration.ofSeconds(1);
@@ -24,7 +24,6 @@ final class OperatorOrders implements Part {
 
     private final Cluster cluster;
     private final Map<Long, Order> running = new HashMap<>();
-    private final Set<Long> stale = new HashSet<>();
 
     OperatorOrders(Cluster cluster) {
         this.cluster = cluster;
@@ -32,33 +31,30 @@ final class OperatorOrders implements Part {
     }
 
     private void changed(List<Order> orders) {
-        SimulatedStore store = cluster.store();
         for (Order order : orders) {
-            Order before = running.get(order.id());
-            if (before != null && order.state() == Order.State.RUNNING) {
-                String former = String.valueOf(before.executor());
-                boolean another = !former.equals(order.executor());
-                if (another && stale.contains(order.id()) && store.isRegistered(former)) {
-                    cluster.rule()
-                            .broken(
-                                    "order %d was begun by %s as incarnation %d, which it was not any more, and %s, incarnation %d, takes it"
-                                            .formatted(
-                                                    order.id(),
-                                                    former,
-                                                    before.incarnation(),
-                                                    order.executor(),
-                                                    order.incarnation()));
-                }
-            }
             if (order.state() == Order.State.RUNNING) {
-                String executor = String.valueOf(order.executor());
-                if (!order.equals(before)
-                        && store.isRegistered(executor)
-                        && store.lastIncarnation(executor) > order.incarnation()) {
-                    stale.add(order.id());
+                Order before = running.put(order.id(), order);
+                if (before != null && !Objects.equals(before.executor(), order.executor())) {
+                    taken(order, String.valueOf(before.executor()), String.valueOf(order.executor()));
                 }
-                running.put(order.id(), order);
             }
+        }
+    }
+
+    private void taken(Order order, String from, String by) {
+        SimulatedStore store = cluster.store();
+        long last = store.lastIncarnation(from);
+        boolean fenced = store.epoch().removals().stream()
+                .anyMatch(removal -> removal.fenced() && removal.name().equals(from) && removal.incarnation() >= last);
+        SimulatedDirectory taker = cluster.members().stream()
+                .filter(member -> member.name().equals(by))
+                .findFirst()
+                .map(Member::directory)
+                .orElse(null);
+        if (!fenced && taker != null && taker.incarnationsReadNs() > store.registeredNs(from)) {
+            cluster.rule()
+                    .broken("order %d is taken from %s, whose incarnation %d is not fenced, by %s, incarnation %d"
+                            .formatted(order.id(), from, last, by, order.incarnation()));
         }
     }
 

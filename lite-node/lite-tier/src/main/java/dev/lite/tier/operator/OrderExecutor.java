@@ -234,11 +234,7 @@ public final class OrderExecutor implements AutoCloseable {
             }
             drains |= isDrainOfThis(order);
             if (!running.contains(order.id()) && running.size() < RUNNING_MAX && isMine(order)) {
-                // This node may have registered again meanwhile. Then others may take its claim; it claims again
-                // itself.
                 orders.claim(order, self.name(), registration.get().incarnation(), DIRECTORY)
-                        .filter(claimed ->
-                                claimed.incarnation() == registration.get().incarnation())
                         .ifPresent(this::begin);
             }
         }
@@ -292,17 +288,16 @@ public final class OrderExecutor implements AutoCloseable {
     }
 
     /**
-     * Whether the process that claimed an order is fenced and its node is not back. A process that lost its session and
-     * registered again continues its orders, and a restarted node claims the orders of its former process itself.
+     * Whether the node that claimed an order is fenced and not back. A process that lost its session and registered again continues its
+     * orders, and a restarted node claims the orders of its former process itself. A claim may name a former incarnation, because a
+     * process learns of its own registrations late. So the node's last incarnation counts.
      */
     private boolean isGone(Order order) {
-        boolean fenced = directory.epoch().removals().stream()
-                .anyMatch(removal -> removal.fenced()
-                        && removal.name().equals(order.executor())
-                        && removal.incarnation() >= order.incarnation());
-        return fenced
-                && directory.nodesNow(DIRECTORY).stream()
-                        .noneMatch(node -> node.name().equals(order.executor()));
+        return directory.epoch().removals().stream()
+                .filter(removal -> removal.fenced() && removal.name().equals(order.executor()))
+                .filter(removal -> removal.incarnation() >= order.incarnation())
+                .anyMatch(removal -> removal.incarnation()
+                        >= directory.incarnationsNow(DIRECTORY).getOrDefault(removal.id(), 0L));
     }
 
     private void begin(Order order) {

@@ -17,7 +17,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -50,9 +49,6 @@ class OrderExecutorTest {
         final InMemoryDirectory directory = store.open();
         final HeldNews news = new HeldNews(directory);
         final AtomicReference<NodeRecord> registration;
-        /** Runs once, after the executor has read its registration. */
-        final AtomicReference<@Nullable Runnable> afterRead = new AtomicReference<>();
-
         final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
         final OrderExecutor executor;
 
@@ -65,17 +61,8 @@ class OrderExecutorTest {
                     registration.set(again);
                 }
             });
-            executor = new OrderExecutor(this::readRegistration, news, new DrainMarks(), new Counting(), threads);
+            executor = new OrderExecutor(registration::get, news, new DrainMarks(), new Counting(), threads);
             executor.start();
-        }
-
-        private NodeRecord readRegistration() {
-            NodeRecord read = registration.get();
-            Runnable then = afterRead.getAndSet(null);
-            if (then != null) {
-                then.run();
-            }
-            return read;
         }
 
         void acknowledge() {
@@ -139,6 +126,14 @@ class OrderExecutorTest {
         return orders.find(order.id(), SOON).orElseThrow();
     }
 
+    private Node executing(Order order) {
+        return nodes.stream()
+                .filter(node ->
+                        node.registration.get().name().equals(find(order).executor()))
+                .findFirst()
+                .orElseThrow();
+    }
+
     private void awaitEnd(List<Order> of) {
         Waits.until(
                 "the orders end",
@@ -178,16 +173,25 @@ class OrderExecutorTest {
     }
 
     @Test
-    void anOrderThatWasClaimedUnderAFormerRegistrationIsClaimedAgainBeforeItBegins() {
-        start(1);
-        Node node = nodes.getFirst();
-        List<Long> begunAs = new CopyOnWriteArrayList<>();
-        action = () -> orders.list(SOON).forEach(order -> begunAs.add(order.incarnation()));
-        node.afterRead.set(node::rejoin);
+    void anOrderIsNotTakenFromANodeWhoseLastRegistrationIsNotFencedYet() {
+        start(2);
+        CountDownLatch end = new CountDownLatch(1);
+        action = () -> await(end);
         Order move = orders.move("lmr", "n0", SOON);
+        Waits.until("it is begun", () -> begun.get() == 1);
+        Node executing = executing(move);
+        executing.rejoin(); // its claim names the registration before
+        action = () -> {};
+
+        nodes.remove(executing);
+        executing.close();
+        orders.undrain("n0", SOON); // notifies every node of a change, after which it checks all orders
+        Waits.pass(Duration.ofMillis(200)); // the other node checks
+        assertThat(begun).hasValue(1);
+        nodes.forEach(Node::acknowledge);
+
         awaitEnd(List.of(move));
-        assertThat(node.afterRead).hasValue(null);
-        assertThat(begunAs).containsExactly(node.registration.get().incarnation());
+        assertThat(begun).hasValue(2);
     }
 
     @Test
@@ -197,10 +201,7 @@ class OrderExecutorTest {
         action = () -> await(end);
         Order move = orders.move("lmr", "n0", SOON);
         Waits.until("it is begun", () -> begun.get() == 1);
-        Node executing = nodes.stream()
-                .filter(node -> node.registration.get().name().equals(find(move).executor()))
-                .findFirst()
-                .orElseThrow();
+        Node executing = executing(move);
         action = () -> {};
 
         nodes.remove(executing);
