@@ -10,6 +10,7 @@ import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
+import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.protocol.SessionMessage.Describe;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.Extents;
@@ -135,13 +136,33 @@ final class ClientHandle implements LmrHandle {
     @Override
     public CompletableFuture<@Nullable Void> readAsync(List<LmrSlice> slices) {
         List<LmrSlice> mine = checked(Op.READ, Permission.READ, slices);
-        return session.async().begin(() -> read(mine), session.deadline());
+        return begin(Op.READ, mine, () -> read(mine));
     }
 
     @Override
     public CompletableFuture<@Nullable Void> writeAsync(List<LmrSlice> slices) {
         List<LmrSlice> mine = checked(Op.WRITE, Permission.WRITE, slices);
-        return session.async().begin(() -> write(mine), session.deadline());
+        return begin(Op.WRITE, mine, () -> write(mine));
+    }
+
+    /** @param transfer the same operation, blocking: for several slices or windows, or if no slot is free */
+    private CompletableFuture<@Nullable Void> begin(int op, List<LmrSlice> checked, Runnable transfer) {
+        AsyncOperations async = session.async();
+        AsyncOperations.Operation opened = async.open(session.deadline());
+        if (checked.size() != 1 || !tryBegin(op, checked.getFirst(), async, opened)) {
+            async.run(opened, transfer);
+        }
+        return opened.future();
+    }
+
+    private boolean tryBegin(int op, LmrSlice slice, AsyncOperations async, AsyncOperations.Operation opened) {
+        try {
+            return transfer.tryStart(
+                    op, slice.offset(), slice.segment(), deadline(), failure -> async.end(opened, failure));
+        } catch (RuntimeException e) {
+            async.end(opened, e);
+            return true;
+        }
     }
 
     /** Checks all slices; returns a copy, so that the caller cannot change the list afterwards. */

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 final class ClientRpc implements LtRpc {
     private static final MemorySegment EMPTY = MemorySegment.ofArray(new byte[0]);
 
-    /** Runs each asynchronous call on a virtual thread, which waits for the node. */
+    /** For asynchronous calls that may have to wait, and for what depends on calls. */
     private static final Executor VIRTUAL =
             task -> Thread.ofVirtual().name("lite-client-call").start(task);
 
@@ -126,6 +126,50 @@ final class ClientRpc implements LtRpc {
         }
     }
 
+    /**
+     * Starts a call through the node that no thread waits for. Does not block.
+     *
+     * @return null if it did not start: it goes through a channel, or no slot is free
+     */
+    private @Nullable CompletableFuture<byte[]> tryStart(CallTarget target, byte[] request, Duration deadline) {
+        if (target.channelFor(request.length) != null) {
+            return null;
+        }
+        long timeoutNs = RpcCommandPath.toNanos(deadline);
+        DataPath data = commands.data();
+        checkLength("the request", request.length, data.windowBytes());
+        int slot = commands.tryAcquire();
+        if (slot < 0) {
+            return null;
+        }
+        long capacity = Math.min(MESSAGE_BYTES_MAX, data.windowBytes());
+        CompletableFuture<byte[]> future = new CompletableFuture<>();
+        boolean started = false;
+        try {
+            RawMemory.copyFrom(MemorySegment.ofArray(request), 0, data.window(slot), request.length);
+            commands.start(slot, Op.CALL, target.id(), request.length, capacity, timeoutNs, (its, outcome) -> {
+                byte[] reply;
+                try {
+                    long length = commands.result(target.what(), its, outcome, timeoutNs);
+                    reply = new byte[(int) Math.clamp(length, 0, capacity)];
+                    RawMemory.copyTo(data.window(its), MemorySegment.ofArray(reply), 0, reply.length);
+                } catch (RuntimeException | Error failure) {
+                    VIRTUAL.execute(() -> future.completeExceptionally(failure));
+                    return;
+                } finally {
+                    data.returnSlot(its);
+                }
+                VIRTUAL.execute(() -> future.complete(reply));
+            });
+            started = true;
+        } finally {
+            if (!started) {
+                data.slots().release(slot);
+            }
+        }
+        return future;
+    }
+
     private long run(CallTarget target, int slot, MemorySegment request, long capacity, long timeoutNs) {
         int window = commands.data().windowBytes();
         checkLength("the request", request.byteSize(), window);
@@ -184,6 +228,11 @@ final class ClientRpc implements LtRpc {
         @Override
         public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
             commands.requireOpen();
+            CallTarget known = opened;
+            CompletableFuture<byte[]> started = known == null ? null : tryStart(known, request, deadline);
+            if (started != null) {
+                return started;
+            }
             byte[] copy = request.clone();
             return CompletableFuture.supplyAsync(() -> call(copy, deadline), VIRTUAL);
         }

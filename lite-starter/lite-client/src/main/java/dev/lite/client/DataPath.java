@@ -43,6 +43,7 @@ final class DataPath {
     private final SlotPool slots;
     private final SlotStates states;
     private final VirtualWaits virtualWaits;
+    private final WatchedCommands watched;
 
     private volatile boolean lost;
 
@@ -58,6 +59,7 @@ final class DataPath {
         doorbell = new Doorbell(base);
         states = new SlotStates(base);
         virtualWaits = new VirtualWaits(states, spins);
+        watched = new WatchedCommands(base, spins);
         slots = new SlotPool(area.slots(), slot -> stateOf(slot) == SessionArea.STATE_DONE);
     }
 
@@ -80,6 +82,40 @@ final class DataPath {
 
     /** Submits a command. The node owns the window until the command is done. */
     void submit(int slot, int op, long lh, long offset, long length, long operand0, long operand1, long timeoutNs) {
+        fill(slot, op, lh, offset, length, operand0, operand1, timeoutNs, SessionArea.STATE_PENDING);
+        doorbell.submit(slot);
+    }
+
+    /**
+     * Submits a command that no thread waits for. The slot then belongs to the ending, which must return it. Does not block.
+     *
+     * @param deadlineNs when to end it as {@link Outcome#TIMED_OUT}, of {@link System#nanoTime}
+     * @param ending called once, when the command has ended
+     */
+    void submitWatched(
+            int slot,
+            int op,
+            long lh,
+            long offset,
+            long length,
+            long operand0,
+            long timeoutNs,
+            long deadlineNs,
+            WatchedCommands.Ending ending) {
+        fill(slot, op, lh, offset, length, operand0, 0, timeoutNs, SessionArea.STATE_WATCHED);
+        watched.submit(slot, deadlineNs, ending);
+    }
+
+    private void fill(
+            int slot,
+            int op,
+            long lh,
+            long offset,
+            long length,
+            long operand0,
+            long operand1,
+            long timeoutNs,
+            int state) {
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putInt(at + SessionArea.OP, op);
         RawMemory.putLong(at + SessionArea.LH, lh);
@@ -88,8 +124,7 @@ final class DataPath {
         RawMemory.putLong(at + SessionArea.OPERAND0, operand0);
         RawMemory.putLong(at + SessionArea.OPERAND1, operand1);
         RawMemory.putLong(at + SessionArea.TIMEOUT_NS, timeoutNs);
-        RawMemory.putIntRelease(at + SessionArea.STATE, SessionArea.STATE_PENDING);
-        doorbell.submit(slot);
+        RawMemory.putIntRelease(at + SessionArea.STATE, state);
     }
 
     /**
@@ -222,6 +257,7 @@ final class DataPath {
         lost = true;
         slots.close();
         virtualWaits.lose();
+        watched.lose();
         for (int slot = 0; slot < area.slots(); slot++) {
             long state = base + SessionArea.slotOffset(slot) + SessionArea.STATE;
             if (RawMemory.compareAndSetInt(state, SessionArea.STATE_SLEEPING, SessionArea.STATE_LOST)) {
@@ -237,7 +273,7 @@ final class DataPath {
      */
     boolean close(long deadlineNs) {
         lose();
-        if (!slots.awaitAllReturned(deadlineNs)) {
+        if (!slots.awaitAllReturned(deadlineNs) || !watched.awaitEnd(deadlineNs)) {
             return false;
         }
         synchronized (this) {

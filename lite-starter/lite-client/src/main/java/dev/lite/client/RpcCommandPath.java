@@ -59,7 +59,30 @@ final class RpcCommandPath {
     /** Executes a command and returns its result; throws the node's error. */
     long run(String what, int slot, int op, long id, long length, long operand0, long timeoutNs) {
         data.submit(slot, op, id, 0, length, operand0, 0, timeoutNs);
-        Outcome outcome = data.await(slot, System.nanoTime() + timeoutNs + GRACE_NS);
+        return result(what, slot, data.await(slot, System.nanoTime() + timeoutNs + GRACE_NS), timeoutNs);
+    }
+
+    /** Acquires a slot without waiting; {@link DataPath#returnSlot} must follow. Returns -1 if none is free. */
+    int tryAcquire() {
+        int slot = data.slots().tryAcquire();
+        if (slot >= 0) {
+            data.slots().workFor(slot, NO_HANDLE);
+        }
+        return slot;
+    }
+
+    /**
+     * Submits a command that no thread waits for. Does not block.
+     *
+     * @param ending owns the slot; {@link #result} tells how the command ended
+     */
+    void start(int slot, int op, long id, long length, long operand0, long timeoutNs, WatchedCommands.Ending ending) {
+        long deadlineNs = System.nanoTime() + timeoutNs + GRACE_NS;
+        data.submitWatched(slot, op, id, 0, length, operand0, timeoutNs, deadlineNs, ending);
+    }
+
+    /** The result of a command that has ended; throws the node's error. */
+    long result(String what, int slot, Outcome outcome, long timeoutNs) {
         if (outcome == Outcome.LOST) {
             throw session.lost();
         }

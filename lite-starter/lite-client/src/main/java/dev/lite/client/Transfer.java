@@ -4,6 +4,8 @@ import dev.lite.client.DataPath.Outcome;
 import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.lang.foreign.MemorySegment;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The data operations of one handle, split into commands of at most one window. Any number of threads; allocates nothing.
@@ -50,6 +52,59 @@ final class Transfer {
             data.submit(slot, Op.WRITE, lh, offset, length, 0, 0, nodeTimeoutNs);
             complete(slot, Op.WRITE, offset, length, deadlineNs);
             data.check(slot);
+        } finally {
+            data.returnSlot(slot);
+        }
+    }
+
+    /**
+     * Starts a transfer of at most a window that no thread waits for. Does not block.
+     *
+     * @param ended called once, with the failure or null, on a thread that it must not block
+     * @return false if it did not start: it needs several windows, or no slot is free
+     */
+    boolean tryStart(int op, long offset, MemorySegment local, long deadlineNs, Consumer<@Nullable Throwable> ended) {
+        long length = local.byteSize();
+        int slot = length <= data.windowBytes() ? slots.tryAcquire() : -1;
+        if (slot < 0) {
+            return false;
+        }
+        boolean started = false;
+        try {
+            workFor(slot);
+            if (op == Op.WRITE) {
+                RawMemory.copyFrom(local, 0, data.window(slot), length);
+            }
+            data.submitWatched(
+                    slot,
+                    op,
+                    lh,
+                    offset,
+                    length,
+                    0,
+                    nodeTimeoutNs,
+                    deadlineNs,
+                    (its, outcome) -> ended.accept(end(its, outcome, op, offset, local)));
+            started = true;
+            return true;
+        } finally {
+            if (!started) {
+                slots.release(slot);
+            }
+        }
+    }
+
+    /** Ends what {@link #tryStart} started; returns the failure, or null. */
+    private @Nullable Throwable end(int slot, Outcome outcome, int op, long offset, MemorySegment local) {
+        try {
+            requireDone(outcome, op, offset, local.byteSize());
+            data.check(slot);
+            if (op == Op.READ) {
+                RawMemory.copyTo(data.window(slot), local, 0, local.byteSize());
+            }
+            return null;
+        } catch (RuntimeException | Error failure) {
+            return failure;
         } finally {
             data.returnSlot(slot);
         }
@@ -159,8 +214,7 @@ final class Transfer {
         }
         boolean usable = false;
         try {
-            slots.workFor(slot, lh);
-            handle.requireUsable();
+            workFor(slot);
             usable = true;
             return slot;
         } finally {
@@ -168,6 +222,12 @@ final class Transfer {
                 slots.release(slot);
             }
         }
+    }
+
+    /** Notes the handle, and checks that it is still usable. */
+    private void workFor(int slot) {
+        slots.workFor(slot, lh);
+        handle.requireUsable();
     }
 
     /** Acquires 1 to {@code wanted} slots; returns their numbers plus 1, one per byte, the first in the lowest byte. */
@@ -193,7 +253,10 @@ final class Transfer {
     }
 
     private void complete(int slot, int op, long offset, long length, long deadlineNs) {
-        Outcome outcome = data.await(slot, deadlineNs);
+        requireDone(data.await(slot, deadlineNs), op, offset, length);
+    }
+
+    private void requireDone(Outcome outcome, int op, long offset, long length) {
         if (outcome == Outcome.TIMED_OUT) {
             throw handle.timedOut(op, offset, length);
         }

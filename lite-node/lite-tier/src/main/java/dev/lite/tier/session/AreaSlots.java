@@ -1,8 +1,8 @@
 package dev.lite.tier.session;
 
 import dev.lite.api.LiteException;
-import dev.lite.os.Futex;
 import dev.lite.os.RawMemory;
+import dev.lite.session.protocol.CompletionBell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol;
 import dev.lite.session.protocol.SessionProtocol.Op;
@@ -19,6 +19,7 @@ final class AreaSlots implements RpcCommands.Slots {
     private final long base;
     private final SessionArea area;
     private final SessionWatch watch;
+    private final CompletionBell bell;
 
     /**
      * @param session the session's name in messages
@@ -29,6 +30,7 @@ final class AreaSlots implements RpcCommands.Slots {
         this.base = base;
         this.area = area;
         this.watch = watch;
+        bell = new CompletionBell(base);
     }
 
     @Override
@@ -75,11 +77,7 @@ final class AreaSlots implements RpcCommands.Slots {
         long at = base + SessionArea.slotOffset(slot);
         RawMemory.putInt(at + SessionArea.STATUS, status);
         RawMemory.putLong(at + SessionArea.RESULT, result);
-        // Atomic: either this thread sees that the waiter is about to block, or the waiter sees that the command is
-        // done.
-        if (RawMemory.getAndSetInt(at + SessionArea.STATE, SessionArea.STATE_DONE) == SessionArea.STATE_SLEEPING) {
-            Futex.wake(at + SessionArea.STATE, 1);
-        }
+        boolean unused = bell.done(slot);
     }
 
     @Override

@@ -4,11 +4,11 @@ import dev.lite.api.Extent;
 import dev.lite.api.LiteException;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
-import dev.lite.os.Futex;
 import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixServerSocket;
+import dev.lite.session.protocol.CompletionBell;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionArea;
@@ -413,10 +413,7 @@ public final class FakeNode implements AutoCloseable {
         void complete(int slot, int status, long result) {
             RawMemory.putInt(slot(slot) + SessionArea.STATUS, status);
             RawMemory.putLong(slot(slot) + SessionArea.RESULT, result);
-            long state = slot(slot) + SessionArea.STATE;
-            if (RawMemory.getAndSetInt(state, SessionArea.STATE_DONE) == SessionArea.STATE_SLEEPING) {
-                Futex.wake(state, 1);
-            }
+            boolean unused = new CompletionBell(memory.address()).done(slot);
         }
 
         @Override

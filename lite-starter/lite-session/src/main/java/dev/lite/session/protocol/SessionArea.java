@@ -9,6 +9,7 @@ package dev.lite.session.protocol;
  *     64       doorbell   int   1 while the node's thread is blocked or about to block; futex word
  *     128      submitted  long  bit s: slot s holds a command that the node has not fetched yet
  *     192      lost       long  how often the session lost locks because its node was fenced; the node writes it
+ *     256      bell       int   1 while the client's thread for watched slots is blocked or about to block; futex word
  *   4096     slots, {@value #SLOT_BYTES} bytes each; the client writes the first cache line, the node the second
  *     +0       op         int   {@link SessionProtocol.Op}
  *     +8       lh         long  the handle
@@ -33,7 +34,9 @@ package dev.lite.session.protocol;
  *   <li>It sets {@code state} to {@link #STATE_PENDING} and adds the slot's bit to {@code submitted}. If {@code doorbell} is 1, it
  *       changes it to 0 and wakes the node's thread; see {@link Doorbell}.
  *   <li>The node fetches all bits at once, copies each command before it checks it, executes it, and fills in status and result.
- *   <li>It sets {@code state} to {@link #STATE_DONE}, and wakes the client thread if the state was {@link #STATE_SLEEPING}.
+ *   <li>It sets {@code state} to {@link #STATE_DONE}, and wakes the client thread if the state was {@link #STATE_SLEEPING}. If it was
+ *       {@link #STATE_WATCHED} and {@code bell} is 1, it changes that to 0 and wakes the client's thread for watched slots; see
+ *       {@link CompletionBell}.
  * </ol>
  *
  * <p>The submission word takes the place of a ring: it cannot overflow, it has no gap when a client thread is preempted between two
@@ -67,6 +70,9 @@ public record SessionArea(int slots, int windowBytes) {
 
     /** Offset of the number of losses of locks in the area. */
     public static final long LOCKS_LOST = 192;
+
+    /** Offset of the bell in the area. */
+    public static final long BELL = 256;
 
     /** Offset of the operation in a slot. */
     public static final long OP = 0;
@@ -118,6 +124,15 @@ public record SessionArea(int slots, int windowBytes) {
 
     /** Set by the client only: the session was lost while the command was pending. */
     public static final int STATE_LOST = 4;
+
+    /** A command was submitted; one client thread watches this slot and others, and blocks on {@link #BELL}. */
+    public static final int STATE_WATCHED = 5;
+
+    /** {@link #BELL}: the client's thread checks the states of its slots. */
+    public static final int BELL_AWAKE = 0;
+
+    /** {@link #BELL}: a node that completes a watched slot must wake the client's thread. */
+    public static final int BELL_SLEEPING = 1;
 
     /** {@link #DOORBELL}: the node's thread polls the submission word. */
     public static final int DOORBELL_AWAKE = 0;

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 /** The numbers that both sides of a session must agree on. */
 public final class SessionProtocol {
     /** The version of the protocol. There is no negotiation: both sides must have the same one. */
-    public static final int VERSION = 4;
+    public static final int VERSION = 5;
 
     /** The first word of a Hello, a Welcome and a Refused. It tells an old client from a program that speaks something else. */
     static final int MAGIC = 0x4C_49_54_45; // "LITE"

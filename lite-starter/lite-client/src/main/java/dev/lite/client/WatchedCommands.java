@@ -1,0 +1,235 @@
+package dev.lite.client;
+
+import dev.lite.client.DataPath.Outcome;
+import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.RepeatingThread;
+import dev.lite.os.waiting.StagedWait;
+import dev.lite.session.protocol.CompletionBell;
+import dev.lite.session.protocol.Doorbell;
+import dev.lite.session.protocol.SessionArea;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The commands that no thread of the application waits for. One platform thread ("lite-async") watches the slots of all of them and
+ * ends each command when it is done, late or lost. It starts with the first command, pauses and yields before it blocks, and then the
+ * node wakes it once, however many commands are done. Any thread.
+ *
+ * <p>Exactly one thread ends a command: the one that clears its bit in {@link #watched}. That thread then owns the slot.
+ */
+final class WatchedCommands {
+    private static final Logger LOG = LoggerFactory.getLogger(WatchedCommands.class);
+
+    /** A sleep ends after this time, so that a command whose deadline is later need not wake the thread. */
+    private static final long SLEEP_NS = TimeUnit.SECONDS.toNanos(1);
+
+    /** The same after a sleep without any command. */
+    private static final long IDLE_SLEEP_NS = TimeUnit.SECONDS.toNanos(60);
+
+    private static final long CLOSE_POLL_NS = 100_000;
+
+    /** What follows a command. */
+    interface Ending {
+        /**
+         * The command has ended. The thread owns the slot and must return it. Must not block or throw.
+         *
+         * @param outcome {@link Outcome#DONE} also if the node completed it with an error
+         */
+        void ended(int slot, Outcome outcome);
+    }
+
+    private final long base;
+    private final Doorbell doorbell;
+    private final CompletionBell bell;
+    private final StagedWait wait;
+    /** A bit for each slot whose command is under way. */
+    private final AtomicLong watched = new AtomicLong();
+
+    // Written before the slot's bit is set; read by the thread that clears it.
+    private final AtomicReferenceArray<@Nullable Ending> endings = new AtomicReferenceArray<>(SessionArea.SLOTS_MAX);
+    private final long[] deadlinesNs = new long[SessionArea.SLOTS_MAX];
+
+    /** Threads in {@link #submit}: they access the memory, though the watching thread may have returned their slot. */
+    private final AtomicInteger submitting = new AtomicInteger();
+
+    /** The watching thread sleeps at most until then, and so notices deadlines after that without a wake-up. */
+    private volatile long sleepsUntilNs = System.nanoTime();
+
+    /** All commands end, now and later. */
+    private volatile boolean lost;
+
+    /** The watching thread has ended, or ends commands for the last time. */
+    private volatile boolean over;
+
+    private volatile @Nullable Thread watcher; // written under the lock
+    private boolean idle; // confined to the watching thread
+
+    /**
+     * No commands yet, and no thread.
+     *
+     * @param base where the session area is mapped
+     * @param spins the largest number of pauses before the thread sleeps
+     */
+    WatchedCommands(long base, int spins) {
+        this.base = base;
+        doorbell = new Doorbell(base);
+        bell = new CompletionBell(base);
+        wait = new StagedWait(spins);
+    }
+
+    /**
+     * Submits a command whose slot is in {@link SessionArea#STATE_WATCHED}. Does not block. The caller no longer owns the slot when
+     * this method returns, and still owns it when this method throws.
+     *
+     * @param deadlineNs of {@link System#nanoTime}
+     */
+    void submit(int slot, long deadlineNs, Ending ending) {
+        if (watcher == null) {
+            start();
+        }
+        submitting.getAndIncrement();
+        try {
+            deadlinesNs[slot] = deadlineNs;
+            endings.set(slot, ending);
+            // Before the node can complete it: a thread that the node wakes, or that checks its slots, sees the bit.
+            watched.getAndAdd(1L << slot);
+            boolean unused = doorbell.submit(slot);
+            if (deadlineNs - sleepsUntilNs < 0) {
+                boolean unusedToo = bell.ring();
+            }
+            if (over) { // either this thread sees that here, or the last check sees the bit
+                end(slot, isDone(slot) ? Outcome.DONE : Outcome.LOST);
+            }
+        } finally {
+            submitting.getAndDecrement();
+        }
+    }
+
+    private synchronized void start() {
+        if (watcher == null) {
+            Thread thread = RepeatingThread.unstarted("lite-async", this::watch, LOG::error);
+            thread.start();
+            watcher = thread;
+        }
+    }
+
+    /** Ends all commands, now and later. The node may still execute them. The memory must be mapped. */
+    void lose() {
+        lost = true;
+        boolean unused = bell.ring();
+    }
+
+    /**
+     * After {@link #lose}, and after all slots were returned: waits until no thread uses the memory.
+     *
+     * @return false when a thread still used it at the deadline
+     */
+    boolean awaitEnd(long deadlineNs) {
+        return Polling.until(
+                () -> submitting.get() == 0 && !isWatching(),
+                Deadline.in(Duration.ofNanos(Math.max(0, deadlineNs - System.nanoTime()))),
+                CLOSE_POLL_NS);
+    }
+
+    private boolean isWatching() {
+        Thread thread = watcher;
+        return thread != null && thread.isAlive();
+    }
+
+    /** Watches until all commands have ended, then sleeps once. Returns false at the end of the session. */
+    private boolean watch() {
+        int first = wait.begin(1);
+        int left = first;
+        while (!lost) {
+            if (endSome() > 0) {
+                if (left != first) {
+                    wait.hit(left);
+                }
+                left = first = wait.begin(1);
+            } else if (left == 0) { // at once on a single processor
+                sleep();
+                left = first = wait.begin(1);
+            } else {
+                left = wait.pause(left);
+            }
+        }
+        over = true;
+        int unused = endSome();
+        return false;
+    }
+
+    /** Ends the commands that are done, late or lost. Returns how many. */
+    private int endSome() {
+        int count = 0;
+        long nowNs = System.nanoTime();
+        for (long bits = watched.get(); bits != 0; bits &= bits - 1) {
+            int slot = Long.numberOfTrailingZeros(bits);
+            Outcome outcome = outcome(slot, nowNs);
+            if (outcome != null) {
+                end(slot, outcome);
+                count++;
+            }
+        }
+        return count;
+    }
+
+    private @Nullable Outcome outcome(int slot, long nowNs) {
+        if (isDone(slot)) {
+            return Outcome.DONE;
+        }
+        if (lost) {
+            return Outcome.LOST;
+        }
+        return deadlinesNs[slot] - nowNs <= 0 ? Outcome.TIMED_OUT : null;
+    }
+
+    private boolean isDone(int slot) {
+        return RawMemory.getIntAcquire(base + SessionArea.slotOffset(slot) + SessionArea.STATE)
+                == SessionArea.STATE_DONE;
+    }
+
+    private void end(int slot, Outcome outcome) {
+        long bit = 1L << slot;
+        if ((watched.getAndUpdate(bits -> bits & ~bit) & bit) == 0) {
+            return; // another thread ended it
+        }
+        Ending ending = endings.getAndSet(slot, null);
+        if (ending != null) {
+            ending.ended(slot, outcome);
+        }
+    }
+
+    /** Sleeps until a command is done or late. */
+    private void sleep() {
+        long beganNs = System.nanoTime();
+        long sleepNs = idle ? IDLE_SLEEP_NS : SLEEP_NS;
+        bell.arm();
+        try {
+            // Before the check: a command that the check does not see reads this time.
+            sleepsUntilNs = beganNs + sleepNs;
+            long all = watched.get();
+            for (long bits = all; bits != 0; bits &= bits - 1) {
+                int slot = Long.numberOfTrailingZeros(bits);
+                if (isDone(slot)) {
+                    return;
+                }
+                sleepNs = Math.min(sleepNs, deadlinesNs[slot] - beganNs);
+            }
+            if (lost) {
+                return;
+            }
+            bell.await(sleepNs);
+            idle = all == 0 && System.nanoTime() - beganNs >= sleepNs;
+        } finally {
+            bell.disarm();
+        }
+    }
+}

@@ -1,0 +1,122 @@
+package dev.lite.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.client.DataPath.Outcome;
+import dev.lite.os.RawMemory;
+import dev.lite.os.SharedMemory;
+import dev.lite.session.protocol.CompletionBell;
+import dev.lite.session.protocol.Doorbell;
+import dev.lite.session.protocol.SessionArea;
+import dev.lite.testing.Waits;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** The platform thread that watches commands for which no thread waits. The tests are the node. */
+class WatchedCommandsTest {
+    private static final long LONG_NS = Waits.seconds(60).toNanos();
+    /** The thread sleeps whenever no command is done. */
+    private static final int SPINS = 0;
+
+    private final SharedMemory memory =
+            SharedMemory.createMemfd("watched", SessionArea.slotOffset(SessionArea.SLOTS_MAX));
+    private final CompletionBell node = new CompletionBell(memory.address());
+    private final WatchedCommands commands = new WatchedCommands(memory.address(), SPINS);
+    private final BlockingQueue<String> ended = new LinkedBlockingQueue<>();
+
+    @AfterEach
+    void end() {
+        commands.lose();
+        assertThat(commands.awaitEnd(System.nanoTime() + LONG_NS)).isTrue();
+        memory.close();
+    }
+
+    private long state(int slot) {
+        return memory.address() + SessionArea.slotOffset(slot) + SessionArea.STATE;
+    }
+
+    private void submit(int slot, long timeoutNs) {
+        RawMemory.putIntRelease(state(slot), SessionArea.STATE_WATCHED);
+        commands.submit(slot, System.nanoTime() + timeoutNs, (its, outcome) -> ended.add(its + " " + outcome));
+    }
+
+    private void awaitSleep() {
+        Waits.until(
+                "the watching thread sleeps",
+                () -> RawMemory.getIntAcquire(memory.address() + SessionArea.BELL) == SessionArea.BELL_SLEEPING);
+    }
+
+    private void awaitEnded(int slot, Outcome outcome) {
+        Waits.until("a command has ended", () -> !ended.isEmpty());
+        assertThat(ended.poll()).isEqualTo(slot + " " + outcome);
+    }
+
+    @Test
+    void eachCommandEndsWhenItIsDoneAlsoWhileTheThreadSleeps() {
+        for (int slot = 0; slot < SessionArea.SLOTS_MAX; slot++) {
+            submit(slot, LONG_NS);
+        }
+        for (int slot = SessionArea.SLOTS_MAX - 1; slot >= 0; slot--) {
+            awaitSleep();
+            assertThat(ended).isEmpty();
+            node.done(slot);
+            awaitEnded(slot, Outcome.DONE);
+        }
+    }
+
+    @Test
+    void aCommandEndsAtItsDeadlineAndLeavesTheOthers() {
+        submit(0, LONG_NS);
+        awaitSleep();
+        submit(1, 1_000_000);
+        awaitEnded(1, Outcome.TIMED_OUT);
+        awaitSleep();
+        node.done(0);
+        awaitEnded(0, Outcome.DONE);
+    }
+
+    @Test
+    void theEndOfTheSessionEndsCommandsNowAndLater() {
+        submit(0, LONG_NS);
+        awaitSleep();
+        commands.lose();
+        awaitEnded(0, Outcome.LOST);
+        submit(1, LONG_NS);
+        awaitEnded(1, Outcome.LOST);
+    }
+
+    @Test
+    void noCommandIsMissedWhileManySlotsAreUsedInTurns() {
+        int rounds = 3_000;
+        int slots = 8;
+        AtomicInteger left = new AtomicInteger(slots * rounds);
+        for (int slot = 0; slot < slots; slot++) {
+            submitAgain(slot, rounds, left);
+        }
+        Doorbell submissions = new Doorbell(memory.address());
+        Thread completing = Thread.ofPlatform().daemon().start(() -> {
+            while (left.get() > 0) {
+                for (long bits = submissions.fetch(); bits != 0; bits &= bits - 1) {
+                    boolean unused = node.done(Long.numberOfTrailingZeros(bits));
+                }
+                Thread.onSpinWait();
+            }
+        });
+        Waits.join(completing);
+        assertThat(left).hasValue(0);
+    }
+
+    /** The thread that ends a command submits the slot's next one. */
+    private void submitAgain(int slot, int rounds, AtomicInteger left) {
+        if (rounds > 0) {
+            RawMemory.putIntRelease(state(slot), SessionArea.STATE_WATCHED);
+            commands.submit(slot, System.nanoTime() + LONG_NS, (its, outcome) -> {
+                left.getAndDecrement();
+                submitAgain(its, rounds - 1, left);
+            });
+        }
+    }
+}
