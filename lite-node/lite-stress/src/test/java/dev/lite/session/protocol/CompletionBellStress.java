@@ -33,9 +33,8 @@ public class CompletionBellStress {
     private static final int INCOMPLETE = 9;
     private static final int SLOT = 0;
     private static final long VALUE = 42;
-    // States are many and short: they use the same areas in turn, far more than can be in use at once. Areas overlap,
-    // but the
-    // words that this test uses do not: the bell lies at a multiple of the stride, the slot's state and result do not.
+    // States are many and short: they use the same areas in turn, far more than can be in use at once. Areas overlap.
+    // The words of this test do not: the bell lies at a multiple of the stride, the slot's state and result do not.
     private static final int AREAS = 1 << 15;
     private static final long STRIDE = 256;
     private static final long ALL_AREAS = Arena.global()

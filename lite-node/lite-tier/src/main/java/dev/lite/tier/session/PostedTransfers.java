@@ -5,22 +5,32 @@ import dev.lite.os.RawMemory;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import dev.lite.tier.TierHandle;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The reads and writes of a session that are under way through a fabric. The session's thread posts them and continues with the
  * next command; the thread that polls the fabric completes their slots. Any thread.
  *
- * <p>Bound: {@value #TRANSFERS_MAX} for each session, half of the node's bounce buffers. The session's thread executes further ones
- * itself.
+ * <p>Bound: {@value #TRANSFERS_MAX} for each session, half of the node's bounce buffers. Further ones are deferred until one has ended,
+ * as long as the session's thread is awake. It executes them itself before it would block, and when none has ended for many turns. So
+ * transfers with a node that does not answer delay no others for long.
  */
 final class PostedTransfers {
     static final int TRANSFERS_MAX = 16;
+
+    /** With more than these under way, one more wake-up for each answer costs less than one more system call for each post. */
+    private static final int FEW = 4;
 
     private final AreaSlots slots;
     private final Runnable noneLeft;
     /** Transfers from before their post until after the last access to their slot and window. */
     private final AtomicInteger running = new AtomicInteger();
+    /** A bit for each slot whose command was deferred. */
+    private final AtomicLong deferred = new AtomicLong();
+
+    /** Where the search for a deferred slot begins, so that each has its turn. Races are harmless. */
+    private volatile int nextDeferred;
 
     /** @param noneLeft called when the last transfer has ended; must not block */
     PostedTransfers(AreaSlots slots, Runnable noneLeft) {
@@ -38,15 +48,21 @@ final class PostedTransfers {
      *
      * @param op {@link Op#READ} or {@link Op#WRITE}; others are not started
      * @param length bytes of the slot's window
-     * @return false if the caller must execute it
+     * @param mayDefer whether the command may be deferred
+     * @return false if the caller must execute it; otherwise it was posted or deferred
      * @throws LiteException if the command is refused
      */
-    boolean start(TierHandle handle, int slot, int op, long offset, long length, long timeoutNs) {
+    boolean start(TierHandle handle, int slot, int op, long offset, long length, long timeoutNs, boolean mayDefer) {
         if ((op != Op.READ && op != Op.WRITE) || !handle.needsFabric()) {
             return false;
         }
         boolean started = false;
         int others = running.getAndIncrement();
+        if (others >= TRANSFERS_MAX && mayDefer) {
+            long unused = deferred.getAndUpdate(bits -> bits | 1L << slot);
+            left();
+            return true;
+        }
         try {
             started = others < TRANSFERS_MAX
                     && handle.tryTransfer(
@@ -61,6 +77,38 @@ final class PostedTransfers {
                 left();
             }
         }
+    }
+
+    /**
+     * Whether so many are under way that the session's thread should leave the poll role to the standby thread. A thread that polls sends
+     * each frame as it posts it; without one, a fabric sends frames together when the next answer comes.
+     */
+    boolean areMany() {
+        return running.get() > FEW;
+    }
+
+    /** Whether commands are deferred. */
+    boolean hasDeferred() {
+        return deferred.get() != 0;
+    }
+
+    /** Whether a transfer can start. */
+    boolean hasRoom() {
+        return running.get() < TRANSFERS_MAX;
+    }
+
+    /** Takes a deferred slot, which the caller must serve now; -1: none. */
+    int takeDeferred() {
+        long bits;
+        while ((bits = deferred.get()) != 0) {
+            int first = nextDeferred;
+            int slot = (Long.numberOfTrailingZeros(Long.rotateRight(bits, first)) + first) % Long.SIZE;
+            if (deferred.compareAndSet(bits, bits & ~(1L << slot))) {
+                nextDeferred = (slot + 1) % Long.SIZE;
+                return slot;
+            }
+        }
+        return -1;
     }
 
     private void ended(int slot, int op, @Nullable RuntimeException failure) {

@@ -46,6 +46,9 @@ final class SessionWorker {
     /** How long the end of the session waits for calls in flight after interrupting them. */
     private static final long CALLS_END_NS = TimeUnit.SECONDS.toNanos(8);
 
+    /** Some milliseconds at most; most turns take less than a microsecond. */
+    private static final int TURNS_WITHOUT_ROOM_MAX = 4096;
+
     private static final VarHandle FETCHED;
 
     static {
@@ -155,6 +158,9 @@ final class SessionWorker {
         /** True from blocking until the next command. Written by its own thread. */
         private volatile boolean idle;
 
+        /** Turns in which commands stayed deferred; confined to the thread. */
+        private int turnsWithoutRoom;
+
         /** The poll role while this thread holds it; confined to the thread. */
         private @Nullable PollRole role;
 
@@ -189,7 +195,12 @@ final class SessionWorker {
                 while (leader == this && !stopping) {
                     if (turn(this) == 0 && spinForWork(this) == 0) {
                         releaseRole();
-                        block(this);
+                        int slot = transfers.takeDeferred();
+                        if (slot < 0) {
+                            block(this);
+                        } else {
+                            serveOne(this, slot, false);
+                        }
                     }
                 }
             } finally {
@@ -343,9 +354,13 @@ final class SessionWorker {
 
     /** Executes what is submitted now, and polls the fabric if this thread holds the poll role. Returns what it found. */
     private int turn(Server server) {
-        int done = doWork(server);
+        int done = serveDeferred(server) + doWork(server);
         PollRole role = server.role;
         if (role == null) {
+            return done;
+        }
+        if (transfers.areMany() && !rpc.isRunning()) {
+            server.releaseRole();
             return done;
         }
         int events = role.pollOnce();
@@ -355,10 +370,27 @@ final class SessionWorker {
         return done + Math.max(0, events);
     }
 
+    private int serveDeferred(Server server) {
+        int done = 0;
+        while (transfers.hasDeferred() && !stopping && leader == server) {
+            boolean room = transfers.hasRoom();
+            if (!room && ++server.turnsWithoutRoom < TURNS_WITHOUT_ROOM_MAX) {
+                break;
+            }
+            server.turnsWithoutRoom = 0;
+            int slot = transfers.takeDeferred();
+            if (slot >= 0) {
+                serveOne(server, slot, room);
+                done++;
+            }
+        }
+        return done;
+    }
+
     private int spinForWork(Server server) {
         int left = wait.begin(1);
         while (left != 0 && !stopping) {
-            if (rpc.isRunning() || transfers.isRunning()) {
+            if (rpc.isRunning() || (transfers.isRunning() && !transfers.areMany())) {
                 server.takeRole();
             }
             left = wait.pause(left);
@@ -374,7 +406,7 @@ final class SessionWorker {
     private void block(Server server) {
         server.idle = true;
         // Arm first: a thread that sets fetched or stopping rings afterwards, so one of the two sees the other.
-        if (doorbell.arm() && fetched == 0 && !stopping) {
+        if (doorbell.arm() && fetched == 0 && !transfers.hasDeferred() && !stopping) {
             doorbell.await(BLOCK_NS_MAX);
         }
         doorbell.disarm();
@@ -394,7 +426,7 @@ final class SessionWorker {
             throw new SessionViolation("slots 0x%x were submitted; there are %d slots".formatted(bits, area.slots()));
         }
         if ((bits & (bits - 1)) == 0) {
-            serveOne(server, Long.numberOfTrailingZeros(bits));
+            serveOne(server, Long.numberOfTrailingZeros(bits), true);
             return done + 1;
         }
         long unused = (long) FETCHED.getAndBitwiseOr(this, bits);
@@ -411,24 +443,24 @@ final class SessionWorker {
         while ((bits = fetched) != 0 && !stopping && leader == server) {
             long bit = Long.lowestOneBit(bits);
             if (FETCHED.compareAndSet(this, bits, bits & ~bit)) {
-                serveOne(server, Long.numberOfTrailingZeros(bit));
+                serveOne(server, Long.numberOfTrailingZeros(bit), true);
                 done++;
             }
         }
         return done;
     }
 
-    private void serveOne(Server server, int slot) {
+    private void serveOne(Server server, int slot, boolean mayDefer) {
         if (server.idle) {
             server.idle = false; // before wake(): the watch sets its own flag, then checks idle
             watch.wake();
         }
         server.step();
-        serve(server, slot);
+        serve(server, slot, mayDefer);
         server.step();
     }
 
-    private void serve(Server server, int slot) {
+    private void serve(Server server, int slot, boolean mayDefer) {
         long at = base + SessionArea.slotOffset(slot);
         // Acquire reads, so that each word is read exactly once, here.
         int op = RawMemory.getIntAcquire(at + SessionArea.OP);
@@ -467,7 +499,10 @@ final class SessionWorker {
         long result = 0;
         try {
             locks.requireNoneLost();
-            if (transfers.start(handle, slot, op, offset, length, timeoutNs)) {
+            if (transfers.start(handle, slot, op, offset, length, timeoutNs, mayDefer)) {
+                if (leader != server) {
+                    doorbell.ring(); // replaced just before it deferred the command; its substitute may be blocked
+                }
                 return;
             }
             server.releaseRole(); // the rest may block

@@ -92,6 +92,29 @@ class PostedTransfersTest {
     }
 
     @Test
+    void thoseAboveTheLimitArePostedWhenOthersEndWhileTheSessionsThreadIsAwake() {
+        List<CompletableFuture<@Nullable Void>> writes = new ArrayList<>();
+        int count = 3 * PostedTransfers.TRANSFERS_MAX;
+        for (int at = 0; at < count; at++) {
+            writes.add(write(at));
+        }
+        Waits.until("all have ended", () -> {
+            assertThat(backend.posted).hasSizeLessThanOrEqualTo(PostedTransfers.TRANSFERS_MAX);
+            endPosted();
+            return writes.stream().allMatch(CompletableFuture::isDone);
+        });
+        byte[] bytes = new byte[count];
+        CompletableFuture<?> read = CompletableFuture.runAsync(() -> lmr.read(0, bytes));
+        Waits.until("the read has ended", () -> {
+            endPosted();
+            return read.isDone();
+        });
+        for (int at = 0; at < count; at++) {
+            assertThat(bytes[at]).isEqualTo((byte) (at + 1));
+        }
+    }
+
+    @Test
     void theEndOfTheSessionLeavesItsMemoryMappedUntilTheLastOneHasEnded() {
         assertThat(write(0)).isNotDone();
         Waits.until("it is posted", () -> backend.posted.size() == 1);
