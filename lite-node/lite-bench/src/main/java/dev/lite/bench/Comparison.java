@@ -74,13 +74,14 @@ final class Comparison {
         return n;
     }
 
-    private static double time(Batch batch, int n) {
+    /** Nanoseconds per operation in {@code n} operations. */
+    static double time(Batch batch, int n) {
         long start = System.nanoTime();
         batch.run(n);
         return (System.nanoTime() - start) / (double) n;
     }
 
-    private static double median(double[] values) {
+    static double median(double[] values) {
         double[] sorted = values.clone();
         Arrays.sort(sorted);
         return sorted[sorted.length / 2];

@@ -50,9 +50,13 @@ final class Perftest {
         return us.isPresent() ? OptionalDouble.of(us.getAsDouble() * 1e3) : us;
     }
 
-    /** The write bandwidth with 128 outstanding writes. */
-    static OptionalDouble writeMegabytesPerSecond(int bytes, int iterations) {
-        OptionalDouble mib = column(AVERAGE_MIB_PER_S, bytes, "ib_write_bw", "-n", "" + iterations);
+    /**
+     * The bandwidth with many outstanding operations.
+     *
+     * @param program ib_write_bw, with 128 outstanding, or ib_read_bw, with as many as the device allows
+     */
+    static OptionalDouble megabytesPerSecond(String program, int bytes, int iterations) {
+        OptionalDouble mib = column(AVERAGE_MIB_PER_S, bytes, program, "-n", "" + iterations);
         return mib.isPresent() ? OptionalDouble.of(mib.getAsDouble() * MIB_TO_MB) : mib;
     }
 

@@ -55,6 +55,11 @@ final class RdmaBench implements BenchMain.Benchmark {
 
     private static final int[] CALL_BYTES = {8, 64, 512, 4096};
     private static final int PERFTEST_ITERATIONS = 1000;
+    private static final int THROUGHPUT_BYTES = 40 << 20;
+    private static final int THROUGHPUT_ROUNDS = 5;
+    /** More code than in one-sided operations that block, so the compiler takes longer. */
+    private static final int THROUGHPUT_WARM_UPS = 2;
+
     private static final int LMR_COUNT = Integer.getInteger("lite.bench.rdma.lmrs", 100_000);
     private static final int LMR_BYTES = 2048;
     private static final int OPERATIONS = Integer.getInteger("lite.bench.rdma.operations", 1_000_000);
@@ -182,25 +187,49 @@ final class RdmaBench implements BenchMain.Benchmark {
         }
     }
 
-    /** Writes with several outstanding at a time, as ib_write_bw does. */
+    /** Several operations outstanding at a time, as in ib_write_bw and ib_read_bw. */
     private static void throughput(BenchReport report, Lite rdma, Lite tcp) {
+        report.note("%d asynchronous operations outstanding; -perftest: ib_write_bw, ib_read_bw; -tcp: the tier"
+                .formatted(Pipeline.UNDER_WAY));
         try (Arena scope = Arena.ofShared();
                 LmrHandle handle = window(rdma);
                 LmrHandle overTcp = window(tcp)) {
+            MemorySegment first = scope.allocate(4096, 64);
+            for (int part = 0; part < THROUGHPUT_WARM_UPS; part++) {
+                warmUp(n -> Pipeline.write(handle, first, n), n -> Pipeline.read(handle, first, n));
+            }
             for (int bytes : new int[] {4096, 64 << 10}) {
                 MemorySegment local = scope.allocate(bytes, 64);
+                throughput(report, "write", bytes, n -> Pipeline.write(handle, local, n));
+                throughput(report, "read", bytes, n -> Pipeline.read(handle, local, n));
                 Comparison.Result result = Comparison.measureLong(
                         n -> Pipeline.write(handle, local, n), n -> Pipeline.write(overTcp, local, n));
-                double ours = bytes * NS_TO_MB_PER_S / result.oursNs();
-                OptionalDouble perftest = Perftest.writeMegabytesPerSecond(bytes, PERFTEST_ITERATIONS);
-                if (perftest.isPresent()) {
-                    report.add("write-throughput-perftest", bytes, "MB/s", ours, perftest.getAsDouble());
-                } else {
-                    report.note("no row \"write-throughput-perftest\": " + Perftest.failure());
-                }
-                report.add("write-throughput-tcp", bytes, "MB/s", ours, bytes * NS_TO_MB_PER_S / result.rawNs());
+                report.add(
+                        "write-throughput-tcp",
+                        bytes,
+                        "MB/s",
+                        bytes * NS_TO_MB_PER_S / result.oursNs(),
+                        bytes * NS_TO_MB_PER_S / result.rawNs());
             }
         }
+    }
+
+    /** Runs as many operations as perftest, alternately with it. */
+    private static void throughput(BenchReport report, String operation, int bytes, Comparison.Batch batch) {
+        String program = "ib_%s_bw".formatted(operation);
+        int iterations = THROUGHPUT_BYTES / bytes;
+        double[] ours = new double[THROUGHPUT_ROUNDS];
+        double[] raw = new double[THROUGHPUT_ROUNDS];
+        for (int round = 0; round < THROUGHPUT_ROUNDS; round++) {
+            OptionalDouble perftest = Perftest.megabytesPerSecond(program, bytes, iterations);
+            if (perftest.isEmpty()) {
+                report.note("no row \"%s-throughput-perftest\": %s".formatted(operation, Perftest.failure()));
+                return;
+            }
+            raw[round] = perftest.getAsDouble();
+            ours[round] = bytes * NS_TO_MB_PER_S / Comparison.time(batch, iterations);
+        }
+        report.add(operation + "-throughput-perftest", bytes, "MB/s", Comparison.median(ours), Comparison.median(raw));
     }
 
     /** Calls by reply size, compared with two writes of as many bytes, and with calls over TCP (paper Fig. 10). */

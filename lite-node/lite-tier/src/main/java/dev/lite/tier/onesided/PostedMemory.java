@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  * caller's memory.
  *
  * <p>An asynchronous transfer ({@link #tryTransfer}) has no thread: the polling thread handles its completion, and
- * {@link DeadlineSweeper} ends it after its deadline.
+ * {@link DeadlineSweeper} ends it after its deadline. While the device completes posts before they return, the caller
+ * polls once itself, so that no other thread must wake.
  *
  * <p>Bound: {@value #BUFFERS} buffers; an operation that finds none free waits for one, up to its deadline.
  */
@@ -93,11 +94,13 @@ public final class PostedMemory implements RemoteMemory {
         Operation operation = write ? Operation.WRITE : Operation.READ;
         PendingTransfer pending = new PendingTransfer(peer, arena, offset, local, operation, deadline, ended);
         boolean posted = false;
+        boolean held = false;
         try {
             if (write) {
                 RawMemory.copyFrom(local, 0, buffer.address, length);
             }
             buffer.pending = pending;
+            held = peer.pollRole().takeToPost();
             Post post = tryPost(peer, buffer, operation, offset, length, 0, 0);
             posted = post == Post.ACCEPTED || post == Post.DONE;
             if (post == Post.DONE) {
@@ -110,6 +113,9 @@ public final class PostedMemory implements RemoteMemory {
             if (!posted) {
                 buffer.pending = null;
                 buffers.release(buffer);
+            }
+            if (held) {
+                peer.pollRole().pollAndRelease(pending::isClaimed);
             }
         }
     }

@@ -6,6 +6,7 @@ import dev.lite.os.waiting.StagedWait;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -74,6 +75,7 @@ public final class PollRole implements AutoCloseable {
      */
     private final StagedWait standbysWait;
 
+    private final InlineCompletion inline = new InlineCompletion();
     private final int pollCost;
     private final Thread standbyThread;
     private final Thread virtualPoller;
@@ -147,6 +149,25 @@ public final class PollRole implements AutoCloseable {
             asked = true;
         }
         return taken;
+    }
+
+    /**
+     * {@link #take} for a thread that posts and does not wait. Takes the role only while posts of this fabric complete
+     * inline. After the post the caller must call {@link #pollAndRelease}.
+     */
+    public boolean takeToPost() {
+        return inline.isLikely() && take();
+    }
+
+    /**
+     * Polls once and releases the role, after {@link #takeToPost} and the post.
+     *
+     * @param ended whether the post has ended
+     */
+    public void pollAndRelease(BooleanSupplier ended) {
+        int unused = pollOnce();
+        inline.note(ended.getAsBoolean());
+        release();
     }
 
     /** Polls once; called by the holder. Returns the number of events; -1: the fabric closes, release the role. */

@@ -270,6 +270,45 @@ class PollRoleTest {
     }
 
     @Test
+    void aPosterTakesItsInlineCompletionAndWakesNobody() {
+        takeFirst();
+        role.release();
+        for (int count = 0; count < 300; count++) {
+            assertThat(role.takeToPost()).isTrue();
+            Flag flag = new Flag();
+            fabric.put(flag);
+            role.pollAndRelease(flag::isOver);
+            assertThat(flag.isOver()).isTrue();
+        }
+        assertThat(role.standbyWakeups()).isZero();
+        assertThat(fabric.polls).hasValue(300);
+    }
+
+    @Test
+    void aCompletionThatComesAfterThePostersPollWakesTheStandbyThread() {
+        takeFirst();
+        role.release();
+        for (int count = 0; count < 300; count++) {
+            boolean held = role.takeToPost();
+            Flag flag = new Flag();
+            if (held) {
+                role.pollAndRelease(flag::isOver);
+            }
+            fabric.put(flag);
+            Waits.until("the standby thread has polled", flag::isOver);
+        }
+    }
+
+    @Test
+    void aVirtualThreadDoesNotTakeTheRoleToPost() {
+        takeFirst();
+        role.release();
+        AtomicReference<@Nullable Boolean> held = new AtomicReference<>();
+        Waits.join(Thread.ofVirtual().start(() -> held.set(role.takeToPost())));
+        assertThat(held).hasValue(false);
+    }
+
+    @Test
     void anErrorInAPollEndsNeitherTheStandbyThreadNorTheWaitOfACaller() {
         role.start();
         for (int i = 0; i < 3; i++) {

@@ -45,10 +45,20 @@ public final class AsyncOperations {
         // A fence waits for this latch, because a caller can complete or cancel the future.
         private final CountDownLatch ended = new CountDownLatch(1);
 
+        /**
+         * The thread that opened the operation, until it gets the future. Only that thread writes this field. Others
+         * compare it with themselves, so they need no order.
+         */
+        private @Nullable Thread opener = Thread.currentThread();
+
         private Operation() {}
 
-        /** Completes once, when the operation has ended. Cancelling it does not stop the operation. */
+        /**
+         * Completes once, when the operation has ended. Cancelling it does not stop the operation. The thread that
+         * opened the operation calls this, after the start.
+         */
         public CompletableFuture<@Nullable Void> future() {
+            opener = null;
             return future;
         }
     }
@@ -93,9 +103,16 @@ public final class AsyncOperations {
         });
     }
 
-    /** Ends an operation that ran without a thread of its own. Does not block: dependent stages run on a virtual thread. */
+    /**
+     * Ends an operation that ran without a thread of its own. Does not block: dependent stages run on a virtual thread.
+     * If the opening thread calls this before it gets the future, there are none, and the future completes at once.
+     */
     public void end(Operation opened, @Nullable Throwable failure) {
-        onThread(() -> ended(opened, failure));
+        if (opened.opener == Thread.currentThread()) {
+            ended(opened, failure);
+        } else {
+            onThread(() -> ended(opened, failure));
+        }
     }
 
     private static void onThread(Runnable body) {

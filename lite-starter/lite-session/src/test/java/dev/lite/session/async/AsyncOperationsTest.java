@@ -71,4 +71,26 @@ class AsyncOperationsTest {
         assertThatThrownBy(failed::join).hasCauseInstanceOf(LmrFreedException.class);
         operations.begin(() -> {}, LONG).join(); // the failed operation no longer counts
     }
+
+    @Test
+    void anOperationThatEndsDuringItsStartIsDoneWhenItsFutureIsHandedOut() {
+        AsyncOperations operations = new AsyncOperations(1);
+        AsyncOperations.Operation opened = operations.open(LONG);
+        operations.end(opened, null);
+        assertThat(opened.future()).isDone();
+        AsyncOperations.Operation failed = operations.open(LONG);
+        operations.end(failed, new LmrFreedException("gone"));
+        assertThat(failed.future()).isCompletedExceptionally();
+        operations.open(LONG); // both no longer count
+    }
+
+    /** A dependent stage may block, so the thread that ends the operation must not run it: not even the opening thread. */
+    @Test
+    void aDependentStageNeverRunsOnTheThreadThatEndsTheOperation() {
+        AsyncOperations operations = new AsyncOperations(1);
+        AsyncOperations.Operation opened = operations.open(LONG);
+        CompletableFuture<Thread> ran = opened.future().thenApply(nothing -> Thread.currentThread());
+        operations.end(opened, null);
+        assertThat(ran).succeedsWithin(LONG).isNotSameAs(Thread.currentThread());
+    }
 }
