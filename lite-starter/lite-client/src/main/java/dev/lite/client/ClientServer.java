@@ -20,6 +20,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -33,6 +34,9 @@ final class ClientServer implements RpcServer {
     private static final long RECEIVE_PAUSE_NS = 10_000_000;
     /** How long a closed server answers the calls that are under way in channels. */
     private static final long FINISH_NS = 5_000_000_000L;
+
+    private static final ThreadFactory HANDLERS =
+            Thread.ofVirtual().name("lite-client-handler").factory();
 
     private final RpcCommandPath commands;
     private final String function;
@@ -149,41 +153,60 @@ final class ClientServer implements RpcServer {
     }
 
     /**
-     * Executes calls on virtual threads, at most {@code concurrency} at the same time; another thread receives them. That
+     * Executes calls on virtual threads, at most {@code concurrency} at the same time; another virtual thread receives them. That
      * thread ends only with the server or its session, whatever one call or one receive throws.
      */
     void startHandler(RpcHandler handler, int concurrency) {
-        Semaphore permits = new Semaphore(concurrency);
-        Thread.ofVirtual().name("lite-client-serve").start(() -> {
-            while ((!closed.get() || incoming.hasChannels())
-                    && commands.session().isOpen()) {
+        Thread unused =
+                Thread.ofVirtual().name("lite-client-serve").start(() -> serve(handler, new Semaphore(concurrency)));
+    }
+
+    private void serve(RpcHandler handler, Semaphore permits) {
+        boolean permitted = false;
+        while ((!closed.get() || incoming.hasChannels()) && commands.session().isOpen()) {
+            if (!permitted) {
                 permits.acquireUninterruptibly();
-                boolean started = false;
-                try {
-                    RpcCall call = receiveHere(RECEIVE_DEADLINE);
-                    Thread.ofVirtual().name("lite-client-handler").start(() -> {
+                permitted = true;
+            }
+            try {
+                long deadlineNs = System.nanoTime() + RECEIVE_DEADLINE.toNanos();
+                RpcCall call = incoming.serve(
+                        taken -> {
+                            start(handler, taken, permits);
+                            return permits.tryAcquire();
+                        },
+                        deadlineNs);
+                permitted = false;
+                if (call != null) {
+                    start(handler, call, permits);
+                }
+            } catch (LiteTimeoutException e) {
+                // No call for a while: receive again.
+            } catch (SessionLostException e) {
+                LOG.debug("serving \"{}\" ended", function, e);
+                return;
+            } catch (Throwable e) { // also an Error: the next call may succeed
+                LOG.warn("Cannot receive a call of \"{}\"; receiving the next", function, e);
+                Polling.sleepNs(RECEIVE_PAUSE_NS);
+            }
+        }
+    }
+
+    /** Starts the handler, with a permit that it releases at its end. Throws nothing. */
+    private void start(RpcHandler handler, RpcCall call, Semaphore permits) {
+        try {
+            HANDLERS.newThread(() -> {
                         try {
                             execute(handler, call);
                         } finally {
                             permits.release();
                         }
-                    });
-                    started = true;
-                } catch (LiteTimeoutException e) {
-                    // No call for a while: receive again.
-                } catch (SessionLostException e) {
-                    LOG.debug("serving \"{}\" ended", function, e);
-                    return;
-                } catch (Throwable e) { // also an Error: the next call may succeed
-                    LOG.warn("Cannot receive a call of \"{}\"; receiving the next", function, e);
-                    Polling.sleepNs(RECEIVE_PAUSE_NS);
-                } finally {
-                    if (!started) {
-                        permits.release();
-                    }
-                }
-            }
-        });
+                    })
+                    .start();
+        } catch (Throwable e) { // no memory for a thread
+            permits.release();
+            LOG.warn("Cannot start the handler of \"{}\"; its caller waits for its deadline", function, e);
+        }
     }
 
     private void execute(RpcHandler handler, RpcCall call) {

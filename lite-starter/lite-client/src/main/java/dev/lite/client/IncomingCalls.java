@@ -10,6 +10,7 @@ import dev.lite.session.channel.ChannelGroup;
 import dev.lite.session.channel.ChannelServer;
 import dev.lite.session.channel.ReceivedRequest;
 import dev.lite.session.protocol.SessionProtocol.Op;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -47,6 +48,12 @@ final class IncomingCalls {
 
         /** A call that a channel has received. */
         RpcCall fromChannel(ReceivedRequest request);
+    }
+
+    /** Takes calls of channels for a virtual thread that waits. Must not block. */
+    interface Taker {
+        /** Takes a call; returns whether it takes more. */
+        boolean take(RpcCall call);
     }
 
     /** @param id the function's number */
@@ -95,10 +102,40 @@ final class IncomingCalls {
 
     /** Waits for a call. */
     RpcCall receive(long deadlineNs) {
+        return Objects.requireNonNull(receive(deadlineNs, null));
+    }
+
+    /**
+     * Waits for a call that the taker does not take. A virtual thread.
+     *
+     * @return null: the taker takes no more
+     */
+    @Nullable
+    RpcCall serve(Taker taker, long deadlineNs) {
+        return receive(deadlineNs, new Taking(taker));
+    }
+
+    /** Makes calls for the taker. */
+    private final class Taking implements ChannelGroup.Taker {
+        private final Taker taker;
+        private boolean full;
+
+        Taking(Taker taker) {
+            this.taker = taker;
+        }
+
+        @Override
+        public boolean take(ReceivedRequest request) {
+            full = !taker.take(made.fromChannel(request));
+            return !full;
+        }
+    }
+
+    private @Nullable RpcCall receive(long deadlineNs, @Nullable Taking taking) {
         while (true) {
             if (hasChannels() || standing.isSubmitted()) {
-                RpcCall call = besideChannels(deadlineNs);
-                if (call != null) {
+                RpcCall call = besideChannels(deadlineNs, taking);
+                if (call != null || (taking != null && taking.full)) {
                     return call;
                 }
                 if (deadlineNs - System.nanoTime() <= 0) {
@@ -128,8 +165,8 @@ final class IncomingCalls {
         }
     }
 
-    /** Waits for channels and the standing receive; returns null when nothing came, or the channels are gone. */
-    private @Nullable RpcCall besideChannels(long deadlineNs) {
+    /** Waits for channels and the standing receive; null: nothing came, the channels are gone, or the taker takes no more. */
+    private @Nullable RpcCall besideChannels(long deadlineNs, @Nullable Taking taking) {
         if (!standing.enter()) {
             throw commands.session().isOpen()
                     ? RpcCommandPath.closed(function)
@@ -141,8 +178,13 @@ final class IncomingCalls {
         }
         try {
             standing.submit(deadlineNs);
-            if (group.receive(room, standing, deadlineNs)) {
+            if (taking == null
+                    ? group.receive(room, standing, deadlineNs)
+                    : group.serve(room, standing, taking, deadlineNs)) {
                 return made.fromChannel(room);
+            }
+            if (taking != null && taking.full) {
+                return null;
             }
             return hasChannels() ? standing.take() : standing.takeLast(deadlineNs);
         } finally {

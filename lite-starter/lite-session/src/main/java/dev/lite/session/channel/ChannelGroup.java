@@ -24,6 +24,9 @@ public final class ChannelGroup {
     /** The largest number of channels. */
     public static final int CHANNELS_MAX = 64;
 
+    /** A taker takes at most so many requests of one channel before the other sources have their turn. */
+    private static final int BATCH = 16;
+
     /** Another source of requests, which its reader empties. Any thread. */
     public interface Beside {
         /** Whether it has something; the wait is over then. */
@@ -37,13 +40,12 @@ public final class ChannelGroup {
 
     private final Consumer<ChannelServer> whenEnded;
     private final StagedWait wait;
-    private final StagedWait virtualsWait;
     private final GroupWaits virtualWaits;
     /** Held by the one virtual thread that sleeps; the others wait for the lock. */
     private final ReentrantLock virtualSleeper = new ReentrantLock();
 
     private final AtomicInteger sleepers = new AtomicInteger();
-    /** Threads that look for requests. While there is one, a request wakes nobody. */
+    /** Platform threads that look for requests. While there is one, a request wakes nobody. */
     private final AtomicInteger looking = new AtomicInteger();
 
     /** Counts the changes of the group; a futex word. */
@@ -55,6 +57,12 @@ public final class ChannelGroup {
     private int first;
     /** Whether the other source is checked before the channels: they take turns, or busy channels would starve it. Likewise. */
     private boolean besideFirst;
+
+    /** Takes requests for a thread that waits; see {@link #serve}. Must not block. */
+    public interface Taker {
+        /** Takes a request; returns whether it takes more. */
+        boolean take(ReceivedRequest request);
+    }
 
     /** What a wait looks at. */
     private record Snapshot(
@@ -70,7 +78,6 @@ public final class ChannelGroup {
     public ChannelGroup(Consumer<ChannelServer> whenEnded, GroupWaits virtualWaits, int spins) {
         this.whenEnded = whenEnded;
         wait = new StagedWait(spins);
-        virtualsWait = new StagedWait(spins);
         this.virtualWaits = virtualWaits;
     }
 
@@ -143,13 +150,27 @@ public final class ChannelGroup {
      * @return false when the other source is ready, the deadline has passed, or there is no channel any more
      */
     public boolean receive(ReceivedRequest into, @Nullable Beside beside, long deadlineNs) {
+        return receive(into, beside, null, deadlineNs);
+    }
+
+    /**
+     * {@link #receive} for a virtual thread, for which the taker takes requests while it waits, in the thread that polls for all virtual
+     * threads. So these requests do not wake it.
+     *
+     * @return true: a request that the taker did not take; false also when the taker takes no more
+     */
+    public boolean serve(ReceivedRequest into, @Nullable Beside beside, Taker taker, long deadlineNs) {
+        return receive(into, beside, taker, deadlineNs);
+    }
+
+    private boolean receive(ReceivedRequest into, @Nullable Beside beside, @Nullable Taker taker, long deadlineNs) {
         while (true) {
             int change = change(); // before the channels
             ChannelServer[] now = channels;
             if (now.length == 0) {
                 return false;
             }
-            Outcome outcome = receive(into, new Snapshot(now, beside, change), deadlineNs);
+            Outcome outcome = receive(into, new Snapshot(now, beside, change), taker, deadlineNs);
             if (outcome != Outcome.CHANGED) {
                 return outcome == Outcome.RECEIVED;
             }
@@ -162,7 +183,7 @@ public final class ChannelGroup {
         CHANGED
     }
 
-    private Outcome receive(ReceivedRequest into, Snapshot sources, long deadlineNs) {
+    private Outcome receive(ReceivedRequest into, Snapshot sources, @Nullable Taker taker, long deadlineNs) {
         ChannelServer[] now = sources.channels();
         int entered = 0;
         ChannelServer ended = null;
@@ -175,7 +196,9 @@ public final class ChannelGroup {
                 }
             }
             if (ended == null) {
-                return await(into, sources, deadlineNs);
+                return Thread.currentThread().isVirtual()
+                        ? awaitVirtually(into, sources, taker, deadlineNs)
+                        : await(into, sources, deadlineNs);
             }
         } catch (ChannelEndedException e) {
             ended = firstEnded(now);
@@ -201,55 +224,70 @@ public final class ChannelGroup {
 
     /** The thread is in the memory of all channels. */
     private Outcome await(ReceivedRequest into, Snapshot sources, long deadlineNs) {
-        boolean virtual = Thread.currentThread().isVirtual();
-        StagedWait stages = virtual ? virtualsWait : wait;
         looking.incrementAndGet();
         try {
-            return await(into, sources, deadlineNs, stages, virtual);
+            boolean slept = false;
+            int left = wait.begin(1);
+            while (true) {
+                Outcome outcome = look(into, sources, slept);
+                if (outcome == Outcome.CHANGED) {
+                    return outcome;
+                } else if (outcome != null) {
+                    wait.hit(left);
+                    return outcome;
+                } else if (left != 0) {
+                    left = wait.pause(left);
+                } else if (System.nanoTime() - deadlineNs >= 0) {
+                    return Outcome.NOTHING;
+                } else {
+                    sleep(into.words, sources, deadlineNs);
+                    slept = true;
+                    left = wait.begin(1);
+                }
+            }
         } finally {
             looking.decrementAndGet();
         }
     }
 
-    private Outcome await(ReceivedRequest into, Snapshot sources, long deadlineNs, StagedWait stages, boolean virtual) {
+    /** The thread is in the memory of all channels. It does not poll itself: the thread of {@link GroupWaits} does. */
+    private Outcome awaitVirtually(ReceivedRequest into, Snapshot sources, @Nullable Taker taker, long deadlineNs) {
         boolean slept = false;
-        int left = begin(stages, virtual);
         while (true) {
-            if (besideFirst && sources.beside() != null && sources.beside().isReady()) {
-                besideFirst = false;
-                stages.hit(left);
+            Outcome outcome = look(into, sources, slept);
+            if (outcome != null) {
+                return outcome;
+            }
+            if (System.nanoTime() - deadlineNs >= 0) {
                 return Outcome.NOTHING;
             }
-            if (take(into, sources.channels(), slept)) {
-                besideFirst = true;
-                if (slept && sources.beside() != null && sources.beside().isReady()) {
-                    changed(); // its wake-up may have been this thread's
-                }
-                stages.hit(left);
-                return Outcome.RECEIVED;
-            }
-            if (sources.beside() != null && sources.beside().isReady()) {
-                stages.hit(left);
+            VirtualWait mine = new VirtualWait(into, sources, taker);
+            sleepVirtually(mine, deadlineNs);
+            if (mine.isFull()) {
                 return Outcome.NOTHING;
             }
-            if (change() != sources.change()) {
-                return Outcome.CHANGED;
-            }
-            if (left != 0) {
-                left = stages.pause(left);
-            } else if (System.nanoTime() - deadlineNs >= 0) {
-                return Outcome.NOTHING;
-            } else {
-                sleep(into.words, sources, deadlineNs, virtual);
-                slept = true;
-                left = begin(stages, virtual);
-            }
+            slept = true;
         }
     }
 
-    private static int begin(StagedWait stages, boolean virtual) {
-        int left = stages.begin(1);
-        return virtual ? StagedWait.yieldsOnly(left) : left; // pauses would keep the others from the carrier
+    /** Looks at all sources once; null: nothing. */
+    private @Nullable Outcome look(ReceivedRequest into, Snapshot sources, boolean slept) {
+        Beside beside = sources.beside();
+        if (besideFirst && beside != null && beside.isReady()) {
+            besideFirst = false;
+            return Outcome.NOTHING;
+        }
+        if (take(into, sources.channels(), slept)) {
+            besideFirst = true;
+            if (slept && beside != null && beside.isReady()) {
+                changed(); // its wake-up may have been this thread's
+            }
+            return Outcome.RECEIVED;
+        }
+        if (beside != null && beside.isReady()) {
+            return Outcome.NOTHING;
+        }
+        return change() != sources.change() ? Outcome.CHANGED : null;
     }
 
     private boolean take(ReceivedRequest into, ChannelServer[] now, boolean slept) {
@@ -267,23 +305,22 @@ public final class ChannelGroup {
         return false;
     }
 
-    private void sleep(FutexWords words, Snapshot sources, long deadlineNs, boolean virtual) {
+    private void sleep(FutexWords words, Snapshot sources, long deadlineNs) {
         sleepers.incrementAndGet(); // before the announcements
         looking.decrementAndGet();
         try {
-            if (virtual) {
-                sleepVirtually(sources, deadlineNs);
-            } else {
-                words.clear();
-                if (announce(words, sources)) {
-                    Futex.Wait unused =
-                            words.await(Math.min(deadlineNs - System.nanoTime(), ChannelMemory.SLEEP_NS_MAX));
-                }
+            words.clear();
+            if (announce(words, sources)) {
+                Futex.Wait unused = words.await(Math.min(deadlineNs - System.nanoTime(), ChannelMemory.SLEEP_NS_MAX));
             }
         } finally {
             looking.incrementAndGet();
             sleepers.decrementAndGet();
         }
+        checkDoorbells(sources);
+    }
+
+    private static void checkDoorbells(Snapshot sources) {
         for (ChannelServer channel : sources.channels()) {
             channel.checkDoorbell();
         }
@@ -301,12 +338,13 @@ public final class ChannelGroup {
         return sources.beside() == null || sources.beside().announce(words);
     }
 
-    private void sleepVirtually(Snapshot sources, long deadlineNs) {
+    private void sleepVirtually(VirtualWait mine, long deadlineNs) {
         boolean interrupted = Thread.interrupted();
+        sleepers.incrementAndGet(); // before the announcements
         try {
             if (virtualSleeper.tryLock(deadlineNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
                 try {
-                    virtualWaits.await(new VirtualWait(sources), deadlineNs);
+                    virtualWaits.await(mine, deadlineNs);
                 } finally {
                     virtualSleeper.unlock();
                 }
@@ -314,27 +352,92 @@ public final class ChannelGroup {
         } catch (InterruptedException e) {
             interrupted = true;
         } finally {
+            sleepers.decrementAndGet();
             if (interrupted) {
                 Thread.currentThread().interrupt();
             }
         }
+        mine.rethrow();
+        checkDoorbells(mine.sources);
     }
 
     /** The wait of the virtual thread that sleeps. */
     private final class VirtualWait implements GroupWaits.Wait {
+        private final ReceivedRequest into;
         private final Snapshot sources;
+        private final @Nullable Taker taker;
 
-        VirtualWait(Snapshot sources) {
+        // Written by the polling thread, read by the waiting thread when its wait is over.
+        private boolean full;
+        private @Nullable RuntimeException exception;
+        private @Nullable Error error;
+
+        VirtualWait(ReceivedRequest into, Snapshot sources, @Nullable Taker taker) {
+            this.into = into;
             this.sources = sources;
+            this.taker = taker;
+        }
+
+        /** The taker takes no more. */
+        boolean isFull() {
+            return full;
+        }
+
+        void rethrow() {
+            if (exception != null) {
+                throw exception;
+            }
+            if (error != null) {
+                throw error;
+            }
         }
 
         @Override
-        public boolean isOver() {
+        public GroupWaits.Polled poll() {
+            if (change() != sources.change()) {
+                return GroupWaits.Polled.OVER;
+            }
+            try {
+                if (taker == null) {
+                    return isReady() ? GroupWaits.Polled.OVER : GroupWaits.Polled.NOTHING;
+                }
+                return serve(taker);
+            } catch (RuntimeException e) { // the waiting thread's, not the polling thread's
+                exception = e;
+            } catch (Error e) {
+                error = e;
+            }
+            return GroupWaits.Polled.OVER;
+        }
+
+        private GroupWaits.Polled serve(Taker its) {
+            boolean some = false;
+            for (ChannelServer channel : sources.channels()) {
+                for (int count = 0; count < BATCH && channel.hasRequest() && channel.take(into); count++) {
+                    some = true;
+                    if (!its.take(into)) {
+                        full = true;
+                        channel.wakeForMore();
+                        return GroupWaits.Polled.OVER;
+                    }
+                }
+                if (channel.isBroken()) {
+                    return GroupWaits.Polled.OVER;
+                }
+            }
+            if (sources.beside() != null && sources.beside().isReady()) {
+                return GroupWaits.Polled.OVER;
+            }
+            return some ? GroupWaits.Polled.WORKED : GroupWaits.Polled.NOTHING;
+        }
+
+        @Override
+        public boolean isReady() {
             if (change() != sources.change()) {
                 return true;
             }
             for (ChannelServer channel : sources.channels()) {
-                if (channel.isReady()) {
+                if (channel.hasRequest() || channel.isBroken()) {
                     return true;
                 }
             }

@@ -90,9 +90,14 @@ public final class ChannelServer implements AutoCloseable {
         }
     }
 
-    /** Whether a thread should look at this channel: it has a request, or it has ended. The thread is in the memory. */
-    boolean isReady() {
-        return bell.bits() != 0 || memory.isEnded() || !RequestBell.isValid(bell.value());
+    /** Whether a request was submitted. The thread is in the memory. */
+    boolean hasRequest() {
+        return bell.bits() != 0;
+    }
+
+    /** Whether the channel has ended, or must end because of its doorbell. The thread is in the memory. */
+    boolean isBroken() {
+        return memory.isEnded() || !RequestBell.isValid(bell.value());
     }
 
     /**
