@@ -6,6 +6,7 @@ import dev.lite.os.Linux;
 import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Turns;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelServer;
@@ -41,6 +42,7 @@ final class ClientChannels {
 
     private final Session session;
     private final int spins;
+    private final Turns turns;
     private final GroupWaits waits;
     /** By request. */
     private final Map<Long, Opening> openings = new ConcurrentHashMap<>();
@@ -72,9 +74,10 @@ final class ClientChannels {
 
     private record Served(IncomingCalls calls, ChannelServer channel) {}
 
-    ClientChannels(Session session, int spins) {
+    ClientChannels(Session session, int spins, Turns turns) {
         this.session = session;
         this.spins = spins;
+        this.turns = turns;
         waits = new GroupWaits(spins);
     }
 
@@ -152,7 +155,7 @@ final class ClientChannels {
             tellClosed(message.channel());
             return;
         }
-        ChannelCaller caller = new ChannelCaller(memory, message.area(), opening.what, spins);
+        ChannelCaller caller = new ChannelCaller(memory, message.area(), opening.what, spins, turns);
         callers.put(message.channel(), caller); // first: who abandons it closes what it finds here
         boolean abandoned;
         synchronized (opening) {

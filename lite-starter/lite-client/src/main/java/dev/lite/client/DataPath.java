@@ -7,6 +7,7 @@ import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.StagedWait;
+import dev.lite.os.waiting.Turns;
 import dev.lite.session.protocol.Doorbell;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.waiting.VirtualWaits;
@@ -40,6 +41,7 @@ final class DataPath {
     private final long base;
     private final Doorbell doorbell;
     private final StagedWait wait;
+    private final Turns turns;
     private final SlotPool slots;
     private final SlotStates states;
     private final VirtualWaits virtualWaits;
@@ -51,16 +53,22 @@ final class DataPath {
     private boolean unmapped;
 
     /** Takes over the memory, which {@link #close} unmaps. */
-    DataPath(SharedMemory memory, SessionArea area, int spins) {
+    DataPath(SharedMemory memory, SessionArea area, int spins, Turns turns) {
         this.memory = memory;
         this.area = area;
         wait = new StagedWait(spins);
+        this.turns = turns;
         base = memory.address();
         doorbell = new Doorbell(base);
         states = new SlotStates(base);
         virtualWaits = new VirtualWaits(states, spins);
         watched = new WatchedCommands(base, spins);
         slots = new SlotPool(area.slots(), slot -> stateOf(slot) == SessionArea.STATE_DONE);
+    }
+
+    /** For short operations of many threads. */
+    Turns turns() {
+        return turns;
     }
 
     SlotPool slots() {
@@ -139,6 +147,7 @@ final class DataPath {
         int left = wait.begin(1);
         while (stateOf(slot) != SessionArea.STATE_DONE) {
             if (left == 0) {
+                turns.late();
                 return awaitBlocked(slot, deadlineNs);
             }
             left = wait.pause(left);

@@ -3,6 +3,7 @@ package dev.lite.client;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Turns;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
@@ -71,9 +72,10 @@ final class Session {
         this.deadlineNs = LiteClient.toNanos(deadline);
         this.nodeTimeoutNs = forNode(deadlineNs);
         this.config = config;
-        data = new DataPath(memory, welcome.area(), config.spins());
+        Turns turns = new Turns();
+        data = new DataPath(memory, welcome.area(), config.spins(), turns);
         requests = new ControlRequests(channel, welcome.nodeName(), welcome.requestsMax());
-        channels = new ClientChannels(this, config.spins());
+        channels = new ClientChannels(this, config.spins(), turns);
         reader = Thread.ofPlatform()
                 .daemon()
                 .name("lite-client-" + welcome.nodeName() + "-" + welcome.sessionId())

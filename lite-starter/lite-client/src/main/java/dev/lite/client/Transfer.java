@@ -207,6 +207,7 @@ final class Transfer {
 
     /** Acquires a slot, notes the handle, and checks that the handle is still usable. */
     private int acquire(int op, long offset, long length, long deadlineNs) {
+        data.turns().begin(deadlineNs);
         int slot = slots.acquire(deadlineNs);
         if (slot < 0) {
             handle.requireUsable();

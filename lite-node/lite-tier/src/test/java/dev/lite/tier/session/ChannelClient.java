@@ -4,6 +4,7 @@ import dev.lite.os.OsException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.Received;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Turns;
 import dev.lite.session.channel.ChannelArea;
 import dev.lite.session.channel.ChannelCaller;
 import dev.lite.session.channel.ChannelServer;
@@ -116,7 +117,7 @@ final class ChannelClient implements AutoCloseable {
     /** A channel and its memory. */
     record Opened(long number, ChannelArea area, Received carrier) implements AutoCloseable {
         ChannelCaller caller() {
-            return new ChannelCaller(memory(), area, "f", 100);
+            return new ChannelCaller(memory(), area, "f", 100, new Turns());
         }
 
         SharedMemory memory() {

@@ -7,6 +7,7 @@ import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.waiting.StagedWait;
+import dev.lite.os.waiting.Turns;
 import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -25,6 +26,7 @@ public final class ChannelCaller implements AutoCloseable {
     private final RequestBell bell;
     private final CallerSlots slots;
     private final StagedWait wait;
+    private final Turns turns;
     private final StagedWait virtualsWait;
     private final VirtualWaits virtualWaits;
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -38,14 +40,16 @@ public final class ChannelCaller implements AutoCloseable {
      *
      * @param function the name of the function and its node, for messages
      * @param spins the largest number of pauses before a thread sleeps
+     * @param turns for short calls of many threads
      * @throws IllegalArgumentException when the memory is smaller than the area; it is closed then
      */
-    public ChannelCaller(SharedMemory memory, ChannelArea area, String function, int spins) {
+    public ChannelCaller(SharedMemory memory, ChannelArea area, String function, int spins, Turns turns) {
         this.memory = new ChannelMemory(memory, area, function);
         this.area = area;
         bell = new RequestBell(this.memory.submitted(), this.memory.doorbell());
         generations = new int[area.slots()];
         wait = new StagedWait(spins);
+        this.turns = turns;
         virtualsWait = new StagedWait(spins);
         slots = new CallerSlots(area.slotBits(), this::isDropped, this.memory::isEnded);
         virtualWaits = new VirtualWaits(new Words(), spins);
@@ -120,6 +124,7 @@ public final class ChannelCaller implements AutoCloseable {
                     "%s: the timeout is %d ns; it must not be negative".formatted(memory.name(), timeoutNs));
         }
         long deadlineNs = System.nanoTime() + Math.min(timeoutNs, TIMEOUT_NS_MAX);
+        turns.begin(deadlineNs);
         int slot = takeSlot(deadlineNs, timeoutNs);
         int generation = submit(slot, request, (int) length, capacity);
         if (!await(slot, generation, deadlineNs)) {
@@ -169,6 +174,7 @@ public final class ChannelCaller implements AutoCloseable {
             left = stages.pause(left);
         }
         if (isWaiting(word, generation)) {
+            turns.late();
             sleepForReply(slot, deadlineNs);
         } else {
             stages.hit(left);

@@ -1,6 +1,7 @@
 package dev.lite.session.channel;
 
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Turns;
 import dev.lite.testing.Waits;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -21,7 +22,7 @@ final class ChannelProcess implements AutoCloseable {
     ChannelProcess(int threads, int spins) {
         SharedMemory memory = area.create();
         String path = "/proc/%d/fd/%d".formatted(ProcessHandle.current().pid(), memory.descriptor());
-        caller = new ChannelCaller(memory, area, "echo at node-1", spins);
+        caller = new ChannelCaller(memory, area, "echo at node-1", spins, new Turns());
         List<String> command = List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",

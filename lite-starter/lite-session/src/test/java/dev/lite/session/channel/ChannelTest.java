@@ -9,6 +9,7 @@ import dev.lite.api.LimitExceededException;
 import dev.lite.api.LiteException;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.LmrNotFoundException;
+import dev.lite.os.waiting.Turns;
 import dev.lite.testing.Waits;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -140,7 +141,7 @@ class ChannelTest {
         assertThatThrownBy(() -> channel.server.tryReceive(new ReceivedRequest(new ChannelArea(1, 128))))
                 .hasMessageContaining("128 bytes; the longest has 1024");
         ChannelArea larger = new ChannelArea(64, 1024);
-        assertThatThrownBy(() -> new ChannelCaller(channel.area.create(), larger, "f", 0))
+        assertThatThrownBy(() -> new ChannelCaller(channel.area.create(), larger, "f", 0, new Turns()))
                 .hasMessageContaining("the area needs " + larger.bytes());
     }
 

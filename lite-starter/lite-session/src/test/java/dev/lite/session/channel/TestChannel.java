@@ -2,6 +2,7 @@ package dev.lite.session.channel;
 
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Turns;
 import dev.lite.testing.Waits;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -22,7 +23,7 @@ final class TestChannel implements AutoCloseable {
     TestChannel(int slots, int spins) {
         area = new ChannelArea(slots, 1024);
         memory = area.create();
-        caller = new ChannelCaller(mapAgain(memory), area, "shop/order at node-2", spins);
+        caller = new ChannelCaller(mapAgain(memory), area, "shop/order at node-2", spins, new Turns());
         server = new ChannelServer(mapAgain(memory), area, "shop/order", "node-1", "web");
         group = new ChannelGroup(ended -> {}, new GroupWaits(spins), spins);
         if (!group.add(server)) {
