@@ -59,6 +59,9 @@ public interface Fabric extends AutoCloseable {
      * Arms {@link #awaitArmed}: until {@link #disarm}, anything that can be polled ends it. A thread that gives up the poll role
      * without a successor arms the fabric first. Never blocks. Poll role.
      *
+     * <p>While the poll role is free for microseconds at a time, a driver may let {@link #awaitArmed} end late, by about half a
+     * millisecond: mostly a thread takes the role again before.
+     *
      * @return false if there may already be something to poll that does not end {@link #awaitArmed}; the fabric is armed in either
      *     case
      */

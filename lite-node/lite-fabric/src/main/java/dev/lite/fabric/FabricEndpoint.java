@@ -89,6 +89,14 @@ public interface FabricEndpoint {
      */
     Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context);
 
+    /**
+     * {@link #writeImm} for a thread that will post to this peer or poll again within microseconds. The driver may send both
+     * together. If the thread does neither, the thread in {@link Fabric#awaitArmed} sends, about half a millisecond later.
+     */
+    default Post writeImmSoon(long remoteOffset, long localAddress, long length, int immediate, long context) {
+        return writeImm(remoteOffset, localAddress, length, immediate, context);
+    }
+
     /** Atomically adds to the peer's 64-bit word, and stores its previous value at {@code resultAddress}. */
     Post fetchAdd(long remoteOffset, long delta, long resultAddress, long context);
 

@@ -15,15 +15,15 @@ import org.jspecify.annotations.Nullable;
  * least one of the two sees the other. If the poll role passes to an heir meanwhile, the heir's first poll sends.
  *
  * <p>A thread that has not polled for {@link #FRESH_NS} may be preempted, or on its way to an heir: posting threads
- * then send themselves. They also do while a virtual thread polls: others may keep its carrier for long before it polls
- * again.
+ * then send themselves. Frames are also left to a virtual thread that polls, although others may keep its carrier for long
+ * before it polls again, and by a thread that will post or poll soon itself. For these, see {@link StandbyChecks}.
  */
 final class Departures {
     /** An empty poll takes about a microsecond; one that serves many peers, or the wake-up of an heir, tens of them. */
-    private static final long FRESH_NS = 100_000;
+    static final long FRESH_NS = 100_000;
 
     private final AtomicReference<@Nullable Departing> first = new AtomicReference<>();
-    /** The platform thread that polls; null: none. */
+    /** The thread that polls; null: none. */
     private volatile @Nullable Thread poller;
     /** Start of the last poll. */
     private volatile long polledNs;
@@ -43,6 +43,17 @@ final class Departures {
         return now != null && now != Thread.currentThread() && System.nanoTime() - polledNs < FRESH_NS;
     }
 
+    /** Whether a virtual thread polls; others may keep its carrier for long. Any thread. */
+    boolean isPollerVirtual() {
+        Thread now = poller;
+        return now != null && now.isVirtual();
+    }
+
+    /** Start of the last poll. Any thread. */
+    long polledNs() {
+        return polledNs;
+    }
+
     /** Leaves a lane's queued frames to the next poll; false if it may not follow. Any thread. */
     boolean leave(Departing lane, Operations operations, int promptBefore) {
         if (lane.departs.compareAndSet(false, true)) {
@@ -59,9 +70,8 @@ final class Departures {
     void poll(long nowNs) {
         polledNs = nowNs;
         Thread current = Thread.currentThread();
-        @Nullable Thread own = current.isVirtual() ? null : current;
-        if (poller != own) {
-            poller = own;
+        if (poller != current) {
+            poller = current;
         }
         send();
     }

@@ -58,8 +58,12 @@ final class Outbound {
          */
         boolean isPolled(int promptBefore);
 
-        /** Leaves the queued frames to the next poll; false if it may not follow. */
-        boolean leave(int promptBefore);
+        /**
+         * Leaves the queued frames to the next poll; false if it may not follow.
+         *
+         * @param soon whether the posting thread itself will post or poll soon
+         */
+        boolean leave(int promptBefore, boolean soon);
     }
 
     /** The outstanding operations. */
@@ -125,10 +129,23 @@ final class Outbound {
         lock.lock();
     }
 
-    /** Queues an operation, and sends it unless another thread is sending or polls. Any thread. */
-    Post post(int kind, long offset, long local, int length, int number, long first, long second, long context) {
+    /**
+     * Queues an operation, and sends it unless another thread is sending or polls. Any thread.
+     *
+     * @param soon whether this thread will post or poll soon, so that this frame may wait for that
+     */
+    Post post(
+            int kind,
+            long offset,
+            long local,
+            int length,
+            int number,
+            long first,
+            long second,
+            long context,
+            boolean soon) {
         int promptBefore = operations.promptPosted();
-        boolean leave = trouble.isPolled(promptBefore);
+        boolean leave = soon || trouble.isPolled(promptBefore);
         boolean send = false;
         lock();
         try {
@@ -150,7 +167,7 @@ final class Outbound {
         }
         if (send) {
             drain();
-        } else if (leave && !trouble.leave(promptBefore)) {
+        } else if (leave && !trouble.leave(promptBefore, soon)) {
             send();
         }
         return Post.ACCEPTED;

@@ -29,6 +29,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
     private final Memory memory;
     private final Epoll sockets;
     private final Departures departures;
+    private final StandbyChecks checks;
     private final TcpServerSocket server;
     private final AcceptLoop<TcpSocket> acceptLoop;
 
@@ -41,6 +42,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
      * @param memory this node's memory, which peers may access
      * @param sockets the epoll set that watches all lanes
      * @param departures the lanes whose frames the polling thread sends
+     * @param checks steps in when no thread polls
      * @throws OsException if it cannot listen at the address
      */
     TcpConnector(
@@ -50,7 +52,8 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
             @Nullable SSLContext tls,
             Memory memory,
             Epoll sockets,
-            Departures departures) {
+            Departures departures,
+            StandbyChecks checks) {
         super(connections, handshake, options.lanes(), UNAUTHENTICATED_MAX);
         this.connections = connections;
         this.options = options;
@@ -58,6 +61,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
         this.memory = memory;
         this.sockets = sockets;
         this.departures = departures;
+        this.checks = checks;
         server = TcpServerSocket.bind(new InetSocketAddress(options.bind(), options.port()), BACKLOG);
         acceptLoop = new AcceptLoop<>(
                 connections.node(), server::accept, socket -> accept(deadline -> lane(socket, false), socket::abort));
@@ -127,6 +131,7 @@ final class TcpConnector extends LaneConnector<TcpEndpoint, TcpLink, TcpConnecto
                         memory,
                         sockets,
                         departures,
+                        checks,
                         reason -> endpoint.lost("peer %s: %s".formatted(peer.name(), reason), FabricError.FLUSHED)))
                 .toArray(TcpLane[]::new);
         return new TcpLink(peer.hello(), peer.bytes(), made, peer.name());

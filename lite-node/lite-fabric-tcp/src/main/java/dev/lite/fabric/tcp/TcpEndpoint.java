@@ -35,7 +35,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         current.checkRange(remoteOffset, length, Frame.LENGTH_MAX);
         return lane(current, length)
                 .outbound
-                .post(Frame.READ, remoteOffset, localAddress, (int) length, 0, 0, 0, context);
+                .post(Frame.READ, remoteOffset, localAddress, (int) length, 0, 0, 0, context, false);
     }
 
     @Override
@@ -47,11 +47,11 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         current.checkRange(remoteOffset, length, Frame.LENGTH_MAX);
         return lane(current, length)
                 .outbound
-                .post(Frame.WRITE, remoteOffset, localAddress, (int) length, 0, 0, 0, context);
+                .post(Frame.WRITE, remoteOffset, localAddress, (int) length, 0, 0, 0, context, false);
     }
 
-    @Override
-    public Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context) {
+    private Post writeImm(
+            long remoteOffset, long localAddress, long length, int immediate, long context, boolean soon) {
         var current = link();
         if (current == null || end() != null) {
             return Post.CLOSED;
@@ -59,7 +59,17 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         current.checkRange(remoteOffset, length, Frame.LENGTH_MAX);
         // One lane for all immediates: they arrive in the order of their posts.
         return current.lanes()[0].outbound.post(
-                Frame.WRITE_IMM, remoteOffset, localAddress, (int) length, immediate, 0, 0, context);
+                Frame.WRITE_IMM, remoteOffset, localAddress, (int) length, immediate, 0, 0, context, soon);
+    }
+
+    @Override
+    public Post writeImm(long remoteOffset, long localAddress, long length, int immediate, long context) {
+        return writeImm(remoteOffset, localAddress, length, immediate, context, false);
+    }
+
+    @Override
+    public Post writeImmSoon(long remoteOffset, long localAddress, long length, int immediate, long context) {
+        return writeImm(remoteOffset, localAddress, length, immediate, context, true);
     }
 
     @Override
@@ -69,7 +79,8 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
             return Post.CLOSED;
         }
         current.checkWord(remoteOffset);
-        return current.lanes()[0].outbound.post(Frame.FETCH_ADD, remoteOffset, resultAddress, 0, 0, delta, 0, context);
+        return current.lanes()[0].outbound.post(
+                Frame.FETCH_ADD, remoteOffset, resultAddress, 0, 0, delta, 0, context, false);
     }
 
     @Override
@@ -80,7 +91,7 @@ final class TcpEndpoint extends DriverEndpoint<TcpLink> {
         }
         current.checkWord(remoteOffset);
         return current.lanes()[0].outbound.post(
-                Frame.COMPARE_AND_SWAP, remoteOffset, resultAddress, 0, 0, expected, value, context);
+                Frame.COMPARE_AND_SWAP, remoteOffset, resultAddress, 0, 0, expected, value, context, false);
     }
 
     private static TcpLane lane(TcpLink link, long length) {

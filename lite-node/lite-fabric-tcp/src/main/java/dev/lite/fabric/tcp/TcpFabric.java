@@ -35,6 +35,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     final Departures departures = new Departures();
 
     private final LanePolling lanes;
+    private final StandbyChecks checks;
     private final LateAcknowledgements late = new LateAcknowledgements();
     private final long tickNs;
 
@@ -66,6 +67,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         }
         waiting = opened;
         waiting.watch(sockets);
+        checks = new StandbyChecks(waiting, departures);
         lanes = new LanePolling(handler, sockets, options.peerTimeoutMs());
         connections = new Connections<>(TcpFabricProvider.NAME, config.node(), options.limits(), handler, this);
     }
@@ -93,7 +95,8 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
                 new LaneHandshake(PROTOCOL, TcpOptions.LANES_MAX, options.secret(), config.hello(), own.bytes());
         TcpConnector connector;
         try {
-            connector = new TcpConnector(connections, handshake, options, config.tls(), own, sockets, departures);
+            connector =
+                    new TcpConnector(connections, handshake, options, config.tls(), own, sockets, departures, checks);
         } catch (OsException e) {
             throw new FabricException(
                     "node %s cannot listen for peers: %s".formatted(config.node(), e.getMessage()), e);
@@ -193,11 +196,10 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
             return true;
         }
         departures.stop();
-        departures.armed(true);
         if (lanes.isRiding() && late.watch()) {
             waiting.nudgeStandby();
         }
-        waiting.arm();
+        departures.armed(checks.arm());
         // Input that the sockets already have also ends awaitArmed; a check here would cost this thread a system call.
         boolean work = hasWork();
         if (work) {
@@ -210,7 +212,7 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
     public void disarm() {
         departures.armed(false);
         if (!connections.isClosed()) {
-            waiting.disarm();
+            checks.disarm();
         }
     }
 
@@ -223,13 +225,14 @@ final class TcpFabric implements Fabric, Connections.Driver<TcpEndpoint, TcpLink
         // Peers are checked at every tick.
         long allNs = Math.min(timeoutNs, tickNs);
         long leftNs = allNs;
-        while (!connections.isClosed() && !waiting.awaitArmed(late.pauseNs(leftNs))) {
+        while (!connections.isClosed() && !waiting.awaitArmed(checks.pauseNs(late.pauseNs(leftNs)))) {
             long nowNs = System.nanoTime();
             leftNs = allNs - (nowNs - startNs);
             if (leftNs <= 0) {
                 return;
             }
             late.check(lanes.all(), nowNs);
+            checks.check(lanes.all(), nowNs);
         }
     }
 

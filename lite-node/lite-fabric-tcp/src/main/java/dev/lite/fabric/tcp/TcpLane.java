@@ -18,6 +18,7 @@ final class TcpLane extends Departing implements Outbound.Trouble {
     private final Epoll sockets;
     private final Consumer<String> broken;
     private final Departures departures;
+    private final StandbyChecks checks;
     private final Arena arena = Arena.ofShared();
 
     /** The lane's key in the fabric; guarded by {@link #outbound}'s lock and written before the first post. */
@@ -42,13 +43,22 @@ final class TcpLane extends Departing implements Outbound.Trouble {
      * @param memory this node's memory, which the peer may access
      * @param sockets the epoll set that watches the lane
      * @param departures the lanes whose frames the polling thread sends
+     * @param checks steps in when no thread polls
      * @param broken called at least once, by any thread, with the reason if the lane is no longer usable
      */
-    TcpLane(Wire wire, TcpSocket socket, Memory memory, Epoll sockets, Departures departures, Consumer<String> broken) {
+    TcpLane(
+            Wire wire,
+            TcpSocket socket,
+            Memory memory,
+            Epoll sockets,
+            Departures departures,
+            StandbyChecks checks,
+            Consumer<String> broken) {
         this.wire = wire;
         this.socket = socket;
         this.sockets = sockets;
         this.departures = departures;
+        this.checks = checks;
         this.broken = broken;
         outbound = new Outbound(wire, this, arena);
         inbound = new Inbound(wire, outbound, memory, arena);
@@ -82,8 +92,13 @@ final class TcpLane extends Departing implements Outbound.Trouble {
     }
 
     @Override
-    public boolean leave(int promptBefore) {
-        return departures.leave(this, outbound.operations, promptBefore);
+    public boolean leave(int promptBefore, boolean soon) {
+        boolean polled = departures.leave(this, outbound.operations, promptBefore);
+        if (soon ? !polled : polled && departures.isPollerVirtual()) {
+            checks.start();
+            return true;
+        }
+        return polled;
     }
 
     @Override

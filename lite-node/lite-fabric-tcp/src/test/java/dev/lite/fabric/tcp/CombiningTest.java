@@ -64,7 +64,7 @@ class CombiningTest {
             assertThat(wire.writes).isEqualTo(1);
             var stopped = new Left(true) {
                 @Override
-                public boolean leave(int promptBefore) {
+                public boolean leave(int promptBefore, boolean soon) {
                     return false;
                 }
             };
@@ -145,20 +145,6 @@ class CombiningTest {
                 case "await" -> b.fabric.await(0);
                 default -> assertThat(b.fabric.arm()).isTrue();
             }
-            TestNode.until("arrived", () -> a.immediates.contains(1), a);
-        }
-    }
-
-    @Test
-    void noFrameIsLeftToAVirtualThreadWhoseCarrierOthersMayKeep() {
-        try (var a = new TestNode("a", "lanes", "1");
-                var b = new TestNode("b", "lanes", "1")) {
-            var toA = b.connectTo(a);
-            var departures = ((TcpFabric) b.fabric).departures;
-            join(Thread.ofVirtual().start(() -> departures.poll(System.nanoTime() + TestNode.nanos(100))));
-
-            join(Thread.ofPlatform().start(() -> toA.writeImm(0, b.address(), 8, 1, 1)));
-
             TestNode.until("arrived", () -> a.immediates.contains(1), a);
         }
     }
@@ -376,7 +362,7 @@ class CombiningTest {
     }
 
     private static Post post(Outbound outbound, int number) {
-        return outbound.post(Frame.WRITE_IMM, 0, 0, 0, number, 0, 0, number);
+        return outbound.post(Frame.WRITE_IMM, 0, 0, 0, number, 0, 0, number, false);
     }
 
     /** Threads that post writes with immediates to a region each; a payload contains its number. */
@@ -455,7 +441,7 @@ class CombiningTest {
         }
 
         @Override
-        public boolean leave(int promptBefore) {
+        public boolean leave(int promptBefore, boolean soon) {
             left++;
             return true;
         }

@@ -50,8 +50,8 @@ class FrameFuzzTest {
             var outbound = new Outbound(wire, new CombiningTest.Left(false), arena);
             var local = arena.allocate(512, 8);
             for (int i = 0; i < 3; i++) {
-                outbound.post(Frame.READ, 0, local.address(), 64 * i, 0, 0, 0, i);
-                outbound.post(Frame.WRITE, 0, local.address(), 8, 0, 0, 0, i);
+                outbound.post(Frame.READ, 0, local.address(), 64 * i, 0, 0, 0, i, false);
+                outbound.post(Frame.WRITE, 0, local.address(), 8, 0, 0, 0, i, false);
             }
             var inbound = new Inbound(wire, outbound, new Memory(around.address() + GUARD, MEMORY), arena);
             int steps = 0;

@@ -66,7 +66,7 @@ class SendFailureTest {
     }
 
     private static Post post(Outbound outbound) {
-        return outbound.post(Frame.WRITE_IMM, 0, 0, 0, 1, 0, 0, 1);
+        return outbound.post(Frame.WRITE_IMM, 0, 0, 0, 1, 0, 0, 1, false);
     }
 
     private static Outbound.Trouble recording(List<String> reasons) {

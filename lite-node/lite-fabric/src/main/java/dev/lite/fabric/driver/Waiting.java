@@ -28,6 +28,9 @@ public final class Waiting implements AutoCloseable {
     /** Whether the source ends {@link #awaitArmed}. Written by the poll role. */
     private volatile boolean armed;
 
+    /** Whether {@link #armLater} armed. Written by the poll role, before {@link #armed}. */
+    private volatile boolean later;
+
     /**
      * Whether the one-shot registration of the source for {@link #awaitArmed} has not fired yet. {@link #arm} sets {@link #armed} before it reads
      * this field, and {@link #awaitArmed} clears this field before it reads {@link #armed}. So one of the two sees the other's write.
@@ -122,7 +125,7 @@ public final class Waiting implements AutoCloseable {
 
     /** The standby thread blocks; returns false if only the timeout has passed, or after {@link #nudgeStandby}. */
     public boolean awaitArmed(long timeoutNs) {
-        if (armed && !watching) {
+        if (armed && !later && !watching) {
             // The source may still be readable: it fired while the thread that armed still had the poll role.
             watchOnce();
         }
@@ -136,16 +139,30 @@ public final class Waiting implements AutoCloseable {
 
     /** Poll role: from now on the source ends {@link #awaitArmed}, also if it is readable already. */
     public void arm() {
+        later = false;
         armed = true;
         if (!watching) {
             watchOnce();
         }
     }
 
+    /** Poll role: like {@link #arm} without a system call; the source need not end {@link #awaitArmed} before {@link #armNow}. */
+    public void armLater() {
+        later = true;
+        armed = true;
+    }
+
+    /** Does what {@link #armLater} left out, if the source is still armed. Standby thread. */
+    public void armNow() {
+        if (armed && !watching) {
+            watchOnce();
+        }
+    }
+
     /** If another thread disarms meanwhile, the standby thread wakes up at most once without need. */
-    private void watchOnce() {
+    private synchronized void watchOnce() {
         var watched = source;
-        if (watched != null) {
+        if (watched != null && !watching) {
             watching = true;
             standingBy.set.modify(watched, Epoll.IN | Epoll.ONCE, SOURCE);
         }
@@ -158,6 +175,12 @@ public final class Waiting implements AutoCloseable {
 
     /** Poll role, disarmed: from now on the source does not wake the standby thread at all. */
     public void settle() {
+        if (watching) {
+            unwatch();
+        }
+    }
+
+    private synchronized void unwatch() {
         var watched = source;
         if (watching && watched != null) {
             watching = false;

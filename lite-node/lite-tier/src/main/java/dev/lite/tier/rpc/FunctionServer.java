@@ -104,7 +104,8 @@ final class FunctionServer implements PostedReceive.Server {
             throw new IllegalArgumentException("this node did not receive the call: " + call);
         }
         PollRole role = engine.receiveRole();
-        boolean held = received.replyAndTake(reply, role);
+        // With a call in the queue, this thread comes back soon: the replies until then go out together.
+        boolean held = served.hasQueued() ? received.replySoon(reply) : received.replyAndTake(reply, role);
         return served.receive(this, Deadline.in(deadline).endNs(), role, held);
     }
 

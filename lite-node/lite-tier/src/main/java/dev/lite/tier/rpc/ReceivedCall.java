@@ -111,14 +111,20 @@ public final class ReceivedCall implements RpcCall {
      */
     boolean replyAndTake(MemorySegment reply, @Nullable PollRole role) {
         requireFits(reply.byteSize());
-        return answer(0, reply, role);
+        return answer(0, reply, role, false);
+    }
+
+    /** Replies; the reply may be sent together with this thread's next one. Returns false: this thread has no role. */
+    boolean replySoon(MemorySegment reply) {
+        requireFits(reply.byteSize());
+        return answer(0, reply, null, true);
     }
 
     @Override
     public void fail(String message) {
         // The caller's slot has room for at least 1 KiB, even if the caller's own limit is lower.
         byte[] text = SessionProtocol.cut(message, 1 << 10);
-        boolean held = answer(LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text), null);
+        boolean held = answer(LiteException.Code.RPC_FAILED.number(), MemorySegment.ofArray(text), null, false);
         assert !held;
     }
 
@@ -172,14 +178,19 @@ public final class ReceivedCall implements RpcCall {
         return true;
     }
 
-    /** Sends an answer, or drops it if the call was cancelled. Returns whether this thread now holds the role. */
-    private boolean answer(int status, MemorySegment reply, @Nullable PollRole role) {
+    /**
+     * Sends an answer, or drops it if the call was cancelled.
+     *
+     * @param more whether this thread will soon send another one
+     * @return whether this thread now holds the role
+     */
+    private boolean answer(int status, MemorySegment reply, @Nullable PollRole role, boolean more) {
         if (!begin()) {
             return false;
         }
         boolean sent = false;
         try {
-            boolean held = replies.reply(this, status, reply, role);
+            boolean held = replies.reply(this, status, reply, role, more);
             sent = true;
             return held;
         } finally {

@@ -327,6 +327,11 @@ final class RpcFunction {
         }
     }
 
+    /** Whether a call is queued; another receiver may take it. */
+    synchronized boolean hasQueued() {
+        return first != null;
+    }
+
     /** The next call; or null, and the receiver is queued. */
     private synchronized @Nullable RpcEntry pollOrEnter(FunctionServer server, Receiver receiver) {
         server.requireOpen();

@@ -1,6 +1,7 @@
 package dev.lite.tier.rpc;
 
 import dev.lite.api.NodeUnreachableException;
+import dev.lite.fabric.FabricEndpoint;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
@@ -152,9 +153,10 @@ final class RpcReplies {
      * Sends the reply of a call. May wait while the connection is busy, but never while it holds the role.
      *
      * @param role the poll role to take before the reply is posted, or null
+     * @param more whether this thread will soon post another reply, or poll
      * @return whether the caller now holds the role
      */
-    boolean reply(ReceivedCall call, int status, MemorySegment reply, @Nullable PollRole role) {
+    boolean reply(ReceivedCall call, int status, MemorySegment reply, @Nullable PollRole role, boolean more) {
         RpcRing ring = call.ring;
         int length = (int) reply.byteSize();
         if (ring == null) {
@@ -168,7 +170,7 @@ final class RpcReplies {
         boolean fits = length <= call.room;
         int bytes = assemble(ring, call, status, reply, out);
         boolean held = role != null && role.take();
-        Post post = postReply(ring.peer, call, out, bytes, fits);
+        Post post = postReply(ring.peer, call, out, bytes, fits, more);
         if (post == Post.BUSY) {
             if (held && role != null) {
                 role.release();
@@ -177,7 +179,7 @@ final class RpcReplies {
             long deadlineNs = System.nanoTime() + REPLY_TIMEOUT_NS;
             while (post == Post.BUSY && deadlineNs - System.nanoTime() > 0) {
                 Polling.sleepNs(BUSY_PAUSE_NS);
-                post = postReply(ring.peer, call, out, bytes, fits);
+                post = postReply(ring.peer, call, out, bytes, fits, false);
             }
         }
         if (post == Post.BUSY) {
@@ -224,7 +226,7 @@ final class RpcReplies {
         }
         boolean fits = length <= call.room;
         int bytes = assemble(ring, call, status, reply, out);
-        Post post = postReply(ring.peer, call, out, bytes, fits);
+        Post post = postReply(ring.peer, call, out, bytes, fits, false);
         if (post == Post.BUSY) {
             sendLater(ring.peer, call, out, bytes, fits);
         } else {
@@ -247,7 +249,7 @@ final class RpcReplies {
     private void sendLater(Peer peer, ReceivedCall call, RpcSlot out, int bytes, boolean fits) {
         later.execute(() -> {
             Post post;
-            while ((post = postReply(peer, call, out, bytes, fits)) == Post.BUSY) {
+            while ((post = postReply(peer, call, out, bytes, fits, false)) == Post.BUSY) {
                 Polling.sleepNs(BUSY_PAUSE_NS); // until the post is accepted or the connection ends
             }
             posted(out, post, fits);
@@ -273,15 +275,14 @@ final class RpcReplies {
         out.state(RpcSlot.OFFERED);
     }
 
-    private static Post postReply(Peer peer, ReceivedCall call, RpcSlot out, int bytes, boolean fits) {
+    private static Post postReply(Peer peer, ReceivedCall call, RpcSlot out, int bytes, boolean fits, boolean more) {
         try {
-            return peer.endpoint()
-                    .writeImm(
-                            call.replyTo,
-                            out.outAddress,
-                            bytes,
-                            ImmediateKind.CALL_REPLY.with(call.slot & RpcWire.SLOT_MASK),
-                            fits ? Poster.CALL_SLOT.context(out.index) : Poster.NOBODY);
+            int immediate = ImmediateKind.CALL_REPLY.with(call.slot & RpcWire.SLOT_MASK);
+            long context = fits ? Poster.CALL_SLOT.context(out.index) : Poster.NOBODY;
+            FabricEndpoint endpoint = peer.endpoint();
+            return more
+                    ? endpoint.writeImmSoon(call.replyTo, out.outAddress, bytes, immediate, context)
+                    : endpoint.writeImm(call.replyTo, out.outAddress, bytes, immediate, context);
         } catch (IndexOutOfBoundsException e) {
             log.error(
                     "node {} wants a reply outside its arena; cutting its connection",

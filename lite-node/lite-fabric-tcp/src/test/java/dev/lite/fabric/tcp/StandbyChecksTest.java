@@ -1,0 +1,145 @@
+package dev.lite.fabric.tcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.lite.fabric.FabricEndpoint;
+import dev.lite.fabric.Post;
+import dev.lite.fabric.driver.Waiting;
+import dev.lite.os.EventFd;
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The standby thread steps in for threads that gave up the poll role, or left frames, and did not come back. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class StandbyChecksTest {
+    private static final long FOREVER_NS = Duration.ofHours(1).toNanos();
+    private static final int ROUNDS = 200;
+
+    @Test
+    void anEventInABreakThatIsArmedInNameOnlyWakesTheStandbyThread() {
+        try (var waiting = Waiting.open(FOREVER_NS);
+                var source = EventFd.create()) {
+            waiting.watch(source);
+            var checks = new StandbyChecks(waiting, new Departures());
+            for (int round = 0; round < ROUNDS; round++) {
+                var standby = Thread.ofPlatform().daemon().start(() -> standBy(waiting, checks));
+                breakInNameOnly(checks);
+                source.signal();
+                join(standby);
+                checks.disarm();
+                source.drain();
+                waiting.settle();
+            }
+        }
+    }
+
+    @Test
+    void theStandbyThreadChecksAgainAfterItStoppedChecking() {
+        try (var waiting = Waiting.open(FOREVER_NS);
+                var source = EventFd.create()) {
+            waiting.watch(source);
+            var departures = new Departures();
+            departures.poll(System.nanoTime() + TestNode.nanos(1000)); // so only the last check steps in
+            var checks = new StandbyChecks(waiting, departures);
+            breakInNameOnly(checks);
+            while (checks.pauseNs(FOREVER_NS) != FOREVER_NS) { // this thread stands by until the checks end
+                assertThat(waiting.awaitArmed(checks.pauseNs(FOREVER_NS))).isFalse();
+                checks.check(new TcpLane[0], System.nanoTime());
+            }
+            source.signal();
+            assertThat(waiting.awaitArmed(FOREVER_NS))
+                    .as("armed by the last check")
+                    .isTrue();
+        }
+    }
+
+    /** Short breaks, until one is armed in name only. A pause of this thread may make some of them long. */
+    private static void breakInNameOnly(StandbyChecks checks) {
+        long deadline = System.nanoTime() + TestNode.nanos(20);
+        while (checks.arm()) {
+            checks.disarm();
+            assertThat(deadline - System.nanoTime()).as("time left").isPositive();
+        }
+    }
+
+    private static void standBy(Waiting waiting, StandbyChecks checks) {
+        while (!waiting.awaitArmed(checks.pauseNs(FOREVER_NS))) {
+            checks.check(new TcpLane[0], System.nanoTime());
+        }
+    }
+
+    @Test
+    void aFrameThatWasToBeFollowedSoonIsSentByTheStandbyThread() {
+        arrives(toA -> assertThat(toA.writeImmSoon(0, 0, 0, 1, 1)).isEqualTo(Post.ACCEPTED));
+    }
+
+    @Test
+    void aFrameLeftToAVirtualThreadIsSentByTheStandbyThread() {
+        arrives((toA, departures) -> {
+            join(Thread.ofVirtual().start(() -> departures.poll(System.nanoTime() + TestNode.nanos(100))));
+            assertThat(toA.writeImm(0, 0, 0, 1, 1)).isEqualTo(Post.ACCEPTED);
+        });
+    }
+
+    private static void arrives(Consumer<FabricEndpoint> post) {
+        arrives((toA, departures) -> post.accept(toA));
+    }
+
+    /** Only the standby thread uses the posting node's fabric, and it never polls. */
+    private static void arrives(Posting posting) {
+        try (var a = new TestNode("a", "lanes", "1");
+                var b = new TestNode("b", "lanes", "1")) {
+            var toA = b.connectTo(a);
+            ((TcpFabric) b.fabric).departures.stop();
+            var stopped = new AtomicBoolean();
+            var standby = Thread.ofPlatform().daemon().start(() -> {
+                while (!stopped.get()) {
+                    b.fabric.awaitArmed(FOREVER_NS);
+                }
+            });
+            for (int round = 1; round <= ROUNDS; round++) {
+                int count = round;
+                posting.post(toA, ((TcpFabric) b.fabric).departures);
+                TestNode.until("arrived", () -> a.immediates.size() == count, a);
+            }
+            stopped.set(true);
+            b.fabric.wakeup();
+            join(standby);
+        }
+    }
+
+    private interface Posting {
+        void post(FabricEndpoint toA, Departures departures);
+    }
+
+    @Test
+    void framesThatAreFollowedByAnotherGoInOneWrite() {
+        try (var arena = Arena.ofConfined()) {
+            var wire = new CountingWire(arena);
+            var outbound = new Outbound(wire, new CombiningTest.Left(false), arena);
+            for (int i = 0; i < 5; i++) {
+                assertThat(outbound.post(Frame.WRITE_IMM, 0, 0, 0, i, 0, 0, i, true))
+                        .isEqualTo(Post.ACCEPTED);
+            }
+            assertThat(wire.writes).isZero();
+            assertThat(outbound.post(Frame.WRITE_IMM, 0, 0, 0, 5, 0, 0, 5, false))
+                    .isEqualTo(Post.ACCEPTED);
+            assertThat(wire.writes).isEqualTo(1);
+            assertThat(wire.numbers()).containsExactly(0, 1, 2, 3, 4, 5);
+        }
+    }
+
+    private static void join(Thread thread) {
+        try {
+            assertThat(thread.join(Duration.ofNanos(TestNode.nanos(20))))
+                    .as("the thread ended")
+                    .isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+}
