@@ -27,7 +27,7 @@ class StandbyChecksTest {
             var checks = new StandbyChecks(waiting, new Departures());
             for (int round = 0; round < ROUNDS; round++) {
                 var standby = Thread.ofPlatform().daemon().start(() -> standBy(waiting, checks));
-                breakInNameOnly(checks);
+                breakInNameOnly(waiting, checks);
                 source.signal();
                 join(standby);
                 checks.disarm();
@@ -45,7 +45,7 @@ class StandbyChecksTest {
             var departures = new Departures();
             departures.poll(System.nanoTime() + TestNode.nanos(1000)); // so only the last check steps in
             var checks = new StandbyChecks(waiting, departures);
-            breakInNameOnly(checks);
+            breakInNameOnly(waiting, checks);
             while (checks.pauseNs(FOREVER_NS) != FOREVER_NS) { // this thread stands by until the checks end
                 assertThat(waiting.awaitArmed(checks.pauseNs(FOREVER_NS))).isFalse();
                 checks.check(new TcpLane[0], System.nanoTime());
@@ -58,10 +58,11 @@ class StandbyChecksTest {
     }
 
     /** Short breaks, until one is armed in name only. A pause of this thread may make some of them long. */
-    private static void breakInNameOnly(StandbyChecks checks) {
+    private static void breakInNameOnly(Waiting waiting, StandbyChecks checks) {
         long deadline = System.nanoTime() + TestNode.nanos(20);
         while (checks.arm()) {
             checks.disarm();
+            waiting.settle(); // as after an empty poll
             assertThat(deadline - System.nanoTime()).as("time left").isPositive();
         }
     }
