@@ -17,7 +17,8 @@ import org.jspecify.annotations.Nullable;
  * threads are late, nobody is held up. From then on a thread that repeats short operations stands aside until it has the turn.
  * A turn lasts about {@value #TURN_NS} ns; its thread operates at full speed. Then that thread wakes the next one and sleeps, so the
  * processors of both sides stay as they are. Others do not stand aside: threads whose last operation began a while ago, those whose
- * operations were long in their turn, and virtual threads. When threads with a turn make few operations, taking turns ends.
+ * operations were long in their turn, and virtual threads. When the operations of several turns were few or long, taking turns ends,
+ * and begins again only after more late threads.
  *
  * <p>This only saves time: nothing depends on who has the turn, and nobody stands aside for long. With more than two processors,
  * groups of threads take turns independently. Any thread.
@@ -37,7 +38,7 @@ public final class Turns {
     /** Nobody stands aside for longer. */
     private static final long ASIDE_NS_MAX = TimeUnit.MILLISECONDS.toNanos(20);
 
-    /** A turn with fewer operations is a miss. */
+    /** A turn with fewer operations did not help. */
     private static final int OPERATIONS_MIN = 20;
 
     private static final int MISSES_MAX = 3;
@@ -165,20 +166,39 @@ public final class Turns {
 
         /** The owner's turn is over. It wakes the next thread and then sleeps itself, so that one takes its processor. */
         private void passOn(Thread me, long nowNs, long deadlineNs) {
-            misses = 0;
-            lateMax = LATE_MIN;
-            Thread next = aside.poll();
-            if (next == null) {
-                turnBeganNs = nowNs;
-                return;
-            }
-            begins.setPlain(index(me), nowNs);
-            if ((nowNs - turnBeganNs) / SHORT_NS > operations.getOpaque() - turnBeganWith) {
+            boolean wereShort = (nowNs - turnBeganNs) / SHORT_NS <= operations.getOpaque() - turnBeganWith;
+            if (wereShort) {
+                misses = 0;
+                lateMax = LATE_MIN;
+            } else {
                 exempt.setPlain(index(me), nowNs);
+                if (missed()) {
+                    return;
+                }
             }
-            own(next, nowNs);
-            LockSupport.unpark(next);
-            standAside(me, nowNs, deadlineNs);
+            Thread next = aside.poll();
+            own(next == null ? me : next, nowNs);
+            if (next != null) {
+                begins.setPlain(index(me), nowNs);
+                LockSupport.unpark(next);
+                if (wereShort) {
+                    standAside(me, nowNs, deadlineNs);
+                }
+            }
+        }
+
+        /** A turn did not help. Ends taking turns after several of these in a row; returns whether it did. */
+        private boolean missed() {
+            if (++misses < MISSES_MAX) {
+                return false;
+            }
+            misses = 0;
+            lateMax = Math.min(LATE_MAX, 2 * lateMax);
+            on = false;
+            for (Thread next = aside.poll(); next != null; next = aside.poll()) {
+                LockSupport.unpark(next);
+            }
+            return true;
         }
 
         private void standAside(Thread me, long beganNs, long deadlineNs) {
@@ -206,15 +226,8 @@ public final class Turns {
             if (made >= OPERATIONS_MIN) {
                 return;
             }
-            if (++misses < MISSES_MAX) {
+            if (!missed()) {
                 own(me, System.nanoTime());
-                return;
-            }
-            misses = 0;
-            lateMax = Math.min(LATE_MAX, 2 * lateMax);
-            on = false;
-            for (Thread next = aside.poll(); next != null; next = aside.poll()) {
-                LockSupport.unpark(next);
             }
         }
 

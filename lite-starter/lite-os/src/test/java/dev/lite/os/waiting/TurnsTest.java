@@ -8,6 +8,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -100,6 +101,18 @@ class TurnsTest {
         while (turns.areOn()) {
             run(this::repeat); // each takes the turn of one that has ended
         }
+        assertThat(turns.areOn()).isFalse();
+    }
+
+    @Test
+    void turnsEndWhenOperationsAreLong() throws InterruptedException {
+        makeLate();
+        run(() -> {
+            while (turns.areOn()) {
+                turns.begin(deadlineNs());
+                LockSupport.parkNanos(TimeUnit.MICROSECONDS.toNanos(100)); // an operation that another host answers
+            }
+        });
         assertThat(turns.areOn()).isFalse();
     }
 
