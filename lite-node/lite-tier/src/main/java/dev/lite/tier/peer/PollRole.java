@@ -3,10 +3,12 @@ package dev.lite.tier.peer;
 import dev.lite.fabric.Fabric;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.StagedWait;
+import dev.lite.os.waiting.Turns;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -77,6 +79,9 @@ public final class PollRole implements AutoCloseable {
 
     private final InlineCompletion inline = new InlineCompletion();
     private final int pollCost;
+    /** For short waits; null: a fabric whose answers come from other hosts has none. */
+    private final @Nullable Turns turns;
+
     private final Thread standbyThread;
     private final Thread virtualPoller;
     private final AtomicInteger state = new AtomicInteger(LOOKED_AFTER);
@@ -107,6 +112,7 @@ public final class PollRole implements AutoCloseable {
         this.virtualsWait = new StagedWait(spins);
         this.standbysWait = new StagedWait(Math.min(PAUSES_OF_OTHERS_MAX, spins));
         this.pollCost = fabric.pollCost();
+        this.turns = pollCost == 1 ? new Turns() : null;
         this.standbyThread =
                 Thread.ofPlatform().name("lite-poll-" + fabric.name()).daemon().unstarted(this::run);
         this.virtualPoller =
@@ -116,6 +122,11 @@ public final class PollRole implements AutoCloseable {
     void start() {
         standbyThread.start();
         virtualPoller.start();
+    }
+
+    /** Turns of threads that repeat {@linkplain PollWaiter#isShort short} waits; null: they take none. */
+    public @Nullable Turns turns() {
+        return turns;
     }
 
     /** Times that the standby thread took the role because no thread waited when an event came. */
@@ -229,6 +240,7 @@ public final class PollRole implements AutoCloseable {
             if (leftNs <= 0 || Thread.currentThread().isInterrupted()) {
                 break;
             }
+            late(waiter);
             waiter.park(leftNs);
         }
         return waiter.isOver();
@@ -359,7 +371,14 @@ public final class PollRole implements AutoCloseable {
         }
     }
 
+    private void late(PollWaiter waiter) {
+        if (turns != null && waiter.isShort()) {
+            turns.late();
+        }
+    }
+
     private void sleep(PollWaiter waiter, long deadlineNs) {
+        late(waiter);
         waiter.announceAsleep(this);
         try {
             if (!waiter.isOver() && !stopped) {

@@ -62,6 +62,11 @@ public abstract class PollWaiter {
         return true;
     }
 
+    /** Whether the condition is the answer of another process, which mostly comes within some pauses. */
+    protected boolean isShort() {
+        return false;
+    }
+
     /** Waiting thread: parks until {@link #signal}, but not if the condition is true. May return early. */
     final void park(long leftNs) {
         parked = Thread.currentThread();

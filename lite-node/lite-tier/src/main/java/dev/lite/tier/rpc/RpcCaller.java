@@ -9,6 +9,7 @@ import dev.lite.api.RpcFailedException;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Polling;
+import dev.lite.os.waiting.Turns;
 import dev.lite.tier.peer.Peer;
 import dev.lite.tier.peer.PollRole;
 import dev.lite.tier.peer.Poster;
@@ -120,6 +121,11 @@ final class RpcCaller {
             return slot;
         }
         Peer peer = engine.peer(node);
+        Turns turns = peer.pollRole().turns();
+        if (turns != null && turns.areOn()) {
+            deadlineNs = started(deadlineNs, timeoutNs);
+            turns.begin(deadlineNs); // before the call holds anything
+        }
         RpcBinding binding = target.knownBinding(peer);
         if (binding == null) {
             deadlineNs = started(deadlineNs, timeoutNs);

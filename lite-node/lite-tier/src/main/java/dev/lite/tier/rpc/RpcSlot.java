@@ -159,6 +159,11 @@ final class RpcSlot extends PollWaiter {
     }
 
     @Override
+    protected boolean isShort() {
+        return true;
+    }
+
+    @Override
     protected boolean isOver() {
         return state != WAITING;
     }

@@ -87,8 +87,8 @@ public final class Turns {
                 : groups[(int) (Thread.currentThread().threadId() % groups.length)];
     }
 
-    /** Whether threads take turns; for tests. */
-    boolean areOn() {
+    /** Whether the calling thread should {@link #begin} operations. */
+    public boolean areOn() {
         return mine().on;
     }
 
