@@ -159,7 +159,7 @@ final class ClientHandle implements LmrHandle {
         try {
             return transfer.tryStart(
                     op, slice.offset(), slice.segment(), deadline(), failure -> async.end(opened, failure));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // an Error: the segment is a file that was truncated
             async.end(opened, e);
             return true;
         }

@@ -137,7 +137,11 @@ final class ClientRpc implements LtRpc {
         }
         long timeoutNs = RpcCommandPath.toNanos(deadline);
         DataPath data = commands.data();
-        checkLength("the request", request.length, data.windowBytes());
+        try {
+            checkLength("the request", request.length, data.windowBytes());
+        } catch (LimitExceededException e) {
+            return CompletableFuture.failedFuture(e);
+        }
         int slot = commands.tryAcquire();
         if (slot < 0) {
             return null;

@@ -64,7 +64,7 @@ final class SliceOperations {
         try {
             return mapping.tryTransfer(
                     needed == WRITE, slice.offset(), slice.segment(), 0, failure -> async.end(opened, failure));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // an Error: the segment is a file that was truncated
             async.end(opened, e);
             return true;
         }

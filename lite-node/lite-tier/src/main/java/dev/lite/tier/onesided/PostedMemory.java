@@ -108,7 +108,8 @@ public final class PostedMemory implements RemoteMemory {
             } else if (posted) {
                 sweeper.sweepAfter(deadline.endNs());
             }
-            return posted;
+            // A sweep may have ended it at its deadline already. Then it must not start again.
+            return posted || !pending.claim();
         } finally {
             if (!posted) {
                 buffer.pending = null;
@@ -130,6 +131,8 @@ public final class PostedMemory implements RemoteMemory {
                 RawMemory.copyTo(buffer.address, pending.local, 0, pending.local.byteSize());
             } catch (RuntimeException e) { // the caller's memory was closed, or is confined to another thread
                 failure = e;
+            } catch (InternalError e) { // or a file that was truncated
+                failure = new IllegalStateException("the destination of a read cannot be written: " + e, e);
             }
         }
         buffer.pending = null;
