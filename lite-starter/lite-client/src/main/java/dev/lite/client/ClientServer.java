@@ -35,8 +35,10 @@ final class ClientServer implements RpcServer {
     /** How long a closed server answers the calls that are under way in channels. */
     private static final long FINISH_NS = 5_000_000_000L;
 
-    private static final ThreadFactory HANDLERS =
-            Thread.ofVirtual().name("lite-client-handler").factory();
+    private static final ThreadFactory HANDLERS = Thread.ofVirtual()
+            .name("lite-client-handler")
+            .inheritInheritableThreadLocals(false) // any thread may start them
+            .factory();
 
     private final RpcCommandPath commands;
     private final String function;
