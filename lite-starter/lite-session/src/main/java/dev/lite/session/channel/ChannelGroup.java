@@ -27,6 +27,9 @@ public final class ChannelGroup {
     /** A taker takes at most so many requests of one channel before the other sources have their turn. */
     private static final int BATCH = 16;
 
+    /** While another thread looks for requests, nobody wakes a sleeper. That thread may leave with a long one, so it looks again soon. */
+    private static final long BESIDE_OTHERS_NS = 1_000_000;
+
     /** Another source of requests, which its reader empties. Any thread. */
     public interface Beside {
         /** Whether it has something; the wait is over then. */
@@ -310,8 +313,10 @@ public final class ChannelGroup {
         looking.decrementAndGet();
         try {
             words.clear();
-            if (announce(words, sources)) {
-                Futex.Wait unused = words.await(Math.min(deadlineNs - System.nanoTime(), ChannelMemory.SLEEP_NS_MAX));
+            boolean others = looking.get() > 0;
+            if (announce(words, sources, others)) {
+                long sleepNs = others ? BESIDE_OTHERS_NS : ChannelMemory.SLEEP_NS_MAX;
+                Futex.Wait unused = words.await(Math.min(deadlineNs - System.nanoTime(), sleepNs));
             }
         } finally {
             looking.incrementAndGet();
@@ -326,9 +331,12 @@ public final class ChannelGroup {
         }
     }
 
-    /** Announces the sleep at all sources and adds their words; returns false if one of them is ready. */
-    private boolean announce(FutexWords words, Snapshot sources) {
-        boolean others = looking.get() > 0;
+    /**
+     * Announces the sleep at all sources and adds their words; returns false if one of them is ready.
+     *
+     * @param others whether another thread looks, so that requests need not wake this one
+     */
+    private boolean announce(FutexWords words, Snapshot sources, boolean others) {
         words.add(changes.address(), sources.change());
         for (ChannelServer channel : sources.channels()) {
             if (!channel.announce(words, others)) {
@@ -446,7 +454,7 @@ public final class ChannelGroup {
 
         @Override
         public boolean announce(FutexWords words) {
-            return ChannelGroup.this.announce(words, sources);
+            return ChannelGroup.this.announce(words, sources, false);
         }
     }
 }
