@@ -3,6 +3,7 @@ package dev.lite.session.channel;
 import dev.lite.os.Futex;
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.Arena;
@@ -28,6 +29,9 @@ public final class GroupWaits {
     private static final int LOOKS = 32;
     /** A look at so many waits takes about as long as a pause. */
     private static final int WAITS_PER_PAUSE = 4;
+
+    /** After a failure of the polling thread. */
+    private static final long FAILED_NS = 10_000_000;
 
     /** The one wait of the polling thread. */
     private static final int ALL = 0;
@@ -146,13 +150,23 @@ public final class GroupWaits {
     }
 
     private void run() {
-        try {
-            poll();
-        } finally {
-            over = true;
-            for (long bits = waiting.get(); bits != 0; bits &= bits - 1) {
-                end(Long.numberOfTrailingZeros(bits));
+        while (!closed) {
+            try {
+                poll();
+            } catch (Throwable failed) { // for example no memory for the thread that sleeps; later there may be some
+                Thread me = Thread.currentThread();
+                me.getUncaughtExceptionHandler().uncaughtException(me, failed);
+                endAll(); // their threads look themselves, and wait again
+                Polling.sleepNs(FAILED_NS);
             }
+        }
+        over = true;
+        endAll();
+    }
+
+    private void endAll() {
+        for (long bits = waiting.get(); bits != 0; bits &= bits - 1) {
+            end(Long.numberOfTrailingZeros(bits));
         }
     }
 

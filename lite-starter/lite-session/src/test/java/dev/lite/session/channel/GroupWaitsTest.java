@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.os.FutexWords;
 import dev.lite.testing.Waits;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -53,6 +54,51 @@ class GroupWaitsTest {
 
     private static long deadlineNs() {
         return System.nanoTime() + LONG_NS;
+    }
+
+    /** A wait that is never over. */
+    private static final class Never implements GroupWaits.Wait {
+        @Override
+        public GroupWaits.Polled poll() {
+            return GroupWaits.Polled.NOTHING;
+        }
+
+        @Override
+        public boolean isReady() {
+            return false;
+        }
+
+        @Override
+        public boolean announce(FutexWords words) {
+            return true;
+        }
+    }
+
+    /** A wait that makes the polling thread fail, as when there is no memory for a thread. */
+    private static final class Failing implements GroupWaits.Wait {
+        @Override
+        public GroupWaits.Polled poll() {
+            throw new OutOfMemoryError("on purpose");
+        }
+
+        @Override
+        public boolean isReady() {
+            return false;
+        }
+
+        @Override
+        public boolean announce(FutexWords words) {
+            return true;
+        }
+    }
+
+    @Test
+    void waitsParkAlsoAfterThePollingThreadFailed() {
+        Waits.join(virtual(() -> waits.await(new Failing(), deadlineNs())));
+        Thread waiting = virtual(() -> waits.await(new Never(), deadlineNs()));
+        Waits.until("it parks", () -> waiting.getState() == Thread.State.WAITING);
+        Waits.pass(Duration.ofMillis(50)); // and stays
+        assertThat(waiting.getState()).isEqualTo(Thread.State.WAITING);
     }
 
     private void callAllInTurn() {
