@@ -299,15 +299,18 @@ public final class SimulatedDirectory implements ClusterDirectory {
         return call("read the nodes", deadline, store::nodes);
     }
 
-    /** When it last read the incarnations. */
+    /** When the node's thread for orders last read the incarnations. */
     public long incarnationsReadNs() {
         return incarnationsReadNs;
     }
 
     @Override
     public Map<Integer, Long> incarnationsNow(Duration deadline) {
+        boolean forOrders = Thread.currentThread().getName().equals("lite-orders");
         return call("read the incarnations", deadline, () -> {
-            incarnationsReadNs = simulation.nowNs();
+            if (forOrders) {
+                incarnationsReadNs = simulation.nowNs();
+            }
             return store.incarnations();
         });
     }

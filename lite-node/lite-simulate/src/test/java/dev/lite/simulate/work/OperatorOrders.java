@@ -51,7 +51,8 @@ final class OperatorOrders implements Part {
                 .findFirst()
                 .map(Member::directory)
                 .orElse(null);
-        if (!fenced && taker != null && taker.incarnationsReadNs() > store.registeredNs(from)) {
+        long readNs = taker == null ? 1 : taker.incarnationsReadNs(); // 0: never
+        if (!fenced && (readNs == 0 || readNs > store.registeredNs(from))) {
             cluster.rule()
                     .broken("order %d is taken from %s, whose incarnation %d is not fenced, by %s, incarnation %d"
                             .formatted(order.id(), from, last, by, order.incarnation()));
