@@ -132,7 +132,7 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
 
     OpenedChannel open(SessionChannels session, String node, String function, Deadline deadline) {
         String what = "opening a channel to the function \"%s\" at node %s".formatted(function, node);
-        if (deadline.passed()) { // so nobody is asked in vain
+        if (deadline.passed()) { // before another node or application is asked
             throw new LiteTimeoutException(deadline.expired(what));
         }
         Peer peer = peerFor(node);

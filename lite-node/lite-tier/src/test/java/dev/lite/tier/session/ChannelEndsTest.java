@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.lite.api.LiteException.Code;
 import dev.lite.fabric.shm.ShmFabricProvider;
+import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionMessage.ChannelEnded;
 import dev.lite.session.protocol.SessionMessage.ChannelRetired;
 import dev.lite.session.protocol.SessionMessage.Done;
@@ -42,19 +43,19 @@ class ChannelEndsTest extends ChannelCases {
 
     @ParameterizedTest
     @EnumSource
-    void whateverEndsAChannelBothApplicationsOfTwoNodesAreTold(End end) throws Exception {
+    void whateverEndsAChannelBothApplicationsOfTwoNodesAreTold(End end) throws ProtocolException {
         start("n1");
         assertBothAreTold(end, "n1");
     }
 
     @ParameterizedTest
     @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "REGISTRATION_LOST")
-    void whateverEndsAChannelBothApplicationsOfOneNodeAreTold(End end) throws Exception {
+    void whateverEndsAChannelBothApplicationsOfOneNodeAreTold(End end) throws ProtocolException {
         start("n0");
         assertBothAreTold(end, "n0");
     }
 
-    private void assertBothAreTold(End how, String serversNode) throws Exception {
+    private void assertBothAreTold(End how, String serversNode) throws ProtocolException {
         Numbers channel = connect();
         switch (how) {
             case CALLER_CLOSES -> assertThat(caller.close(channel.caller())).isInstanceOf(Done.class);
@@ -92,19 +93,19 @@ class ChannelEndsTest extends ChannelCases {
 
     @ParameterizedTest
     @EnumSource
-    void theCallerOnAnotherNodeClosesAChannelThatIsRetired(Retirement how) throws Exception {
+    void theCallerOnAnotherNodeClosesAChannelThatIsRetired(Retirement how) throws ProtocolException {
         start("n1");
         assertCallerIsAsked(how, "n1");
     }
 
     @ParameterizedTest
     @EnumSource
-    void theCallerOnTheSameNodeClosesAChannelThatIsRetired(Retirement how) throws Exception {
+    void theCallerOnTheSameNodeClosesAChannelThatIsRetired(Retirement how) throws ProtocolException {
         start("n0");
         assertCallerIsAsked(how, "n0");
     }
 
-    private void assertCallerIsAsked(Retirement how, String serversNode) throws Exception {
+    private void assertCallerIsAsked(Retirement how, String serversNode) throws ProtocolException {
         Numbers channel = connect();
         switch (how) {
             case FUNCTION_CLOSED -> assertThat(server.closeServer(served)).isInstanceOf(Done.class);
@@ -120,7 +121,7 @@ class ChannelEndsTest extends ChannelCases {
     }
 
     @Test
-    void anEndReleasesTheChannelAtBothNodes() throws Exception {
+    void anEndReleasesTheChannelAtBothNodes() throws ProtocolException {
         start("n1", new ShmFabricProvider(), 1, 1);
         for (int i = 0; i < 20; i++) {
             Numbers channel = connect();
@@ -138,7 +139,7 @@ class ChannelEndsTest extends ChannelCases {
 
     @ParameterizedTest
     @ValueSource(strings = {"n0", "n1"})
-    void aCallerThatStopsWaitingLeavesNothingBehind(String serversNode) throws Exception {
+    void aCallerThatStopsWaitingLeavesNothingBehind(String serversNode) throws ProtocolException {
         start(serversNode, new ShmFabricProvider(), 2, 1);
         long request = caller.ask(client, Waits.scaled(Duration.ofMillis(200)));
         try (Offer offer = server.offered()) {
@@ -160,7 +161,7 @@ class ChannelEndsTest extends ChannelCases {
 
     @ParameterizedTest
     @ValueSource(strings = {"n0", "n1"})
-    void aServerThatGoesWhileItIsAskedRefuses(String serversNode) throws Exception {
+    void aServerThatGoesWhileItIsAskedRefuses(String serversNode) throws ProtocolException {
         start(serversNode);
         long request = caller.ask(client);
         server.offered().close();
@@ -176,7 +177,7 @@ class ChannelEndsTest extends ChannelCases {
     }
 
     @Test
-    void anotherApplicationCannotEndAChannelByItsNumber() throws Exception {
+    void anotherApplicationCannotEndAChannelByItsNumber() throws ProtocolException {
         start("n0");
         Numbers channel = connect();
         ChannelClient stranger = attach("n0");

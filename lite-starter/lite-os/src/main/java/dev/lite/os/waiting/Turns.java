@@ -73,7 +73,7 @@ public final class Turns {
         }
     }
 
-    /** The calling thread waited in vain, and will sleep now. */
+    /** The answer has not come, and the calling thread will sleep now. */
     public void late() {
         Group group = mine();
         if (!group.on && !Thread.currentThread().isVirtual()) {

@@ -57,7 +57,7 @@ class GroupWaitsTest {
     }
 
     /** A wait that is never over. */
-    private static final class Never implements GroupWaits.Wait {
+    private static class Never implements GroupWaits.Wait {
         @Override
         public GroupWaits.Polled poll() {
             return GroupWaits.Polled.NOTHING;
@@ -75,20 +75,10 @@ class GroupWaitsTest {
     }
 
     /** A wait that makes the polling thread fail, as when there is no memory for a thread. */
-    private static final class Failing implements GroupWaits.Wait {
+    private static final class Failing extends Never {
         @Override
         public GroupWaits.Polled poll() {
             throw new OutOfMemoryError("on purpose");
-        }
-
-        @Override
-        public boolean isReady() {
-            return false;
-        }
-
-        @Override
-        public boolean announce(FutexWords words) {
-            return true;
         }
     }
 
@@ -245,22 +235,7 @@ class GroupWaitsTest {
         Served other = serve(0);
         ReceivedRequest into = new ReceivedRequest(one.channel.area);
         Thread ofGroup = virtual(() -> one.group.receive(into, null, deadlineNs()));
-        GroupWaits.Wait never = new GroupWaits.Wait() {
-            @Override
-            public GroupWaits.Polled poll() {
-                return GroupWaits.Polled.NOTHING;
-            }
-
-            @Override
-            public boolean isReady() {
-                return false;
-            }
-
-            @Override
-            public boolean announce(FutexWords words) {
-                return true;
-            }
-        };
+        GroupWaits.Wait never = new Never();
         Thread ofSession = virtual(() -> waits.await(never, deadlineNs()));
         Waits.until("one waits", () -> one.channel.doorbell() == RequestBell.RING);
         one.group.close();
