@@ -55,7 +55,9 @@ class ChannelsTest extends ChannelCases {
                 Waits.until("the request is there", () -> its.tryReceive(received));
                 assertThat(received.length()).isEqualTo("question".length());
                 its.reply(received.call(), bytes("answer"));
-                assertThat(reply).succeedsWithin(Waits.scaled(Duration.ofSeconds(10))).isEqualTo("answer");
+                assertThat(reply)
+                        .succeedsWithin(Waits.scaled(Duration.ofSeconds(10)))
+                        .isEqualTo("answer");
             }
         }
     }
