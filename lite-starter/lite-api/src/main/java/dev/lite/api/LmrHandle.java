@@ -1,6 +1,7 @@
 package dev.lite.api;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -12,7 +13,13 @@ import org.jspecify.annotations.Nullable;
  * freed. Every later use throws {@link LmrFreedException}; a stale handle never reaches the memory of another LMR.
  *
  * <p><b>Threads.</b> Any number of threads may call any method at the same time. LITE does not order reads and writes of the same
- * bytes by different threads. Access to a 64-bit word is atomic only through {@link #fetchAdd} and {@link #testSet}.
+ * bytes by different threads, except for words.
+ *
+ * <p><b>Words.</b> A word is an aligned {@code long} or {@code int} in the processors' byte order: little-endian on x86-64 and
+ * AArch64. {@link #getLong}, {@link #putLong} and the {@code int} forms are never torn. {@link #fetchAdd}, {@link #testSet} and the
+ * methods based on them change a word atomically across the cluster. Use one kind of change at a time: a {@code putLong} between the
+ * steps of {@code testSet} is lost or wins, as with a field of an {@code AtomicLong}. A change of a word <i>publishes</i>: whoever
+ * reads its new value also sees all that its writer had written before, to any LMR, with calls that had returned.
  *
  * <p><b>Ownership.</b> LITE uses the segments and arrays that are passed in only during the call. With an asynchronous method it
  * owns them until the future is complete.
@@ -140,6 +147,92 @@ public interface LmrHandle extends AutoCloseable {
      * @return the previous value; the word was set if this equals {@code expected}
      */
     long testSet(long offset, long expected, long value);
+
+    /**
+     * Reads a 64-bit word. Memory order: acquire. Needs {@link Permission#READ}.
+     *
+     * @param offset the offset in the LMR, in bytes; a multiple of 8
+     */
+    default long getLong(long offset) {
+        Words.requireAligned("getLong", this, offset, Long.BYTES);
+        long[] word = new long[1];
+        read(offset, MemorySegment.ofArray(word));
+        VarHandle.acquireFence();
+        return word[0];
+    }
+
+    /**
+     * Writes a 64-bit word. Memory order: release. Needs {@link Permission#WRITE}.
+     *
+     * @param offset the offset in the LMR, in bytes; a multiple of 8
+     */
+    default void putLong(long offset, long value) {
+        Words.requireAligned("putLong", this, offset, Long.BYTES);
+        VarHandle.releaseFence();
+        write(offset, MemorySegment.ofArray(new long[] {value}));
+    }
+
+    /** {@link #fetchAdd}, named as in {@code AtomicLong}. */
+    default long getAndAdd(long offset, long delta) {
+        return fetchAdd(offset, delta);
+    }
+
+    /**
+     * Atomically sets a 64-bit word, and returns its previous value. Repeats {@link #testSet} until no other change comes in between.
+     * For parameters and permission see there.
+     */
+    default long getAndSet(long offset, long value) {
+        return Words.update(this, offset, word -> value);
+    }
+
+    /** {@link #testSet}, which returns whether the word was set. */
+    default boolean compareAndSet(long offset, long expected, long value) {
+        return testSet(offset, expected, value) == expected;
+    }
+
+    /**
+     * Reads a 32-bit word. Memory order: acquire. Needs {@link Permission#READ}.
+     *
+     * @param offset the offset in the LMR, in bytes; a multiple of 4
+     */
+    default int getInt(long offset) {
+        Words.requireAligned("getInt", this, offset, Integer.BYTES);
+        int[] word = new int[1];
+        read(offset, MemorySegment.ofArray(word));
+        VarHandle.acquireFence();
+        return word[0];
+    }
+
+    /**
+     * Writes a 32-bit word. Memory order: release. Needs {@link Permission#WRITE}.
+     *
+     * @param offset the offset in the LMR, in bytes; a multiple of 4
+     */
+    default void putInt(long offset, int value) {
+        Words.requireAligned("putInt", this, offset, Integer.BYTES);
+        VarHandle.releaseFence();
+        write(offset, MemorySegment.ofArray(new int[] {value}));
+    }
+
+    /**
+     * Atomically adds to a 32-bit word (overflow wraps around), and returns its previous value. Repeats {@link #testSet} on the aligned
+     * 8 bytes that contain the word; these must lie inside the LMR. Needs {@link Permission#ATOMIC}.
+     *
+     * @param offset the offset in the LMR, in bytes; a multiple of 4
+     */
+    default int getAndAddInt(long offset, int delta) {
+        return Words.updateInt("getAndAddInt", this, offset, word -> word + delta);
+    }
+
+    /** Atomically sets a 32-bit word, and returns its previous value; otherwise like {@link #getAndAddInt}. */
+    default int getAndSetInt(long offset, int value) {
+        return Words.updateInt("getAndSetInt", this, offset, word -> value);
+    }
+
+    /** Atomically sets a 32-bit word if it equals {@code expected}; returns whether it did. Otherwise like {@link #getAndAddInt}. */
+    default boolean compareAndSetInt(long offset, int expected, int value) {
+        return Words.updateInt("compareAndSetInt", this, offset, word -> word == expected ? value : word) == expected;
+    }
 
     /**
      * Which nodes store the bytes, ordered by offset; adjacent ranges on one node are joined. Needs {@link Permission#MASTER}: only

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The contract of a node, for any fabric. A subclass supplies only the fabric. */
-abstract class LiteNodeContract implements DataCases, LifeCases, LimitCases, RestartCases {
+abstract class LiteNodeContract implements DataCases, WordCases, LifeCases, LimitCases, RestartCases {
     static final Permission[] DATA = {Permission.READ, Permission.WRITE, Permission.ATOMIC};
 
     @TempDir(factory = InDevShm.class)

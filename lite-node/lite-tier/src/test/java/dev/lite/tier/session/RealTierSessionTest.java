@@ -22,6 +22,9 @@ import dev.lite.fabric.shm.ShmFabricProvider;
 import dev.lite.testing.Waits;
 import dev.lite.tier.node.LiteNode;
 import dev.lite.tier.node.LiteNodeConfig;
+import dev.lite.tier.testing.Effort;
+import dev.lite.tier.testing.WordChecks;
+import dev.lite.tier.testing.WordChecks.Publication;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,6 +36,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Two applications attached to two real nodes that are connected by shared memory. */
 class RealTierSessionTest {
@@ -110,6 +115,35 @@ class RealTierSessionTest {
             assertThatExceptionOfType(LmrBoundsException.class).isThrownBy(() -> mapped.read(BYTES, new byte[1]));
         }
         made.free();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"node-1", "node-2"})
+    void wordsOfAttachedApplicationsAreAtomicAndPublish(String where) {
+        LmrHandle words = malloc(64, "words", where);
+        LmrHandle data = malloc(4096, "data", where);
+        LmrHandle others = map("words");
+        WordChecks.checkLongs(words, others);
+        WordChecks.checkInts(others, words);
+        for (Publication publication : Publication.values()) {
+            words.putLong(0, 0);
+            data.memset(0, data.size(), (byte) 0);
+            WordChecks.checkPublication(publication, words, data, others, map("data"), Effort.times(300));
+        }
+        words.free();
+        data.free();
+    }
+
+    private LmrHandle malloc(long size, String name, String where) {
+        return first.memory()
+                .malloc(LmrSpec.of(size)
+                        .withName(name)
+                        .withPlacement(Placement.on(where))
+                        .withDefaultPermissions(Permission.READ, Permission.WRITE, Permission.ATOMIC));
+    }
+
+    private LmrHandle map(String name) {
+        return second.memory().map(name, Permission.READ, Permission.WRITE, Permission.ATOMIC);
     }
 
     @Test
