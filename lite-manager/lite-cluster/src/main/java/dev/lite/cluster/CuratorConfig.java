@@ -1,5 +1,6 @@
 package dev.lite.cluster;
 
+import dev.lite.os.waiting.Durations;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -115,8 +116,9 @@ public record CuratorConfig(
 
     private static void check(String what, Duration timeout) {
         if (timeout.compareTo(TIMEOUT_MIN) < 0 || timeout.compareTo(TIMEOUT_MAX) > 0) {
-            throw new IllegalArgumentException(
-                    "the %s is %s; it must be from %s to %s".formatted(what, timeout, TIMEOUT_MIN, TIMEOUT_MAX));
+            throw new IllegalArgumentException("the %s is %s; it must be from %s to %s"
+                    .formatted(
+                            what, Durations.text(timeout), Durations.text(TIMEOUT_MIN), Durations.text(TIMEOUT_MAX)));
         }
     }
 }

@@ -277,8 +277,8 @@ public final class Orders {
                 return new Changed(before, after);
             }
             if (deadline.remainingNs() == 0) {
-                throw new ClusterUnavailableException("the orders are changing too fast; retried for %d ms"
-                        .formatted(deadline.duration().toMillis()));
+                throw new ClusterUnavailableException(
+                        "the orders are changing too fast; retried for %s".formatted(deadline));
             }
         }
     }

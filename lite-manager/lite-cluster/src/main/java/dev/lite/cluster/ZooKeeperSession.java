@@ -246,8 +246,8 @@ final class ZooKeeperSession implements AutoCloseable {
             while (state == State.CONNECTING) {
                 long remainingNs = deadline.remainingNs();
                 if (remainingNs == 0) {
-                    throw new ClusterUnavailableException("ZooKeeper at %s cannot be reached; waited %d ms"
-                            .formatted(connectString, deadline.duration().toMillis()));
+                    throw new ClusterUnavailableException(
+                            "ZooKeeper at %s cannot be reached; waited %s".formatted(connectString, deadline));
                 }
                 long leftNs = changed.awaitNanos(remainingNs);
                 log.trace("woken with {} ns left", leftNs);
@@ -277,9 +277,7 @@ final class ZooKeeperSession implements AutoCloseable {
             return answer.get(deadline.remainingNs(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
             throw new ClusterUnavailableException(
-                    "ZooKeeper at %s did not answer within %d ms (%s)"
-                            .formatted(connectString, deadline.duration().toMillis(), what),
-                    e);
+                    "ZooKeeper at %s did not answer within %s (%s)".formatted(connectString, deadline, what), e);
         } catch (InterruptedException e) {
             throw interrupted(what, e);
         } catch (ExecutionException e) {

@@ -1,6 +1,7 @@
 package dev.lite.node;
 
 import dev.lite.cluster.process.HostName;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.tier.channel.NodeChannels;
 import dev.lite.tier.node.LiteNodeConfig;
@@ -348,18 +349,18 @@ record NodeProperties(
 
     private void checkTimes() {
         if (drainTimeout.isNegative()) {
-            throw new IllegalArgumentException(
-                    "lite.node.drain-timeout is %s; it must be 0 (leave immediately) or more".formatted(drainTimeout));
+            throw new IllegalArgumentException("lite.node.drain-timeout is %s; it must be 0 (leave immediately) or more"
+                    .formatted(Durations.text(drainTimeout)));
         }
         Duration least = deadline.multipliedBy(2);
         if (orphanGrace.compareTo(least) < 0) {
             throw new IllegalArgumentException(
                     "lite.node.orphan-grace is %s; it must be at least %s, twice lite.node.deadline, because memory is allocated before its LMR is recorded"
-                            .formatted(orphanGrace, least));
+                            .formatted(Durations.text(orphanGrace), Durations.text(least)));
         }
         if (nameIdle.compareTo(NAME_IDLE_MIN) < 0 || nameIdle.compareTo(NAME_IDLE_MAX) > 0) {
-            throw new IllegalArgumentException(
-                    "lite.node.name-idle is %s; it must be %s to %s".formatted(nameIdle, NAME_IDLE_MIN, NAME_IDLE_MAX));
+            throw new IllegalArgumentException("lite.node.name-idle is %s; it must be %s to %s"
+                    .formatted(Durations.text(nameIdle), Durations.text(NAME_IDLE_MIN), Durations.text(NAME_IDLE_MAX)));
         }
     }
 

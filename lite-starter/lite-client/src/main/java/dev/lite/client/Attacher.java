@@ -9,6 +9,7 @@ import dev.lite.os.Errno;
 import dev.lite.os.OsException;
 import dev.lite.os.SharedMemory;
 import dev.lite.os.UnixSocket;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
@@ -119,7 +120,7 @@ final class Attacher {
             if (failed.errno() == Errno.EAGAIN) {
                 throw new LiteTimeoutException(
                         "the node at %s did not answer the attach within %s; it hangs or is overloaded"
-                                .formatted(socket, options.deadline()),
+                                .formatted(socket, Durations.text(options.deadline())),
                         failed);
             }
             throw new SessionLostException("attaching to the node at %s failed".formatted(socket), failed);

@@ -10,6 +10,7 @@ import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSlice;
 import dev.lite.api.Permission;
 import dev.lite.api.SessionLostException;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.async.AsyncOperations;
 import dev.lite.session.protocol.SessionMessage.Describe;
 import dev.lite.session.protocol.SessionMessage.Done;
@@ -27,7 +28,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
@@ -259,8 +259,8 @@ final class ClientHandle implements LmrHandle {
         }
         String what = "unmap of " + describe();
         if (!data.slots().awaitNoneFor(lh, deadline())) {
-            throw new LiteTimeoutException(
-                    "%s: operations of other threads are still under way after %s".formatted(what, session.deadline()));
+            throw new LiteTimeoutException("%s: operations of other threads are still under way after %s"
+                    .formatted(what, Durations.text(session.deadline())));
         }
         try {
             session.requests().ask(what, Done.class, session.deadlineNs(), request -> session.unmap(request, lh), null);
@@ -298,26 +298,26 @@ final class ClientHandle implements LmrHandle {
 
     LiteException timedOut(int op, long offset, long length) {
         return new LiteTimeoutException(
-                "%s of %d bytes at offset %d of %s: node %s did not answer within the deadline of %d ms"
+                "%s of %d bytes at offset %d of %s: node %s did not answer within the deadline of %s"
                         .formatted(
                                 Op.nameOf(op),
                                 length,
                                 offset,
                                 describe(),
                                 session.nodeName(),
-                                TimeUnit.NANOSECONDS.toMillis(session.deadlineNs())));
+                                Durations.text(session.deadlineNs())));
     }
 
     LiteException noSlot(int op, long offset, long length) {
         return new LiteTimeoutException(
-                "%s of %d bytes at offset %d of %s: all slots of the session with node %s were in use for the deadline of %d ms"
+                "%s of %d bytes at offset %d of %s: all slots of the session with node %s were in use for the deadline of %s"
                         .formatted(
                                 Op.nameOf(op),
                                 length,
                                 offset,
                                 describe(),
                                 session.nodeName(),
-                                TimeUnit.NANOSECONDS.toMillis(session.deadlineNs())));
+                                Durations.text(session.deadlineNs())));
     }
 
     SessionLostException lost() {

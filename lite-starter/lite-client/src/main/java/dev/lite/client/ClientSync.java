@@ -7,6 +7,7 @@ import dev.lite.api.LtBarrier;
 import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import dev.lite.client.DataPath.Outcome;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionMessage.AcquireLock;
 import dev.lite.session.protocol.SessionMessage.Acquired;
 import dev.lite.session.protocol.SessionMessage.AwaitBarrier;
@@ -19,7 +20,6 @@ import dev.lite.session.protocol.SessionMessage.ReleaseLock;
 import dev.lite.session.protocol.SessionProtocol.Op;
 import java.time.Duration;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
@@ -146,8 +146,8 @@ final class ClientSync implements LtSync {
                 return command(Op.TRY_LOCK, number, attempt, deadlineNs);
             } catch (LiteTimeoutException e) {
                 cancel(attempt);
-                throw new LiteTimeoutException("lock \"%s\" was not acquired within its deadline of %d ms: %s"
-                        .formatted(name, TimeUnit.NANOSECONDS.toMillis(timeoutNs), e.getMessage()));
+                throw new LiteTimeoutException("lock \"%s\" was not acquired within its deadline of %s: %s"
+                        .formatted(name, Durations.text(timeoutNs), e.getMessage()));
             }
         }
 

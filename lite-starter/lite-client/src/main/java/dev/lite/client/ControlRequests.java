@@ -5,6 +5,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.Errno;
 import dev.lite.os.OsException;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.ProtocolException;
 import dev.lite.session.protocol.SessionChannel;
 import dev.lite.session.protocol.SessionMessage;
@@ -139,8 +140,8 @@ final class ControlRequests {
     }
 
     private LiteTimeoutException timeout(String what, long timeoutNs, String why) {
-        return new LiteTimeoutException("%s: the deadline of %d ms passed: %s (node %s)"
-                .formatted(what, TimeUnit.NANOSECONDS.toMillis(timeoutNs), why, node));
+        return new LiteTimeoutException(
+                "%s: the deadline of %s passed: %s (node %s)".formatted(what, Durations.text(timeoutNs), why, node));
     }
 
     private static boolean acquire(Semaphore permits, long deadlineNs) {

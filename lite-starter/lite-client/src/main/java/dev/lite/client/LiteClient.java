@@ -5,6 +5,7 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
 import dev.lite.api.NodeInfo;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionMessage.Nodes;
 import dev.lite.session.protocol.SessionMessage.NodesPage;
 import java.time.Duration;
@@ -91,7 +92,8 @@ public final class LiteClient implements Lite {
     /** The deadline in nanoseconds; one that is too long for the arithmetic is cut to about 146 years. */
     static long toNanos(Duration deadline) {
         if (deadline.isNegative() || deadline.isZero()) {
-            throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
+            throw new IllegalArgumentException(
+                    "the deadline is %s; it must be positive".formatted(Durations.text(deadline)));
         }
         // Half of the range, so that the sum with nanoTime can be compared.
         long longest = Long.MAX_VALUE / 2;

@@ -3,6 +3,7 @@ package dev.lite.client;
 import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.SessionLostException;
 import dev.lite.client.DataPath.Outcome;
+import dev.lite.os.waiting.Durations;
 import dev.lite.session.protocol.SessionMessage.Done;
 import dev.lite.session.protocol.SessionMessage.RpcClose;
 import dev.lite.session.protocol.SessionMessage.RpcKind;
@@ -87,8 +88,8 @@ final class RpcCommandPath {
             throw session.lost();
         }
         if (outcome == Outcome.TIMED_OUT) {
-            throw new LiteTimeoutException("%s: node %s did not answer within its deadline of %d ms"
-                    .formatted(what, session.nodeName(), TimeUnit.NANOSECONDS.toMillis(timeoutNs)));
+            throw new LiteTimeoutException("%s: node %s did not answer within its deadline of %s"
+                    .formatted(what, session.nodeName(), Durations.text(timeoutNs)));
         }
         data.check(slot);
         return data.result(slot);

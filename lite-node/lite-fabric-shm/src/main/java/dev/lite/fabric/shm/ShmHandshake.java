@@ -221,8 +221,7 @@ final class ShmHandshake implements AutoCloseable {
             received = socket.receive(buffer);
         } catch (OsException e) {
             if (e.errno() == Errno.EAGAIN) {
-                throw new HandshakeException("the peer was silent for %d ms"
-                        .formatted(deadline.duration().toMillis()));
+                throw new HandshakeException("the peer was silent for %s".formatted(deadline));
             }
             throw e;
         }

@@ -295,7 +295,8 @@ public final class NodeChannels implements PeerListener, AutoCloseable {
     private Peer connected(int node) {
         Peer peer = links.peer(node);
         if (peer == null) {
-            throw new NodeUnreachableException("node %s is not connected to node %d".formatted(selfName, node));
+            throw new NodeUnreachableException(
+                    "node %s is not connected to node %s".formatted(selfName, links.nameOf(node)));
         }
         return peer;
     }

@@ -132,15 +132,15 @@ public final class ControlChannel implements PeerListener, AutoCloseable {
         try {
             return new ControlMessage(reply.get(deadline.remainingNs(), TimeUnit.NANOSECONDS));
         } catch (TimeoutException e) {
-            throw new LiteTimeoutException(deadline.expired("a control request to node " + node));
+            throw new LiteTimeoutException(deadline.expired("a control request to node " + links.nameOf(node)));
         } catch (ExecutionException e) {
             if (e.getCause() instanceof LiteException error) {
                 throw error.code().exception(String.valueOf(error.getMessage()));
             }
-            throw new RpcFailedException("a control request to node %d failed".formatted(node), e);
+            throw new RpcFailedException("a control request to node %s failed".formatted(links.nameOf(node)), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new NodeUnreachableException("interrupted during a control request to node " + node, e);
+            throw new NodeUnreachableException("interrupted during a control request to node " + links.nameOf(node), e);
         }
     }
 

@@ -1,10 +1,8 @@
 package dev.lite.tier.lmr;
 
 import dev.lite.api.LmrUnavailableException;
-import dev.lite.cluster.ClusterDirectory;
 import dev.lite.cluster.LmrRecord;
 import dev.lite.cluster.LmrRecord.Share;
-import dev.lite.cluster.NodeRecord;
 import dev.lite.os.waiting.Deadline;
 import dev.lite.tier.memory.Layout;
 import dev.lite.tier.memory.NodeArena;
@@ -17,13 +15,11 @@ public final class LmrPlaces {
     private final int self;
     private final NodeArena arena;
     private final PeerLinks links;
-    private final ClusterDirectory directory;
 
-    LmrPlaces(int self, NodeArena arena, PeerLinks links, ClusterDirectory directory) {
+    LmrPlaces(int self, NodeArena arena, PeerLinks links) {
         this.self = self;
         this.arena = arena;
         this.links = links;
-        this.directory = directory;
     }
 
     /** See {@link Layout#places}. */
@@ -56,12 +52,8 @@ public final class LmrPlaces {
         }
     }
 
-    /** The name of a node, or its id in words if the directory does not list it. */
+    /** See {@link PeerLinks#nameOf}. */
     public String nodeName(int node) {
-        return directory.nodes().stream()
-                .filter(record -> record.id() == node)
-                .map(NodeRecord::name)
-                .findFirst()
-                .orElse("node " + node);
+        return links.nameOf(node);
     }
 }

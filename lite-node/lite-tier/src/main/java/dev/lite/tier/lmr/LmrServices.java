@@ -66,7 +66,7 @@ public final class LmrServices {
         this.remoteMemory = remoteMemory;
         mappings = new MappingTable(fencing::isLost);
         records = new LmrRecords(self, directory);
-        places = new LmrPlaces(self.id(), arena, links, directory);
+        places = new LmrPlaces(self.id(), arena, links);
         mappers = new Mappers(self.id(), links, records, fencing, executor);
         calls = new LmrCalls(channel);
         localWork = new LocalWork(self.id(), arena, allocator, links, remoteMemory, mappers::ownIncarnation);

@@ -158,7 +158,8 @@ final class LocalWork {
     private void asWorkOf(int caller, Runnable work) {
         running(caller, work, () -> {
             if (links.peer(caller) == null) {
-                throw new NodeUnreachableException("the connection with node %d is gone".formatted(caller));
+                throw new NodeUnreachableException(
+                        "the connection with node %s is gone".formatted(links.nameOf(caller)));
             }
         });
     }
@@ -171,8 +172,8 @@ final class LocalWork {
     void asOwn(long asked, Runnable work) {
         running(self, work, () -> {
             if (links.isSuspended() || registration.getAsLong() != asked) {
-                throw new NodeUnreachableException(
-                        "node %d was registered as incarnation %d; that registration is lost".formatted(self, asked));
+                throw new NodeUnreachableException("node %s was registered as incarnation %d; that registration is lost"
+                        .formatted(links.nameOf(self), asked));
             }
         });
     }
@@ -207,11 +208,11 @@ final class LocalWork {
         running.forEach(entry -> awaitEnd(entry, deadline));
     }
 
-    private static void awaitEnd(Running entry, Deadline deadline) {
+    private void awaitEnd(Running entry, Deadline deadline) {
         try {
             if (!entry.ended().await(deadline.remainingNs(), TimeUnit.NANOSECONDS)) {
-                throw new LiteTimeoutException(
-                        deadline.expired("waiting for the end of work for node %d".formatted(entry.caller())));
+                throw new LiteTimeoutException(deadline.expired(
+                        "waiting for the end of work for node %s".formatted(links.nameOf(entry.caller()))));
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -68,6 +68,11 @@ public final class Mappers {
         return nodes;
     }
 
+    /** See {@link PeerLinks#nameOf}. */
+    String nameOf(int node) {
+        return links.nameOf(node);
+    }
+
     /** Whether the last report of the directory lists a node. */
     boolean isLive(int node) {
         return links.isLive(node);

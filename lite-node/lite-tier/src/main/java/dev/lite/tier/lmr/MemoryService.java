@@ -267,8 +267,8 @@ public final class MemoryService {
             return records.findFor(self, id, principal, wanted).lmr();
         }
         if (mappers.isGone(LmrRecords.creator(id), deadline)) {
-            throw new NodeUnreachableException(
-                    "LMR %d is lost: its creator, node %d, is not a live node".formatted(id, LmrRecords.creator(id)));
+            throw new NodeUnreachableException("LMR %d is lost: its creator, node %s, is not a live node"
+                    .formatted(id, mappers.nameOf(LmrRecords.creator(id))));
         }
         return calls.record(id, principal, wanted, deadline);
     }

@@ -143,9 +143,9 @@ final class WorkCalls implements RemoteWork {
         }
     }
 
-    private static LmrUnavailableException lost(int node, Throwable error) {
+    private LmrUnavailableException lost(int node, Throwable error) {
         return new LmrUnavailableException(
-                "node %d is lost, or its answer: %s".formatted(node, error.getMessage()), error);
+                "node %s is lost, or its answer: %s".formatted(mappers.nameOf(node), error.getMessage()), error);
     }
 
     /** Waits until a node has finished all work that {@code caller} requested. */

@@ -24,6 +24,11 @@ final class NodeClusterView implements ClusterView {
     }
 
     @Override
+    public String nameOf(int node) {
+        return links.nameOf(node);
+    }
+
+    @Override
     public boolean isSettled(int node) {
         return fencing.isSettled(node);
     }

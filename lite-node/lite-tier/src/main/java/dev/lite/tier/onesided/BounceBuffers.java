@@ -66,12 +66,12 @@ final class BounceBuffers {
         return null;
     }
 
-    BounceBuffer take(Operation operation, int node, Deadline deadline) {
+    BounceBuffer take(Operation operation, String node, Deadline deadline) {
         BounceBuffer ready = takeIfFree();
         return ready != null ? ready : awaitFree(operation, node, deadline);
     }
 
-    private BounceBuffer awaitFree(Operation operation, int node, Deadline deadline) {
+    private BounceBuffer awaitFree(Operation operation, String node, Deadline deadline) {
         lock.lock();
         waiting.incrementAndGet();
         try {
@@ -84,14 +84,14 @@ final class BounceBuffers {
                 long leftNs = deadline.remainingNs();
                 if (leftNs == 0) {
                     throw new LiteTimeoutException(
-                            deadline.expired("%s of memory on node %d, waiting for one of %d buffers"
+                            deadline.expired("%s of memory on node %s, waiting for one of %d buffers"
                                     .formatted(operation, node, BUFFERS)));
                 }
                 long unused = freed.awaitNanos(leftNs);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new LmrUnavailableException("interrupted in a %s of memory on node %d".formatted(operation, node), e);
+            throw new LmrUnavailableException("interrupted in a %s of memory on node %s".formatted(operation, node), e);
         } finally {
             waiting.decrementAndGet();
             lock.unlock();

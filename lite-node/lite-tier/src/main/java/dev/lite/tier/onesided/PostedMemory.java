@@ -252,8 +252,9 @@ public final class PostedMemory implements RemoteMemory {
                 while (posted < length && window[slot(posted)] == null) {
                     long piece = Math.min(BUFFER_BYTES, length - posted);
                     // Wait for a buffer only when holding none: waiting while holding some could deadlock.
-                    BounceBuffer buffer =
-                            posted == done ? buffers.take(operation, peer.id(), deadline) : buffers.takeIfFree();
+                    BounceBuffer buffer = posted == done
+                            ? buffers.take(operation, peer.hello().node(), deadline)
+                            : buffers.takeIfFree();
                     if (buffer == null) {
                         break;
                     }
@@ -292,7 +293,7 @@ public final class PostedMemory implements RemoteMemory {
             long length,
             Operation operation,
             Deadline deadline) {
-        BounceBuffer buffer = buffers.take(operation, peer.id(), deadline);
+        BounceBuffer buffer = buffers.take(operation, peer.hello().node(), deadline);
         try {
             if (operation == Operation.WRITE) {
                 RawMemory.copyFrom(local, localOffset, buffer.address, length);
@@ -327,7 +328,7 @@ public final class PostedMemory implements RemoteMemory {
     private long atomic(
             int node, UUID arena, long offset, Operation operation, long first, long second, Deadline deadline) {
         Peer peer = awaitPeer(node, arena, deadline);
-        BounceBuffer buffer = buffers.take(operation, node, deadline);
+        BounceBuffer buffer = buffers.take(operation, peer.hello().node(), deadline);
         try {
             postAndAwait(peer, buffer, operation, offset, Long.BYTES, first, second, deadline);
             return RawMemory.getLong(buffer.address);

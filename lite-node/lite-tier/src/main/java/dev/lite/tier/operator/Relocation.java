@@ -104,8 +104,8 @@ public final class Relocation {
         }
         Map<Integer, NodeExtents.Room> rooms = rooms(node, deadline);
         if (rooms.isEmpty()) {
-            throw new NodeUnreachableException(
-                    "LMR %d cannot leave node %d: no other live node takes memory".formatted(lmr.id(), node));
+            throw new NodeUnreachableException("LMR %d cannot leave node %s: no other live node takes memory"
+                    .formatted(lmr.id(), links.nameOf(node)));
         }
         Optional<List<Share>> replaced = replaceShares(lmr, node, rooms, deadline);
         if (replaced.isPresent()) {
@@ -127,7 +127,7 @@ public final class Relocation {
         NodeExtents.Room room = extents.room(to, deadline);
         List<Share> shares = replaceShares(lmr, from, Map.of(to, room), deadline)
                 .orElseThrow(() -> new LimitExceededException("LMR %d does not fit at node %s, which has %d bytes free"
-                        .formatted(lmr.id(), nameOf(to), room.freeBytes())));
+                        .formatted(lmr.id(), links.nameOf(to), room.freeBytes())));
         return Optional.of(new Masters.Target(lmr.chunkShift(), shares));
     }
 
@@ -211,7 +211,7 @@ public final class Relocation {
                 .mapToLong(Relocation::bytes)
                 .sum();
         throw new LimitExceededException("LMR %d has %d bytes on node %s that must leave; free bytes by node: %s%s"
-                .formatted(lmr.id(), needed, nameOf(from), freeByName(rooms), why));
+                .formatted(lmr.id(), needed, links.nameOf(from), freeByName(rooms), why));
     }
 
     /** The owner's limit does not block a forced move, but the LMR counts toward the limit at its new place. */
@@ -221,16 +221,8 @@ public final class Relocation {
 
     private Map<String, Long> freeByName(Map<Integer, NodeExtents.Room> rooms) {
         Map<String, Long> free = new TreeMap<>();
-        rooms.forEach((node, room) -> free.put(nameOf(node), room.freeBytes()));
+        rooms.forEach((node, room) -> free.put(links.nameOf(node), room.freeBytes()));
         return free;
-    }
-
-    private String nameOf(int node) {
-        return directory.nodes().stream()
-                .filter(record -> record.id() == node)
-                .map(NodeRecord::name)
-                .findFirst()
-                .orElse("node " + node);
     }
 
     static long bytes(Share share) {

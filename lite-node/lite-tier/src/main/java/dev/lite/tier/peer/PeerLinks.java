@@ -166,6 +166,7 @@ public final class PeerLinks implements AutoCloseable {
         lock.lock();
         try {
             membership = membership.withLive(nodes);
+            nodes.forEach(node -> peers.noteName(node.id(), node.name()));
             changed.signalAll();
         } finally {
             lock.unlock();
@@ -303,6 +304,11 @@ public final class PeerLinks implements AutoCloseable {
         return peers.get(node);
     }
 
+    /** The name of a node, also of one that left; its number if this node has never heard of it. */
+    public String nameOf(int node) {
+        return peers.nameOf(node);
+    }
+
     /** Every connected node. */
     public List<Peer> peers() {
         return peers.all();
@@ -343,11 +349,11 @@ public final class PeerLinks implements AutoCloseable {
             }
             if (isLive(node)) {
                 throw new LiteTimeoutException(
-                        deadline.expired("memory on node %d (%s)".formatted(node, e.getMessage())));
+                        deadline.expired("memory on node %s (%s)".formatted(nameOf(node), e.getMessage())));
             }
             throw new LmrUnavailableException(
-                    "node %d is lost, and its memory until it restarts; waited for %s (%s)"
-                            .formatted(node, deadline, e.getMessage()),
+                    "node %s is lost, and its memory until it restarts; waited for %s (%s)"
+                            .formatted(nameOf(node), deadline, e.getMessage()),
                     e);
         }
     }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -21,6 +22,9 @@ final class PeerTable {
 
     @GuardedBy("lock")
     private final Map<Integer, String> troubles = new HashMap<>();
+
+    /** The last name of each node that was ever known; at most one for each id. */
+    private final Map<Integer, String> names = new ConcurrentHashMap<>();
 
     @GuardedBy("lock")
     private boolean suspended;
@@ -38,6 +42,16 @@ final class PeerTable {
     @Nullable
     Peer get(int node) {
         return node >= 0 && node < peers.length() ? peers.get(node) : null;
+    }
+
+    /** Remembers a node's name. */
+    void noteName(int node, String name) {
+        names.put(node, name);
+    }
+
+    /** See {@link PeerLinks#nameOf}. */
+    String nameOf(int node) {
+        return names.getOrDefault(node, "#" + node);
     }
 
     /** Every connected node. */
@@ -127,19 +141,20 @@ final class PeerTable {
                 }
                 if (suspended) {
                     // A caller that waited before must not continue after the rejoin: the state may have changed.
-                    throw new NodeUnreachableException(
-                            "node %s has no connection to node %d: its registration is lost".formatted(self, node));
+                    throw new NodeUnreachableException("node %s has no connection to node %s: its registration is lost"
+                            .formatted(self, nameOf(node)));
                 }
                 long remaining = deadline.remainingNs();
                 if (remaining == 0 || closed) {
-                    throw new NodeUnreachableException("node %s has no connection to node %d: %s"
-                            .formatted(self, node, troubles.getOrDefault(node, "none was made yet")));
+                    throw new NodeUnreachableException("node %s has no connection to node %s: %s"
+                            .formatted(self, nameOf(node), troubles.getOrDefault(node, "none was made yet")));
                 }
                 changed.awaitNanos(remaining);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new NodeUnreachableException("interrupted while waiting for the connection to node " + node, e);
+            throw new NodeUnreachableException(
+                    "interrupted while waiting for the connection to node " + nameOf(node), e);
         } finally {
             lock.unlock();
         }

@@ -1,5 +1,6 @@
 package dev.lite.tier.rpc;
 
+import dev.lite.os.waiting.Durations;
 import dev.lite.tier.peer.Peer;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -117,7 +118,8 @@ final class FunctionClient implements PostedCall.Client {
     /** Nanoseconds, capped so that they can be added to {@link System#nanoTime}. */
     static long toNanos(Duration deadline) {
         if (deadline.isNegative()) {
-            throw new IllegalArgumentException("the deadline is %s; it must not be negative".formatted(deadline));
+            throw new IllegalArgumentException(
+                    "the deadline is %s; it must not be negative".formatted(Durations.text(deadline)));
         }
         return deadline.compareTo(LONGEST) < 0 ? deadline.toNanos() : NS_MAX;
     }

@@ -4,6 +4,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.RpcMessages;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Durations;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.Condition;
@@ -83,7 +84,7 @@ final class MessagePort implements RpcMessages {
                 }
                 if (filled.awaitNanos(deadline.remainingNs()) <= 0 && queue.isEmpty() && !closed) {
                     throw new LiteTimeoutException(
-                            "no message came to the port \"%s\" within %s".formatted(port, duration));
+                            "no message came to the port \"%s\" within %s".formatted(port, Durations.text(duration)));
                 }
             }
         } catch (InterruptedException e) {

@@ -8,6 +8,7 @@ import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.RpcFailedException;
 import dev.lite.fabric.Post;
 import dev.lite.os.RawMemory;
+import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.os.waiting.Turns;
 import dev.lite.tier.peer.Peer;
@@ -499,6 +500,7 @@ final class RpcCaller {
     }
 
     private static LiteTimeoutException timeout(FunctionClient target, Duration deadline, @Nullable String why) {
-        return new LiteTimeoutException("%s: not done within its deadline of %s: %s".formatted(target, deadline, why));
+        return new LiteTimeoutException(
+                "%s: not done within its deadline of %s: %s".formatted(target, Durations.text(deadline), why));
     }
 }

@@ -285,7 +285,7 @@ public final class RpcEngine implements PeerListener, AutoCloseable {
 
     NodeUnreachableException unreachable(int node) {
         return new NodeUnreachableException(
-                "node %s is not connected to node %d: %s".formatted(selfName, node, links.trouble(node)));
+                "node %s is not connected to node %s: %s".formatted(selfName, links.nameOf(node), links.trouble(node)));
     }
 
     /** The connection to a node, or null. */

@@ -8,6 +8,7 @@ import dev.lite.api.RpcMessages;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.RawMemory;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import dev.lite.session.protocol.SessionArea;
 import dev.lite.session.protocol.SessionProtocol.Op;
@@ -345,7 +346,7 @@ final class RpcCommands {
         }
 
         RuntimeException late() {
-            Duration deadline = deadline(command);
+            String deadline = Durations.text(deadline(command));
             return new LiteTimeoutException(
                     call != null
                             ? "%s: not done within its deadline of %s: no reply".formatted(call, deadline)

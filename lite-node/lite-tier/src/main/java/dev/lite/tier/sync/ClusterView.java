@@ -8,6 +8,9 @@ public interface ClusterView {
     /** Whether this node is connected to the node now; always true for this node itself. */
     boolean isConnected(int node);
 
+    /** The name of a node, also of one that left; its number if this node has never heard of it. */
+    String nameOf(int node);
+
     /**
      * Whether a node's answers hold for all of its processes: all processes before the current one are fenced. A
      * restarted process does not know what its predecessor held, and that one may only be paused and resume.

@@ -240,12 +240,15 @@ final class HomeBarrier {
         Deadline deadline = Deadline.in(CALL);
         if (!cluster.isConnected(node)) {
             Set<Integer> nodes = cluster.nodes(deadline);
-            return nodes.contains(node) ? null : "node %d with %d parties is gone".formatted(node, expected);
+            return nodes.contains(node)
+                    ? null
+                    : "node %s with %d parties is gone".formatted(cluster.nameOf(node), expected);
         }
         int there = calls.parties(node, word.ref(), round, deadline);
         return there >= expected
                 ? null
-                : "%d of %d parties of node %d do not wait any more".formatted(expected - there, expected, node);
+                : "%d of %d parties of node %s do not wait any more"
+                        .formatted(expected - there, expected, cluster.nameOf(node));
     }
 
     private synchronized void breakRound(long round, String reason) {

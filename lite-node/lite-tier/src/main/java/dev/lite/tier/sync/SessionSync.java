@@ -7,6 +7,7 @@ import dev.lite.api.LtLock;
 import dev.lite.api.LtSync;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Durations;
 import dev.lite.tier.TierSync;
 import java.time.Duration;
 import java.util.Map;
@@ -178,7 +179,8 @@ public final class SessionSync implements TierSync {
 
     static Duration positive(Duration deadline) {
         if (deadline.isNegative() || deadline.isZero()) {
-            throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(deadline));
+            throw new IllegalArgumentException(
+                    "the deadline is %s; it must be positive".formatted(Durations.text(deadline)));
         }
         return deadline;
     }

@@ -357,7 +357,7 @@ class FencingTest {
     private static void assertUnavailable(ThrowingCallable operation) {
         assertThatThrownBy(operation)
                 .isInstanceOf(LmrUnavailableException.class)
-                .hasMessageContaining("node 2 is lost");
+                .hasMessageContaining("node n2 is lost");
     }
 
     @ParameterizedTest

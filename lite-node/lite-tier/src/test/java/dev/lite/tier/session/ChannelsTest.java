@@ -163,10 +163,10 @@ class ChannelsTest extends ChannelCases {
         assertThat(System.nanoTime() - startNs)
                 .isLessThan(Waits.scaled(Duration.ofMillis(1500)).toNanos());
         for (long request : requests) {
-            assertThat(caller.failure(request).message()).contains("not done within its deadline of PT2S");
+            assertThat(caller.failure(request).message()).contains("not done within its deadline of 2 s");
         }
         for (Offer offer : offers) {
-            assertThat(server.ended().reason()).contains("PT2S");
+            assertThat(server.ended().reason()).contains("2 s");
             assertThat(server.take(offer.message().channel())).isInstanceOf(Failed.class);
             offer.close();
         }

@@ -2,6 +2,7 @@ package dev.lite.tier.session;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Extent;
 import dev.lite.api.Lifetime;
@@ -14,6 +15,7 @@ import dev.lite.api.LmrHandle;
 import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrPermissionException;
 import dev.lite.api.LmrSpec;
+import dev.lite.api.LmrUnavailableException;
 import dev.lite.api.NodeInfo;
 import dev.lite.api.Permission;
 import dev.lite.api.Placement;
@@ -28,6 +30,7 @@ import dev.lite.tier.testing.WordChecks.Publication;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
@@ -144,6 +147,22 @@ class RealTierSessionTest {
 
     private LmrHandle map(String name) {
         return second.memory().map(name, Permission.READ, Permission.WRITE, Permission.ATOMIC);
+    }
+
+    @Test
+    void aReadOfTheMemoryOfANodeThatLeftNamesThatNodeAndTheTimeWaited() throws Exception {
+        malloc(64, "there", "node-2");
+        AttachOptions options = AttachOptions.to(directory.resolve("node-1.sock"), "hurried");
+        try (Lite hurried = Lite.attach(options.withDeadline(Duration.ofSeconds(1)))) {
+            LmrHandle words = hurried.memory().map("there", Permission.READ);
+            for (int closed = 0; closed < 4; closed++) { // what belongs to node-2: session, server, node, directory
+                opened.pop().close();
+            }
+            assertThatThrownBy(() -> words.getLong(0))
+                    .isInstanceOf(LmrUnavailableException.class)
+                    .hasMessageContaining("node node-2 is lost")
+                    .hasMessageContaining("waited for 800 ms");
+        }
     }
 
     @Test

@@ -7,6 +7,7 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.api.NodeUnreachableException;
 import dev.lite.api.SessionLostException;
 import dev.lite.os.waiting.Deadline;
+import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.Polling;
 import java.time.Duration;
 import java.util.Map;
@@ -246,8 +247,8 @@ final class SessionKeeper implements AutoCloseable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        throw new LiteTimeoutException("%s took longer than the %d ms for which this call may wait"
-                .formatted(what.get(), TimeUnit.NANOSECONDS.toMillis(waitNs)));
+        throw new LiteTimeoutException("%s took longer than the %s for which this call may wait"
+                .formatted(what.get(), Durations.text(waitNs)));
     }
 
     /** Ends the session. Callers that wait for the node get {@link SessionLostException}. */

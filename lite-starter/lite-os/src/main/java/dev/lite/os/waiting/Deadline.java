@@ -76,12 +76,12 @@ public final class Deadline {
 
     /** The message of the exception to throw when {@code what} did not finish in time. */
     public String expired(String what) {
-        return "%s: not done within its deadline of %s".formatted(what, duration);
+        return "%s: not done within its deadline of %s".formatted(what, this);
     }
 
-    /** The duration that this deadline was made with. */
+    /** The duration that this deadline was made with, for messages. */
     @Override
     public String toString() {
-        return duration.toString();
+        return Durations.text(duration);
     }
 }

@@ -1,6 +1,7 @@
 package dev.lite.session.async;
 
 import dev.lite.api.LiteTimeoutException;
+import dev.lite.os.waiting.Durations;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -135,7 +136,7 @@ public final class AsyncOperations {
             if (!permits.tryAcquire(timeout.toNanos(), TimeUnit.NANOSECONDS)) {
                 throw new LiteTimeoutException(
                         "this session had %d asynchronous operations under way, its limit, for %s"
-                                .formatted(operationsMax, timeout));
+                                .formatted(operationsMax, Durations.text(timeout)));
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -151,7 +152,7 @@ public final class AsyncOperations {
             for (Operation opened : before) {
                 if (!opened.ended.await(endNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
                     throw new LiteTimeoutException("fence: some of %d asynchronous operations had not ended within %s"
-                            .formatted(before.length, deadline));
+                            .formatted(before.length, Durations.text(deadline)));
                 }
             }
         } catch (InterruptedException e) {

@@ -6,12 +6,12 @@ import dev.lite.api.LiteTimeoutException;
 import dev.lite.os.FutexWords;
 import dev.lite.os.RawMemory;
 import dev.lite.os.SharedMemory;
+import dev.lite.os.waiting.Durations;
 import dev.lite.os.waiting.StagedWait;
 import dev.lite.os.waiting.Turns;
 import dev.lite.session.waiting.VirtualWaits;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -143,7 +143,7 @@ public final class ChannelCaller implements AutoCloseable {
         }
         throw new LiteTimeoutException(
                 "%s: no slot was free within %s; all %d are in use, %d by calls that timed out; the call was not done"
-                        .formatted(memory.name(), Duration.ofNanos(timeoutNs), area.slots(), slots.quarantined()));
+                        .formatted(memory.name(), Durations.text(timeoutNs), area.slots(), slots.quarantined()));
     }
 
     private int submit(int slot, MemorySegment request, int length, int capacity) {
@@ -256,7 +256,7 @@ public final class ChannelCaller implements AutoCloseable {
         return new LiteTimeoutException("%s: no reply within %s; %s"
                 .formatted(
                         memory.name(),
-                        Duration.ofNanos(timeoutNs),
+                        Durations.text(timeoutNs),
                         maybeDone ? "the call may have been done" : "the call was not done"));
     }
 

@@ -220,7 +220,7 @@ class ChannelTest {
         Waits.join(callIn(virtual, channel, SHORT_NS, thrown));
         assertThat(thrown.get())
                 .isInstanceOf(LiteTimeoutException.class)
-                .hasMessageContaining("no reply within PT0.02S; the call was not done");
+                .hasMessageContaining("no reply within 20 ms; the call was not done");
         assertThatThrownBy(() -> channel.call(2, SHORT_NS))
                 .isInstanceOf(LiteTimeoutException.class)
                 .hasMessageContaining("all 1 are in use, 1 by calls that timed out; the call was not done");

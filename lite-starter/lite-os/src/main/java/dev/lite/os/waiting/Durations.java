@@ -1,0 +1,40 @@
+package dev.lite.os.waiting;
+
+import java.math.BigDecimal;
+import java.math.RoundingMode;
+import java.time.Duration;
+
+/** Durations in messages. Any thread. */
+public final class Durations {
+    private static final BigDecimal NS_PER_S = BigDecimal.valueOf(1_000_000_000);
+    private static final BigDecimal NS_PER_MS = BigDecimal.valueOf(1_000_000);
+    private static final BigDecimal NS_PER_US = BigDecimal.valueOf(1_000);
+    private static final int DIGITS = 3;
+
+    private Durations() {}
+
+    /** The duration as a person writes it: {@code 9.5 s}, {@code 250 ms}, {@code 1.2 µs}; at most three decimals. */
+    public static String text(Duration duration) {
+        BigDecimal ns = BigDecimal.valueOf(duration.getSeconds())
+                .multiply(NS_PER_S)
+                .add(BigDecimal.valueOf(duration.getNano()));
+        BigDecimal size = ns.abs();
+        if (size.signum() == 0 || size.compareTo(NS_PER_S) >= 0) {
+            return in(ns, NS_PER_S, "s");
+        }
+        if (size.compareTo(NS_PER_MS) >= 0) {
+            return in(ns, NS_PER_MS, "ms");
+        }
+        return in(ns, NS_PER_US, "µs");
+    }
+
+    /** {@link #text} of so many nanoseconds. */
+    public static String text(long ns) {
+        return text(Duration.ofNanos(ns));
+    }
+
+    private static String in(BigDecimal ns, BigDecimal unit, String name) {
+        BigDecimal number = ns.divide(unit, DIGITS, RoundingMode.HALF_UP).stripTrailingZeros();
+        return number.toPlainString() + " " + name;
+    }
+}
