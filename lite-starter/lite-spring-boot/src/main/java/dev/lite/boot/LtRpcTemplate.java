@@ -1,13 +1,27 @@
 package dev.lite.boot;
 
 import dev.lite.api.LtRpc;
+import java.lang.reflect.Type;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.ParameterizedTypeReference;
 
 /**
- * Calls functions with objects instead of bytes. {@link LtRpcHandler} lists the types. For errors see {@link LtRpc#call}. Any thread.
+ * Calls functions with objects instead of bytes. {@link LtRpcHandler} lists the types; a {@link ParameterizedTypeReference} names a
+ * generic one, such as {@code List<Order>}. For errors see {@link LtRpc#call}. Any thread.
+ *
+ * <p><b>Deadlines.</b> A call waits at most for the given deadline, or for the configured {@code lite.client.deadline}.
+ *
+ * <p><b>Asynchronous calls.</b> The future completes exactly once: with the reply, or with the exception that {@code call} would throw.
+ * The reply is converted on a virtual thread, on which dependent stages run too. Cancelling the future does not stop the call. A
+ * request that cannot be converted is reported by the method itself.
  */
 public final class LtRpcTemplate {
+
+    private static final Executor VIRTUAL =
+            work -> Thread.ofVirtual().name("lite-rpc-reply").start(work);
 
     private final LtRpc rpc;
     private final RpcBodies bodies;
@@ -20,7 +34,7 @@ public final class LtRpcTemplate {
     }
 
     /**
-     * Calls a function and waits for its reply, at most for the configured {@code lite.client.deadline}.
+     * Calls a function and waits for its reply.
      *
      * @param node the node's name; this session's own node is allowed
      * @param request null sends an empty request
@@ -35,7 +49,66 @@ public final class LtRpcTemplate {
     /** {@link #call(String, String, Object, Class)} with a deadline of its own. */
     public <R> @Nullable R call(
             String node, String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
-        byte[] reply = rpc.call(node, function, bodies.encode(request), callDeadline);
-        return replyType.cast(bodies.decode(reply, replyType));
+        return call(node, function, request, ParameterizedTypeReference.forType(replyType), callDeadline);
+    }
+
+    /** {@link #call(String, String, Object, Class)} with a reply of a generic type. */
+    public <R> @Nullable R call(
+            String node, String function, @Nullable Object request, ParameterizedTypeReference<R> replyType) {
+        return call(node, function, request, replyType, deadline);
+    }
+
+    /** {@link #call(String, String, Object, ParameterizedTypeReference)} with a deadline of its own. */
+    public <R> @Nullable R call(
+            String node,
+            String function,
+            @Nullable Object request,
+            ParameterizedTypeReference<R> replyType,
+            Duration callDeadline) {
+        return decode(rpc.call(node, function, bodies.encode(request), callDeadline), replyType);
+    }
+
+    /** Starts a {@link #call(String, String, Object, Class)} and returns. */
+    public <R> CompletableFuture<@Nullable R> callAsync(
+            String node, String function, @Nullable Object request, Class<R> replyType) {
+        return callAsync(node, function, request, replyType, deadline);
+    }
+
+    /** {@link #callAsync(String, String, Object, Class)} with a deadline of its own. */
+    public <R> CompletableFuture<@Nullable R> callAsync(
+            String node, String function, @Nullable Object request, Class<R> replyType, Duration callDeadline) {
+        return callAsync(node, function, request, ParameterizedTypeReference.forType(replyType), callDeadline);
+    }
+
+    /** {@link #callAsync(String, String, Object, Class)} with a reply of a generic type. */
+    public <R> CompletableFuture<@Nullable R> callAsync(
+            String node, String function, @Nullable Object request, ParameterizedTypeReference<R> replyType) {
+        return callAsync(node, function, request, replyType, deadline);
+    }
+
+    /** {@link #callAsync(String, String, Object, ParameterizedTypeReference)} with a deadline of its own. */
+    public <R> CompletableFuture<@Nullable R> callAsync(
+            String node,
+            String function,
+            @Nullable Object request,
+            ParameterizedTypeReference<R> replyType,
+            Duration callDeadline) {
+        return rpc.callAsync(node, function, bodies.encode(request), callDeadline)
+                .<@Nullable R>thenApplyAsync(reply -> decode(reply, replyType), VIRTUAL);
+    }
+
+    /** The deadline of calls that do not set their own. */
+    public Duration deadline() {
+        return deadline;
+    }
+
+    /** Whether requests and replies of this type can be converted. Without Jackson only bytes and text can. */
+    public boolean supports(Type type) {
+        return bodies.supports(type);
+    }
+
+    @SuppressWarnings("unchecked")
+    private <R> @Nullable R decode(byte[] reply, ParameterizedTypeReference<R> replyType) {
+        return (R) bodies.decode(reply, replyType.getType());
     }
 }

@@ -6,6 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.lite.api.RpcCall;
 import dev.lite.api.RpcFailedException;
 import dev.lite.client.fake.FakeRpc;
+import dev.lite.testing.Waits;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -14,6 +19,7 @@ import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.ParameterizedTypeReference;
 
 class LiteRpcAutoConfigurationTests {
 
@@ -41,6 +47,11 @@ class LiteRpcAutoConfigurationTests {
         @LtRpcHandler("shout")
         String shout(String text) {
             return text.toUpperCase(java.util.Locale.ROOT);
+        }
+
+        @LtRpcHandler("split")
+        List<Order> split(Order order) {
+            return Collections.nCopies(order.count(), new Order(order.article(), 1));
         }
 
         @LtRpcHandler("swap")
@@ -82,6 +93,68 @@ class LiteRpcAutoConfigurationTests {
     }
 
     @Test
+    void aReplyMayHaveAGenericType() {
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+            LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+            assertThat(template.call(
+                            "fake-1", "split", new Order("tea", 2), new ParameterizedTypeReference<List<Order>>() {}))
+                    .containsExactly(new Order("tea", 1), new Order("tea", 1));
+            assertThat(template.callAsync(
+                            "fake-1", "split", new Order("tea", 1), new ParameterizedTypeReference<List<Order>>() {}))
+                    .succeedsWithin(Waits.seconds(20))
+                    .isEqualTo(List.of(new Order("tea", 1)));
+        });
+    }
+
+    @Test
+    void anAsynchronousCallCompletesWithTheReplyOrTheException() {
+        runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
+            LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+            assertThat(template.callAsync("fake-1", "order", new Order("tea", 4), Receipt.class))
+                    .succeedsWithin(Waits.seconds(20))
+                    .isEqualTo(new Receipt("tea", 1000, "shop"));
+            assertThat(template.callAsync("fake-1", "forget", null, Void.class))
+                    .succeedsWithin(Waits.seconds(20))
+                    .isNull();
+            assertThat(template.callAsync("fake-1", "order", new Order("tea", 0), Receipt.class))
+                    .failsWithin(Waits.seconds(20))
+                    .withThrowableOfType(ExecutionException.class)
+                    .withCauseInstanceOf(RpcFailedException.class)
+                    .withMessageContaining("count is 0; it must be at least 1");
+            assertThat(template.callAsync("fake-1", "shout", "no json", Receipt.class))
+                    .failsWithin(Waits.seconds(20))
+                    .withThrowableOfType(ExecutionException.class)
+                    .withCauseInstanceOf(IllegalArgumentException.class)
+                    .withMessageContaining("7 bytes cannot be read as");
+        });
+    }
+
+    @Test
+    void aCallHasTheConfiguredDeadlineOrItsOwn() {
+        runner.withUserConfiguration(ShopConfiguration.class)
+                .withPropertyValues("lite.client.deadline=3s")
+                .run(context -> {
+                    LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
+                    assertThat(template.deadline()).isEqualTo(Duration.ofSeconds(3));
+                    assertThat(template.call("fake-1", "shout", "a", String.class))
+                            .isEqualTo("A");
+                    assertThat(rpc.lastDeadline()).isEqualTo(Duration.ofSeconds(3));
+                    assertThat(template.call("fake-1", "shout", "a", String.class, Duration.ofSeconds(1)))
+                            .isEqualTo("A");
+                    assertThat(rpc.lastDeadline()).isEqualTo(Duration.ofSeconds(1));
+                    assertThat(template.callAsync("fake-1", "shout", "a", String.class, Duration.ofSeconds(2)))
+                            .succeedsWithin(Waits.seconds(20));
+                    assertThat(rpc.lastDeadline()).isEqualTo(Duration.ofSeconds(2));
+                });
+    }
+
+    @Test
+    void anApplicationsOwnLtRpcNeedsNoAutoConfiguredSession() {
+        runner.withPropertyValues("lite.client.enabled=false")
+                .run(context -> assertThat(context).hasNotFailed().hasSingleBean(LtRpcTemplate.class));
+    }
+
+    @Test
     void anExceptionOfAHandlerFailsTheCallWithItsMessage() {
         runner.withUserConfiguration(ShopConfiguration.class).run(context -> {
             LtRpcTemplate template = context.getBean(LtRpcTemplate.class);
@@ -98,12 +171,12 @@ class LiteRpcAutoConfigurationTests {
     @Test
     void theFunctionsEndWithTheContext() {
         runner.withUserConfiguration(ShopConfiguration.class)
-                .run(context -> assertThat(rpc.handlers).containsOnlyKeys("order", "shout", "swap", "forget"));
+                .run(context -> assertThat(rpc.handlers).containsOnlyKeys("order", "shout", "split", "swap", "forget"));
         assertThat(rpc.handlers).isEmpty();
     }
 
     @Test
-    void withoutJacksonOnlyRecordsAreRefused() {
+    void withoutJacksonOnlyObjectsAreRefused() {
         ApplicationContextRunner bare =
                 runner.withClassLoader(new FilteredClassLoader("tools.jackson.databind", "tools.jackson.core"));
         bare.run(context -> assertThat(context).hasNotFailed().hasSingleBean(LtRpcTemplate.class));
@@ -111,7 +184,7 @@ class LiteRpcAutoConfigurationTests {
                 .run(context -> assertThat(context)
                         .getFailure()
                         .rootCause()
-                        .hasMessageContaining("@LtRpcHandler(\"order\")")
+                        .hasMessageContaining("@LtRpcHandler(")
                         .hasMessageContaining("Jackson is missing"));
         assertThat(rpc.handlers).isEmpty();
     }

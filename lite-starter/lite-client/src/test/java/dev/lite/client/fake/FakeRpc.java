@@ -13,11 +13,13 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
-/** Functions of one node, called on the caller's thread. */
+/** Functions of one node, called on the caller's thread, or on a virtual one. */
 public final class FakeRpc implements LtRpc {
 
     public final Map<String, RpcHandler> handlers = new ConcurrentHashMap<>();
@@ -25,6 +27,19 @@ public final class FakeRpc implements LtRpc {
 
     /** How many of the next registrations fail. */
     public final AtomicInteger refusals = new AtomicInteger();
+
+    private volatile @Nullable Duration lastDeadline;
+    private volatile @Nullable String lastNode;
+
+    /** The node of the last call. */
+    public String lastNode() {
+        return Objects.requireNonNull(lastNode);
+    }
+
+    /** The deadline of the last call. */
+    public Duration lastDeadline() {
+        return Objects.requireNonNull(lastDeadline);
+    }
 
     @Override
     public RpcServer register(String function, int concurrency, RpcHandler handler) {
@@ -76,6 +91,8 @@ public final class FakeRpc implements LtRpc {
 
             @Override
             public byte[] call(byte[] request, Duration deadline) {
+                lastDeadline = deadline;
+                lastNode = node;
                 RpcHandler handler = handlers.get(function);
                 if (handler == null) {
                     throw new RpcFailedException("nobody serves " + function);
@@ -91,7 +108,9 @@ public final class FakeRpc implements LtRpc {
 
             @Override
             public CompletableFuture<byte[]> callAsync(byte[] request, Duration deadline) {
-                throw new UnsupportedOperationException("not used here");
+                return CompletableFuture.supplyAsync(
+                        () -> call(request, deadline),
+                        work -> Thread.ofVirtual().start(work));
             }
         };
     }
