@@ -1,0 +1,38 @@
+package dev.lite.boot.client;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+
+/**
+ * Marks an interface whose methods call functions at a node. {@link ImportLtRpcClients} makes it a bean.
+ *
+ * <pre>{@code
+ * @LtRpcClient(node = "${shop.node}", prefix = "shop/", deadline = "2s")
+ * interface Shop {
+ *     Receipt order(Order order);                              // calls the function "shop/order"
+ *     CompletableFuture<List<Order>> open(String customer);
+ *     @LtRpcExchange("stock") int stockOf(String article, Duration deadline);
+ * }
+ * }</pre>
+ *
+ * <p>A method has at most one parameter for the request, and optionally one of type {@link java.time.Duration} for its deadline. It
+ * waits for the reply and returns it, or returns a {@link java.util.concurrent.CompletableFuture} of it. {@code void} and {@code
+ * Void} ignore the reply. Requests and replies have the types of {@link dev.lite.boot.LtRpcHandler}; null sends an empty request. A
+ * default method runs its own code. For errors see {@link dev.lite.boot.LtRpcTemplate}. Any thread.
+ */
+@Documented
+@Target(ElementType.TYPE)
+@Retention(RetentionPolicy.RUNTIME)
+public @interface LtRpcClient {
+    /** The name of the node that serves the functions. May have placeholders ({@code ${…}}). */
+    String node();
+
+    /** Put before the name of every function. May have placeholders. */
+    String prefix() default "";
+
+    /** The deadline of a call, such as {@code 2s} or {@code 500ms}. May have placeholders. Default: {@code lite.client.deadline}. */
+    String deadline() default "";
+}
