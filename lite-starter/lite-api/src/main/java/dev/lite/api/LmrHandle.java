@@ -294,6 +294,14 @@ public interface LmrHandle extends AutoCloseable {
      */
     void free();
 
+    /**
+     * The handle that does the work: this one, unless it only stands for another, as one that is mapped at its first use does. For
+     * implementations of {@link LtMemory}, which get handles from applications.
+     */
+    default LmrHandle unwrap() {
+        return this;
+    }
+
     /** {@link #unmap()}. */
     @Override
     default void close() {

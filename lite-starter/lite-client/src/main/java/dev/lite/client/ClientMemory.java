@@ -200,7 +200,7 @@ final class ClientMemory implements LtMemory {
     }
 
     private long own(LmrHandle handle) {
-        if (handle instanceof ClientHandle own) {
+        if (handle.unwrap() instanceof ClientHandle own) {
             return own.lh(session);
         }
         throw new IllegalArgumentException("%s belongs to another session".formatted(handle));

@@ -151,7 +151,7 @@ final class EmbeddedLite implements Lite {
         }
 
         private static TierHandle own(LmrHandle handle) {
-            if (handle instanceof TierHandle own) {
+            if (handle.unwrap() instanceof TierHandle own) {
                 return own;
             }
             throw new IllegalArgumentException("%s belongs to another session".formatted(handle));

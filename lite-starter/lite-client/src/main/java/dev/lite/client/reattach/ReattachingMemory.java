@@ -129,7 +129,9 @@ final class ReattachingMemory implements LtMemory {
     }
 
     private static LmrHandle current(LmrHandle handle, Deadline deadline) {
-        return handle instanceof ReattachingHandle own ? own.current(deadline).value() : handle;
+        return handle.unwrap() instanceof ReattachingHandle own
+                ? own.current(deadline).value()
+                : handle;
     }
 
     @Override

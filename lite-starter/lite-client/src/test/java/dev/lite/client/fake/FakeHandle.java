@@ -15,6 +15,7 @@ public final class FakeHandle {
     public static final long SIZE = 64;
 
     public final AtomicInteger calls = new AtomicInteger();
+    public final AtomicInteger unmaps = new AtomicInteger();
     private final FakeLite session;
     private final String name;
     private final long id;
@@ -42,7 +43,10 @@ public final class FakeHandle {
             case "permissions" -> Set.of(Permission.READ, Permission.WRITE, Permission.ATOMIC);
             case "toString" -> name;
             case "hashCode" -> 1;
-            case "unmap" -> null;
+            case "unmap" -> {
+                unmaps.incrementAndGet();
+                yield null;
+            }
             default -> operation(method);
         };
     }

@@ -17,11 +17,16 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A session without a node. It has only the LMRs that the test adds, and the test can end it. */
 public final class FakeLite implements Lite {
 
     public final AttachOptions options;
+
+    /** How many handles were made with the session's deadline. */
+    public final AtomicInteger mappings = new AtomicInteger();
+
     private final CompletableFuture<String> ended = new CompletableFuture<>();
     private final FakeRpc rpc = new FakeRpc();
     private final FakeSync sync = new FakeSync(this::isOpen, this::lose);
@@ -82,7 +87,9 @@ public final class FakeLite implements Lite {
 
             @Override
             public LmrHandle createOrMap(LmrSpec spec, Set<Permission> permissions) {
-                throw lostOr("createOrMap");
+                String name = String.valueOf(spec.name());
+                known.computeIfAbsent(name, absent -> new FakeHandle(FakeLite.this, name, known.size()));
+                return map(name, permissions);
             }
 
             @Override
@@ -96,7 +103,9 @@ public final class FakeLite implements Lite {
 
             @Override
             public LmrHandle map(String name, Set<Permission> permissions) {
-                throw lostOr(name);
+                LmrHandle mapped = map(name, permissions, Duration.ZERO);
+                mappings.incrementAndGet();
+                return mapped;
             }
 
             @Override
