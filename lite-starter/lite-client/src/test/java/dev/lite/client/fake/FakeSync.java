@@ -7,8 +7,10 @@ import dev.lite.api.LtSync;
 import dev.lite.api.SessionLostException;
 import dev.lite.testing.Waits;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +18,9 @@ import org.jspecify.annotations.Nullable;
 public final class FakeSync implements LtSync {
     /** The name of the free lock. */
     public static final String FREE = "free";
+
+    /** The names of the locks that are held, in their order. */
+    public final List<String> held = new CopyOnWriteArrayList<>();
 
     private final BooleanSupplier open;
     private final Runnable lose;
@@ -62,13 +67,13 @@ public final class FakeSync implements LtSync {
                     lose.run();
                 }
                 requireOpen();
-                return new Held(name);
+                return take(name);
             }
 
             @Override
             public Optional<HeldLock> tryAcquire() {
                 requireOpen();
-                return name.equals(FREE) ? Optional.of(new Held(name)) : Optional.empty();
+                return name.equals(FREE) ? Optional.of(take(name)) : Optional.empty();
             }
         };
     }
@@ -78,7 +83,13 @@ public final class FakeSync implements LtSync {
         throw new UnsupportedOperationException();
     }
 
-    private record Held(String name) implements HeldLock {
+    private Held take(String name) {
+        Held taken = new Held(name, held);
+        held.add(name);
+        return taken;
+    }
+
+    private record Held(String name, List<String> held) implements HeldLock {
         @Override
         public long fencingToken() {
             return 1;
@@ -86,10 +97,12 @@ public final class FakeSync implements LtSync {
 
         @Override
         public boolean isHeld() {
-            return true;
+            return held.contains(name);
         }
 
         @Override
-        public void close() {}
+        public void close() {
+            held.remove(name);
+        }
     }
 }

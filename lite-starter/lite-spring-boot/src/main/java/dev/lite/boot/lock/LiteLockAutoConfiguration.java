@@ -1,0 +1,27 @@
+package dev.lite.boot.lock;
+
+import dev.lite.api.LtSync;
+import dev.lite.boot.LiteClientAutoConfiguration;
+import dev.lite.boot.LiteClientProperties;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.BeanDefinition;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Role;
+import org.springframework.core.env.Environment;
+
+/** Locks around methods with {@link LiteLock}. */
+@AutoConfiguration(after = LiteClientAutoConfiguration.class)
+@ConditionalOnSingleCandidate(LtSync.class)
+@EnableConfigurationProperties(LiteClientProperties.class)
+public final class LiteLockAutoConfiguration {
+
+    @Bean
+    @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+    static LiteLockPostProcessor liteLockPostProcessor(
+            ObjectProvider<LtSync> sync, ObjectProvider<LiteClientProperties> properties, Environment environment) {
+        return new LiteLockPostProcessor(sync, properties, environment);
+    }
+}

@@ -1,0 +1,99 @@
+package dev.lite.boot.lock;
+
+import dev.lite.api.HeldLock;
+import dev.lite.api.LtSync;
+import dev.lite.boot.LiteClientProperties;
+import java.lang.reflect.Method;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.aopalliance.intercept.MethodInterceptor;
+import org.aopalliance.intercept.MethodInvocation;
+import org.jspecify.annotations.Nullable;
+import org.springframework.aop.framework.autoproxy.AbstractBeanFactoryAwareAdvisingPostProcessor;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.aop.support.DefaultPointcutAdvisor;
+import org.springframework.aop.support.StaticMethodMatcherPointcut;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.core.MethodClassKey;
+import org.springframework.core.MethodIntrospector;
+import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.core.annotation.AnnotationUtils;
+import org.springframework.core.env.Environment;
+
+/**
+ * Puts the beans whose methods have {@link LiteLock} behind proxies. As a post-processor it is created before the beans it needs, so
+ * it resolves them only in a call. Any thread.
+ */
+final class LiteLockPostProcessor extends AbstractBeanFactoryAwareAdvisingPostProcessor {
+
+    private static final long serialVersionUID = 1L;
+
+    private final transient ObjectProvider<LtSync> sync;
+    private final transient ObjectProvider<LiteClientProperties> properties;
+    private final transient Environment environment;
+
+    /** As many as there are such methods in the application's classes. */
+    private final transient Map<MethodClassKey, LockedMethod> methods = new ConcurrentHashMap<>();
+
+    LiteLockPostProcessor(
+            ObjectProvider<LtSync> sync, ObjectProvider<LiteClientProperties> properties, Environment environment) {
+        this.sync = sync;
+        this.properties = properties;
+        this.environment = environment;
+        this.advisor = new DefaultPointcutAdvisor(new Locked(), (MethodInterceptor) this::invoke);
+        setBeforeExistingAdvisors(true); // a transaction ends before its lock does
+        setProxyTargetClass(environment.getProperty("spring.aop.proxy-target-class", Boolean.class, true));
+    }
+
+    /** The methods with the annotation. */
+    private final class Locked extends StaticMethodMatcherPointcut {
+        Locked() {
+            setClassFilter(LiteLockPostProcessor.this::hasLocked);
+        }
+
+        @Override
+        public boolean matches(Method method, Class<?> targetClass) {
+            return find(method, targetClass) != null;
+        }
+    }
+
+    /** Checks all methods of a class when its first bean is created, so a method that cannot be locked fails the start. */
+    private boolean hasLocked(Class<?> targetClass) {
+        return AnnotationUtils.isCandidateClass(targetClass, LiteLock.class)
+                && !MethodIntrospector.selectMethods(targetClass, (MethodIntrospector.MetadataLookup<LockedMethod>)
+                                method -> find(method, targetClass))
+                        .isEmpty();
+    }
+
+    private @Nullable LockedMethod find(Method method, @Nullable Class<?> targetClass) {
+        Method declared = AopUtils.getMostSpecificMethod(method, targetClass);
+        LiteLock annotation = AnnotatedElementUtils.findMergedAnnotation(declared, LiteLock.class);
+        return annotation == null
+                ? null
+                : methods.computeIfAbsent(
+                        new MethodClassKey(declared, targetClass),
+                        key -> LockedMethod.of(declared, annotation, environment));
+    }
+
+    private @Nullable Object invoke(MethodInvocation call) throws Throwable {
+        Object target = call.getThis();
+        LockedMethod locked = find(call.getMethod(), target == null ? null : target.getClass());
+        if (locked == null) {
+            return call.proceed();
+        }
+        String name = locked.nameIn(call);
+        HeldLock outer = LiteLocks.find(name);
+        if (outer != null) {
+            return LiteLocks.run(outer, call::proceed);
+        }
+        try (HeldLock held = sync.getObject().lock(name).acquire(deadline(locked))) {
+            return LiteLocks.run(held, call::proceed);
+        }
+    }
+
+    private Duration deadline(LockedMethod locked) {
+        Duration own = locked.deadline();
+        return own == null ? properties.getObject().deadline() : own;
+    }
+}

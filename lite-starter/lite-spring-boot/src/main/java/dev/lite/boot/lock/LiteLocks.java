@@ -1,0 +1,44 @@
+package dev.lite.boot.lock;
+
+import dev.lite.api.HeldLock;
+import org.jspecify.annotations.Nullable;
+
+/** The locks that the methods with {@link LiteLock} hold that the current thread is in. */
+public final class LiteLocks {
+
+    private static final ScopedValue<Chain> CHAIN = ScopedValue.newInstance();
+
+    private record Chain(HeldLock held, @Nullable Chain outer) {}
+
+    private LiteLocks() {}
+
+    /**
+     * The lock of the innermost method with {@link LiteLock}. The method's end releases it; do not close it.
+     *
+     * @throws IllegalStateException when the thread is not in such a method; also when the method was not called through the bean's
+     *     proxy, or has passed the work on to another thread
+     */
+    public static HeldLock current() {
+        if (!CHAIN.isBound()) {
+            throw new IllegalStateException("the thread %s is not in a method with @LiteLock, called through its bean"
+                    .formatted(Thread.currentThread().getName()));
+        }
+        return CHAIN.get().held();
+    }
+
+    /** The lock of that name that a method holds that this thread is in; null if there is none. */
+    static @Nullable HeldLock find(String name) {
+        Chain chain = CHAIN.isBound() ? CHAIN.get() : null;
+        while (chain != null && !chain.held().name().equals(name)) {
+            chain = chain.outer();
+        }
+        return chain == null ? null : chain.held();
+    }
+
+    /** Runs a method with this lock as the current one. */
+    static @Nullable Object run(HeldLock held, ScopedValue.CallableOp<@Nullable Object, Throwable> method)
+            throws Throwable {
+        return ScopedValue.where(CHAIN, new Chain(held, CHAIN.isBound() ? CHAIN.get() : null))
+                .call(method);
+    }
+}

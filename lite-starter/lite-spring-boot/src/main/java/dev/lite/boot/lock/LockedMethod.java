@@ -1,0 +1,111 @@
+package dev.lite.boot.lock;
+
+import dev.lite.api.LtSync;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.time.Duration;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+import java.util.concurrent.Future;
+import org.aopalliance.intercept.MethodInvocation;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.convert.DurationStyle;
+import org.springframework.context.expression.MethodBasedEvaluationContext;
+import org.springframework.core.DefaultParameterNameDiscoverer;
+import org.springframework.core.ParameterNameDiscoverer;
+import org.springframework.core.ReactiveAdapterRegistry;
+import org.springframework.core.env.Environment;
+import org.springframework.expression.Expression;
+import org.springframework.expression.ParseException;
+import org.springframework.expression.ParserContext;
+import org.springframework.expression.common.LiteralExpression;
+import org.springframework.expression.spel.standard.SpelExpressionParser;
+
+/**
+ * A method with {@link LiteLock}, checked. Immutable; any thread.
+ *
+ * @param method as the bean's class declares it
+ * @param name of the lock
+ * @param deadline null for the default
+ */
+record LockedMethod(
+        Method method, Expression name, @Nullable Duration deadline) {
+
+    private static final SpelExpressionParser PARSER = new SpelExpressionParser();
+    private static final ParameterNameDiscoverer PARAMETER_NAMES = new DefaultParameterNameDiscoverer();
+
+    /**
+     * Checks the method.
+     *
+     * @throws IllegalStateException when the lock cannot be held while it runs, or an attribute is not valid
+     */
+    static LockedMethod of(Method method, LiteLock annotation, Environment environment) {
+        try {
+            checkMethod(method);
+            return new LockedMethod(
+                    method,
+                    name(environment.resolveRequiredPlaceholders(annotation.value())),
+                    deadline(environment.resolveRequiredPlaceholders(annotation.deadline())));
+        } catch (IllegalArgumentException e) {
+            throw new IllegalStateException(
+                    "@LiteLock(\"%s\") of %s: %s"
+                            .formatted(annotation.value(), method.toGenericString(), e.getMessage()),
+                    e);
+        }
+    }
+
+    private static void checkMethod(Method method) {
+        if ((method.getModifiers() & (Modifier.PRIVATE | Modifier.STATIC | Modifier.FINAL)) != 0) {
+            throw new IllegalArgumentException("a proxy cannot intercept a private, static or final method");
+        }
+        Class<?> returned = method.getReturnType();
+        if (Future.class.isAssignableFrom(returned)
+                || CompletionStage.class.isAssignableFrom(returned)
+                || Flow.Publisher.class.isAssignableFrom(returned)
+                || ReactiveAdapterRegistry.getSharedInstance().getAdapter(returned) != null) {
+            throw new IllegalArgumentException("it returns %s, and the lock would be released before that completes"
+                    .formatted(returned.getName()));
+        }
+    }
+
+    private static Expression name(String text) {
+        try {
+            Expression name = PARSER.parseExpression(text, ParserContext.TEMPLATE_EXPRESSION);
+            if (name instanceof LiteralExpression) {
+                LtSync.checkName(text);
+            }
+            return name;
+        } catch (ParseException e) {
+            throw new IllegalArgumentException("the name \"%s\" is not valid: %s".formatted(text, e.getMessage()), e);
+        }
+    }
+
+    private static @Nullable Duration deadline(String text) {
+        if (text.isEmpty()) {
+            return null;
+        }
+        Duration deadline;
+        try {
+            deadline = DurationStyle.detectAndParse(text);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    "the deadline \"%s\" is not a duration such as 2s or 500ms".formatted(text), e);
+        }
+        if (!deadline.isPositive()) {
+            throw new IllegalArgumentException("the deadline is %s; it must be positive".formatted(text));
+        }
+        return deadline;
+    }
+
+    /** The lock's name in this call. */
+    String nameIn(MethodInvocation call) {
+        if (name instanceof LiteralExpression) {
+            return name.getExpressionString();
+        }
+        Object target = call.getThis();
+        return String.valueOf(name.getValue(
+                new MethodBasedEvaluationContext(
+                        target == null ? call : target, method, call.getArguments(), PARAMETER_NAMES),
+                String.class));
+    }
+}

@@ -1,0 +1,232 @@
+package dev.lite.boot.lock;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.lite.api.LtSync;
+import dev.lite.boot.LiteClientAutoConfiguration;
+import dev.lite.client.fake.FakeSync;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+
+class LiteLockTests {
+
+    private final FakeSync sync = new FakeSync(() -> true, () -> {});
+    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+            .withConfiguration(
+                    AutoConfigurations.of(LiteClientAutoConfiguration.class, LiteLockAutoConfiguration.class))
+            .withBean("fakeSync", LtSync.class, () -> sync)
+            .withPropertyValues("lite.client.deadline=7s", "shop.name=acme", "shop.wait=250ms");
+
+    static class Stock {
+        private final FakeSync sync;
+        private final String tenant = "north";
+
+        Stock(FakeSync sync) {
+            this.sync = sync;
+        }
+
+        public String getTenant() {
+            return tenant;
+        }
+
+        @LiteLock("stock")
+        List<String> held() {
+            return List.copyOf(sync.held);
+        }
+
+        @LiteLock("${shop.name}/#{tenant}/#{#article}")
+        List<String> heldFor(String article) {
+            return List.copyOf(sync.held);
+        }
+
+        @LiteLock(value = "stock", deadline = "${shop.wait}")
+        void fail() {
+            throw new UnsupportedOperationException(String.join(",", sync.held));
+        }
+
+        @LiteLock("stock")
+        String currentName() {
+            return LiteLocks.current().name();
+        }
+
+        @LiteLock("outer")
+        <T> T run(Supplier<T> inner) {
+            return inner.get();
+        }
+
+        void unlocked() {
+            LiteLocks.current().close();
+        }
+    }
+
+    private ApplicationContextRunner withStock() {
+        return runner.withBean(Stock.class, () -> new Stock(sync));
+    }
+
+    @Test
+    void aMethodRunsUnderItsLock() {
+        withStock().run(context -> {
+            assertThat(context.getBean(Stock.class).held()).containsExactly("stock");
+            assertThat(sync.held).isEmpty();
+            assertThat(sync.lastDeadline()).isEqualTo(Duration.ofSeconds(7));
+        });
+    }
+
+    @Test
+    void theLockIsReleasedAfterAnException() {
+        withStock().run(context -> {
+            assertThatThrownBy(() -> context.getBean(Stock.class).fail())
+                    .isInstanceOf(UnsupportedOperationException.class)
+                    .hasMessage("stock");
+            assertThat(sync.held).isEmpty();
+            assertThat(sync.lastDeadline()).isEqualTo(Duration.ofMillis(250));
+        });
+    }
+
+    @Test
+    void theNameMayHavePlaceholdersPropertiesAndParameters() {
+        withStock()
+                .run(context ->
+                        assertThat(context.getBean(Stock.class).heldFor("tea")).containsExactly("acme/north/tea"));
+    }
+
+    @Test
+    void theCurrentLockIsTheInnermost() {
+        withStock().run(context -> {
+            Stock stock = context.getBean(Stock.class);
+            assertThat(stock.currentName()).isEqualTo("stock");
+            assertThat(stock.run(stock::held)).containsExactly("outer", "stock");
+            assertThat(stock.run(stock::currentName)).isEqualTo("stock");
+            assertThat(stock.run(() -> LiteLocks.current().name())).isEqualTo("outer");
+            assertThatThrownBy(stock::unlocked)
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("is not in a method with @LiteLock");
+        });
+    }
+
+    @Test
+    void aNestedMethodRunsUnderTheLockOfTheSameName() {
+        withStock().run(context -> {
+            Stock stock = context.getBean(Stock.class);
+            assertThat(stock.<List<String>>run(() -> stock.run(stock::held))).containsExactly("outer", "stock");
+            assertThat(stock.<String>run(
+                            () -> stock.run(() -> LiteLocks.current().name())))
+                    .isEqualTo("outer");
+            assertThat(sync.held).isEmpty();
+        });
+    }
+
+    @Test
+    void onlyBeansWithTheAnnotationHaveProxies() {
+        withStock().withBean(Object.class).run(context -> {
+            assertThat(AopUtils.isCglibProxy(context.getBean(Stock.class))).isTrue();
+            assertThat(AopUtils.isAopProxy(context.getBean("object"))).isFalse();
+        });
+    }
+
+    interface Counter {
+        String count(int by);
+    }
+
+    static class LockedCounter implements Counter {
+        @Override
+        @LiteLock("count/#{#by}")
+        public String count(int by) {
+            return LiteLocks.current().name();
+        }
+    }
+
+    @Test
+    void aBeanMayHaveAProxyOfItsInterface() {
+        runner.withBean(LockedCounter.class)
+                .withPropertyValues("spring.aop.proxy-target-class=false")
+                .run(context -> {
+                    Counter counter = context.getBean(Counter.class);
+                    assertThat(AopUtils.isJdkDynamicProxy(counter)).isTrue();
+                    assertThat(counter.count(3)).isEqualTo("count/3");
+                });
+    }
+
+    static class FinalMethod {
+        @LiteLock("a")
+        final void run() {}
+    }
+
+    static class PrivateMethod {
+        @LiteLock("a")
+        void fine() {
+            run();
+        }
+
+        @LiteLock("a")
+        private void run() {}
+    }
+
+    static class LaterMethod {
+        @LiteLock("a")
+        CompletableFuture<String> run() {
+            return CompletableFuture.completedFuture("a");
+        }
+    }
+
+    static class BadName {
+        @LiteLock("a/#{")
+        void run() {}
+    }
+
+    static class BlankName {
+        @LiteLock(" ")
+        void run() {}
+    }
+
+    static class BadDeadline {
+        @LiteLock(value = "a", deadline = "soon")
+        void run() {}
+    }
+
+    static class ZeroDeadline {
+        @LiteLock(value = "a", deadline = "0s")
+        void run() {}
+    }
+
+    static class UnresolvedName {
+        @LiteLock("${no.such.property}")
+        void run() {}
+    }
+
+    @Test
+    void aMethodThatCannotBeLockedFailsTheStart() {
+        assertFails(FinalMethod.class, "a proxy cannot intercept a private, static or final method");
+        assertFails(PrivateMethod.class, "a proxy cannot intercept a private, static or final method");
+        assertFails(LaterMethod.class, "the lock would be released before that completes");
+        assertFails(BadName.class, "the name \"a/#{\" is not valid");
+        assertFails(BlankName.class, "the name of a lock or barrier is blank");
+        assertFails(BadDeadline.class, "the deadline \"soon\" is not a duration such as 2s or 500ms");
+        assertFails(ZeroDeadline.class, "the deadline is 0s; it must be positive");
+        assertFails(UnresolvedName.class, "Could not resolve placeholder 'no.such.property'");
+    }
+
+    private void assertFails(Class<?> bean, String message) {
+        runner.withBean(bean)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .hasStackTraceContaining("@LiteLock(")
+                        .hasStackTraceContaining(message));
+    }
+
+    @Test
+    void backsOffWithoutLtSync() {
+        new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(LiteLockAutoConfiguration.class))
+                .withBean(Stock.class, () -> new Stock(sync))
+                .run(context -> assertThat(AopUtils.isAopProxy(context.getBean(Stock.class)))
+                        .isFalse());
+    }
+}
