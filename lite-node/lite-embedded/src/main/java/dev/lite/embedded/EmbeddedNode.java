@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,11 +51,16 @@ public final class EmbeddedNode implements AutoCloseable {
      * @throws IllegalArgumentException if there is no fabric with the configured name
      */
     public static EmbeddedNode start(EmbeddedNodeConfig config) {
+        return start(config, () -> openDirectory(config));
+    }
+
+    /** {@link #start(EmbeddedNodeConfig)} with a directory, which the node closes. */
+    static EmbeddedNode start(EmbeddedNodeConfig config, Supplier<? extends ClusterDirectory> directories) {
         RunDirectory runDirectory = RunDirectory.create();
         ClusterDirectory directory = null;
         boolean started = false;
         try {
-            directory = openDirectory(config);
+            directory = directories.get();
             LiteNodeConfig.Builder nodeConfig = LiteNodeConfig.builder(
                             config.cluster(), config.name(), config.arenaBytes(), runDirectory.path())
                     .arena(config.arenaDirectory(), ArenaConfig.Kept.NEVER)
@@ -78,10 +84,12 @@ public final class EmbeddedNode implements AutoCloseable {
 
     private static ClusterDirectory openDirectory(EmbeddedNodeConfig config) {
         String zookeeper = config.zookeeper();
-        return zookeeper == null
-                ? new InMemoryDirectory.Store().open()
-                : CuratorDirectory.open(
-                        CuratorConfig.of(zookeeper, config.cluster()).withCredentials(config.credentials()));
+        if (zookeeper == null) {
+            return new InMemoryDirectory.Store().open();
+        }
+        EmbeddedNodeConfig.User user = config.user();
+        return CuratorDirectory.open(CuratorConfig.of(zookeeper, config.cluster())
+                .withCredentials(user == null ? null : new CuratorConfig.Credentials(user.name(), user.password())));
     }
 
     private static List<FabricProvider> fabrics(EmbeddedNodeConfig config) {
@@ -136,6 +144,12 @@ public final class EmbeddedNode implements AutoCloseable {
         if (closed.compareAndSet(false, true)) {
             node.drain(DRAIN).ifPresent(reason -> log.info("memory of {} is lost: {}", node.nodeName(), reason));
         }
+        closeAtOnce();
+    }
+
+    /** {@link #close} that moves no memory. */
+    void closeAtOnce() {
+        closed.set(true);
         node.close();
         directory.close();
         runDirectory.close();

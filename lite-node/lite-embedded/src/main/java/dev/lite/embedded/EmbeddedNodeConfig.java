@@ -1,9 +1,9 @@
 package dev.lite.embedded;
 
-import dev.lite.cluster.CuratorConfig;
 import dev.lite.tier.peer.FabricSelection;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  *     (same host only), then rdma, then tcp; {@code shm}, {@code rdma} or {@code tcp} uses only that one
  * @param require a fabric that must work, or the node does not start; fabrics that are less preferred are not used. Null for none
  * @param secret the shared secret of all nodes of the cluster, for rdma and tcp, or null; rdma requires one
- * @param credentials the ZooKeeper user, which is the same for every process of the cluster; null for none
+ * @param user the ZooKeeper user, which is the same for every process of the cluster; null for none
  */
 public record EmbeddedNodeConfig(
         String cluster,
@@ -31,18 +31,39 @@ public record EmbeddedNodeConfig(
         String fabric,
         @Nullable String require,
         @Nullable String secret,
-        CuratorConfig.@Nullable Credentials credentials) {
+        @Nullable User user) {
     private static final long ARENA_BYTES_DEFAULT = 64 << 20;
     private static final Duration DEADLINE_DEFAULT = Duration.ofSeconds(10);
 
-    /** A builder with the defaults: a cluster of one node, named after this process, with 64 MiB in {@code /dev/shm/lite}. */
+    /** Numbers the clusters of one node that this process starts. */
+    private static final AtomicLong CLUSTERS = new AtomicLong();
+
+    /**
+     * A user of ZooKeeper's scheme {@code digest}.
+     *
+     * @param name one or more characters without a colon
+     * @param password one or more characters; never part of a message
+     */
+    public record User(String name, String password) {
+        /** Without the password. */
+        @Override
+        public String toString() {
+            return "User[name=%s, password=given]".formatted(name);
+        }
+    }
+
+    /**
+     * A builder with the defaults: a cluster of one node, with 64 MiB in {@code /dev/shm/lite}. Without a ZooKeeper every
+     * configuration names a cluster of its own, after this process; so nodes in one JVM do not meet. With a ZooKeeper and no
+     * cluster's name the cluster is that of this process.
+     */
     public static Builder builder() {
         return new Builder();
     }
 
     /** Builds the configuration of an embedded node. One thread. */
     public static final class Builder {
-        private String cluster = "embedded-" + ProcessHandle.current().pid();
+        private @Nullable String cluster;
         private String name = "embedded";
         private @Nullable String zookeeper;
         private Path arenaDirectory = Path.of("/dev/shm/lite");
@@ -51,7 +72,7 @@ public record EmbeddedNodeConfig(
         private String fabric = FabricSelection.AUTO;
         private @Nullable String require;
         private @Nullable String secret;
-        private CuratorConfig.@Nullable Credentials credentials;
+        private @Nullable User user;
 
         private Builder() {}
 
@@ -110,15 +131,15 @@ public record EmbeddedNodeConfig(
         }
 
         /** The ZooKeeper user, the same for every process of the cluster; null for none. */
-        public Builder credentials(CuratorConfig.@Nullable Credentials newCredentials) {
-            credentials = newCredentials;
+        public Builder user(@Nullable User newUser) {
+            user = newUser;
             return this;
         }
 
         /** Builds the configuration. */
         public EmbeddedNodeConfig build() {
             return new EmbeddedNodeConfig(
-                    cluster,
+                    cluster == null ? defaultCluster() : cluster,
                     name,
                     zookeeper,
                     arenaDirectory,
@@ -127,14 +148,19 @@ public record EmbeddedNodeConfig(
                     fabric,
                     require,
                     secret,
-                    credentials);
+                    user);
+        }
+
+        private String defaultCluster() {
+            String ofProcess = "embedded-" + ProcessHandle.current().pid();
+            return zookeeper != null ? ofProcess : ofProcess + "-" + CLUSTERS.incrementAndGet();
         }
     }
 
     /** Omits the values of the secret and the password. */
     @Override
     public String toString() {
-        return "EmbeddedNodeConfig[cluster=%s, name=%s, zookeeper=%s, arenaDirectory=%s, arenaBytes=%d, fabric=%s, require=%s, secret=%s, credentials=%s]"
+        return "EmbeddedNodeConfig[cluster=%s, name=%s, zookeeper=%s, arenaDirectory=%s, arenaBytes=%d, fabric=%s, require=%s, secret=%s, user=%s]"
                 .formatted(
                         cluster,
                         name,
@@ -144,6 +170,6 @@ public record EmbeddedNodeConfig(
                         fabric,
                         require,
                         secret == null ? "none" : "given",
-                        credentials);
+                        user);
     }
 }

@@ -1,6 +1,7 @@
 package dev.lite.embedded;
 
 import dev.lite.api.Lite;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
@@ -16,8 +17,11 @@ import org.springframework.core.env.Environment;
 public final class LiteEmbeddedAutoConfiguration {
 
     @Bean(destroyMethod = "close")
-    EmbeddedNode liteEmbeddedNode(LiteEmbeddedProperties properties) {
-        return EmbeddedNode.start(properties.toConfig());
+    EmbeddedNode liteEmbeddedNode(
+            LiteEmbeddedProperties properties, ObjectProvider<EmbeddedNodeCustomizer> customizers) {
+        EmbeddedNodeConfig.Builder config = properties.toConfig();
+        customizers.orderedStream().forEach(customizer -> customizer.customize(config));
+        return EmbeddedNode.start(config.build());
     }
 
     @Bean(destroyMethod = "close")

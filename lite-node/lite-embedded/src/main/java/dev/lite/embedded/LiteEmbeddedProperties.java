@@ -12,7 +12,7 @@ import org.springframework.util.unit.DataSize;
  * A node inside this application.
  *
  * @param enabled Whether to start a node, instead of attaching to this host's node.
- * @param cluster Name of the cluster. Default: a name that only this process uses.
+ * @param cluster Name of the cluster. Default: a name that no other cluster has.
  * @param name Name of the node, unique in the cluster.
  * @param zookeeper ZooKeeper of the cluster to join, as host:port[,host:port...]. Default: none, for a cluster of this node alone.
  * @param arenaDirectory Parent directory of all arenas, on a memory file system.
@@ -51,6 +51,12 @@ record LiteEmbeddedProperties(
             @DefaultValue("lite") String user,
             @Nullable String password,
             @Nullable Path passwordFile) {
+        EmbeddedNodeConfig.@Nullable User toUser() {
+            CuratorConfig.Credentials read =
+                    CuratorConfig.Credentials.of("lite.embedded.auth", user, password, passwordFile);
+            return read == null ? null : new EmbeddedNodeConfig.User(read.user(), read.password());
+        }
+
         @Override
         public String toString() {
             return "Auth[user=%s, password=%s]"
@@ -64,7 +70,7 @@ record LiteEmbeddedProperties(
                 .formatted(cluster, name, zookeeper, auth); // without the secret
     }
 
-    EmbeddedNodeConfig toConfig() {
+    EmbeddedNodeConfig.Builder toConfig() {
         EmbeddedNodeConfig.Builder builder = EmbeddedNodeConfig.builder()
                 .name(name)
                 .zookeeper(zookeeper)
@@ -74,11 +80,10 @@ record LiteEmbeddedProperties(
                 .fabric(fabric)
                 .require(require)
                 .secret(secret)
-                .credentials(CuratorConfig.Credentials.of(
-                        "lite.embedded.auth", auth.user(), auth.password(), auth.passwordFile()));
+                .user(auth.toUser());
         if (cluster != null) {
             builder.cluster(cluster);
         }
-        return builder.build();
+        return builder;
     }
 }

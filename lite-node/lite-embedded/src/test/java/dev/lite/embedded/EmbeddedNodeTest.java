@@ -5,9 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.lite.api.Lite;
 import dev.lite.api.LmrHandle;
+import dev.lite.api.LmrNotFoundException;
 import dev.lite.api.LmrSpec;
 import dev.lite.api.LtMemory;
 import dev.lite.api.NodeInfo;
+import dev.lite.api.Permission;
+import dev.lite.api.Placement;
 import dev.lite.boot.LiteClientAutoConfiguration;
 import dev.lite.fabric.FabricException;
 import dev.lite.tier.memory.ArenaException;
@@ -17,6 +20,9 @@ import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.context.ConfigurationPropertiesAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.annotation.Order;
 
 class EmbeddedNodeTest {
     private final ApplicationContextRunner runner = new ApplicationContextRunner()
@@ -71,18 +77,82 @@ class EmbeddedNodeTest {
 
     @Test
     void anApplicationWithAnEmbeddedNodeNeedsNoNodeOnItsHost() {
-        runner.withPropertyValues("lite.embedded.arena-size=16MB", "spring.application.name=orders")
+        String cluster = "embedded-test-" + ProcessHandle.current().pid();
+        runner.withPropertyValues(
+                        "lite.embedded.cluster=" + cluster,
+                        "lite.embedded.arena-size=16MB",
+                        "spring.application.name=orders")
                 .run(context -> {
                     assertThat(context).hasNotFailed().hasSingleBean(Lite.class).hasSingleBean(LtMemory.class);
                     LtMemory memory = context.getBean(LtMemory.class);
                     memory.malloc(LmrSpec.of(8).withName("n")).write(0, new byte[] {7});
                     byte[] back = new byte[1];
-                    memory.map("n", dev.lite.api.Permission.READ).read(0, back);
+                    memory.map("n", Permission.READ).read(0, back);
                     assertThat(back).containsExactly(7);
                 });
-        assertThat(Files.exists(Path.of(
-                        "/dev/shm/lite", "embedded-" + ProcessHandle.current().pid())))
-                .isFalse();
+        assertThat(Path.of("/dev/shm/lite", cluster)).doesNotExist();
+    }
+
+    @Test
+    void everyConfigurationNamesAClusterOfItsOwnUnlessItHasAZooKeeper() {
+        assertThat(EmbeddedNodeConfig.builder().build().cluster())
+                .isNotEqualTo(EmbeddedNodeConfig.builder().build().cluster());
+        EmbeddedNodeConfig.Builder joining = EmbeddedNodeConfig.builder().zookeeper("localhost:2181");
+        assertThat(joining.build().cluster()).isEqualTo(joining.build().cluster());
+    }
+
+    @Test
+    void twoContextsInOneJvmEachHaveTheirOwnNode() {
+        ApplicationContextRunner small = runner.withPropertyValues("lite.embedded.arena-size=16MB");
+        small.run(first -> small.run(second -> {
+            assertThat(first).hasNotFailed();
+            assertThat(second).hasNotFailed();
+            LmrHandle counter = first.getBean(LtMemory.class)
+                    .malloc(LmrSpec.of(8).withName("counter").withDefaultPermissions(Permission.READ));
+            assertThat(counter.fetchAdd(0, 7)).isZero();
+            assertThatThrownBy(() -> second.getBean(LtMemory.class).map("counter", Permission.READ))
+                    .isInstanceOf(LmrNotFoundException.class);
+        }));
+    }
+
+    @Test
+    void customizersChangeTheConfigurationInTheirOrder() {
+        runner.withPropertyValues("lite.embedded.arena-size=16MB", "lite.embedded.name=configured")
+                .withUserConfiguration(Customizers.class)
+                .run(context ->
+                        assertThat(context.getBean(EmbeddedNode.class).name()).isEqualTo("second"));
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class Customizers {
+        @Bean
+        @Order(2)
+        EmbeddedNodeCustomizer second() {
+            return config -> config.name("second");
+        }
+
+        @Bean
+        @Order(1)
+        EmbeddedNodeCustomizer first() {
+            return config -> config.name("first");
+        }
+    }
+
+    @Test
+    void aClusterOfThreeNodesInOneJvm() {
+        try (EmbeddedCluster cluster = EmbeddedCluster.start(3, 16 << 20);
+                Lite first = cluster.attach("tool");
+                Lite third = cluster.nodes().get(2).attach("tool")) {
+            assertThat(first.nodes()).extracting(NodeInfo::name).containsExactly("node-1", "node-2", "node-3");
+            LmrHandle counter =
+                    first.memory().malloc(LmrSpec.of(8).withName("counter").withPlacement(Placement.on("node-2")));
+            assertThat(counter.fetchAdd(0, 3)).isZero();
+            assertThat(third.memory().map("counter", Permission.ATOMIC).fetchAdd(0, 1))
+                    .isEqualTo(3);
+        }
+        assertThatThrownBy(() -> EmbeddedCluster.start(0, 16 << 20))
+                .hasMessage("a cluster of 0 embedded nodes; it can have 1 to 16");
+        assertThatThrownBy(() -> EmbeddedCluster.start(2, 1L << 60)).isInstanceOf(ArenaException.class);
     }
 
     @Test
