@@ -6,6 +6,7 @@ import dev.lite.api.LtMemory;
 import dev.lite.api.LtRpc;
 import dev.lite.api.LtSync;
 import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -37,12 +38,19 @@ public final class LiteClientAutoConfiguration {
 
     @Bean(destroyMethod = "close")
     @ConditionalOnMissingBean(Lite.class)
-    Lite lite(LiteClientProperties properties, LiteConnectionDetails details, Environment environment) {
+    Lite lite(
+            LiteClientProperties properties,
+            LiteConnectionDetails details,
+            ObjectProvider<AttachOptionsCustomizer> customizers,
+            Environment environment) {
         AttachOptions options = AttachOptions.to(
                         details.getSocket(), application(properties.application(), environment))
                 .withToken(details.getToken())
                 .withDeadline(properties.deadline())
                 .withReattach(true);
+        for (AttachOptionsCustomizer customizer : customizers.orderedStream().toList()) {
+            options = customizer.customize(options);
+        }
         try {
             return Lite.attach(options);
         } catch (RuntimeException e) {

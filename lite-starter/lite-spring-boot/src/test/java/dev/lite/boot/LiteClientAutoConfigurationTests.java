@@ -15,6 +15,7 @@ import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.annotation.Order;
 
 class LiteClientAutoConfigurationTests {
 
@@ -128,6 +129,17 @@ class LiteClientAutoConfigurationTests {
     }
 
     @Test
+    void customizersChangeTheOptionsInTheirOrder() {
+        runner.withUserConfiguration(Customizers.class)
+                .withPropertyValues("lite.client.deadline=3s")
+                .run(context -> {
+                    AttachOptions options = attachOptions(context.getBean(Lite.class));
+                    assertThat(options.deadline()).isEqualTo(Duration.ofSeconds(8));
+                    assertThat(options.reattach()).isFalse();
+                });
+    }
+
+    @Test
     void everyAutoConfigurationIsListedInTheImportsFile() {
         new ApplicationContextRunner()
                 .withUserConfiguration(Application.class)
@@ -141,6 +153,21 @@ class LiteClientAutoConfigurationTests {
     @Configuration(proxyBeanMethods = false)
     @org.springframework.boot.autoconfigure.EnableAutoConfiguration
     static class Application {}
+
+    @Configuration(proxyBeanMethods = false)
+    static class Customizers {
+        @Bean
+        @Order(2)
+        AttachOptionsCustomizer longer() {
+            return options -> options.withDeadline(options.deadline().plusSeconds(1));
+        }
+
+        @Bean
+        @Order(1)
+        AttachOptionsCustomizer seven() {
+            return options -> options.withDeadline(Duration.ofSeconds(7)).withReattach(false);
+        }
+    }
 
     @Configuration(proxyBeanMethods = false)
     static class OwnLite {
