@@ -46,6 +46,7 @@ class ArchitectureTest {
             "fabric.rdma",
             "tier",
             "embedded",
+            "test",
             "node",
             "local",
             "cli",
@@ -165,6 +166,7 @@ class ArchitectureTest {
                         "dev.lite.manager..",
                         "dev.lite.boot..",
                         "dev.lite.embedded..",
+                        "dev.lite.test..",
                         "dev.lite.demo.."))
                 .should()
                 .dependOnClassesThat(resideInAnyPackage("org.springframework.."))

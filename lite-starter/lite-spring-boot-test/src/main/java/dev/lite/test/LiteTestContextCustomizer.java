@@ -1,0 +1,48 @@
+package dev.lite.test;
+
+import dev.lite.api.Lite;
+import dev.lite.embedded.EmbeddedCluster;
+import org.springframework.beans.factory.support.BeanDefinitionRegistry;
+import org.springframework.beans.factory.support.RootBeanDefinition;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.test.context.ContextCustomizer;
+import org.springframework.test.context.MergedContextConfiguration;
+import org.springframework.util.StringUtils;
+
+/**
+ * Defines the cluster and the session of a test's context. Tests with equal values may share a context.
+ *
+ * @param nodes the number of nodes
+ * @param arenaBytes the memory of each node
+ * @param principal of the session; empty for the application's name
+ */
+record LiteTestContextCustomizer(int nodes, long arenaBytes, String principal) implements ContextCustomizer {
+
+    private static final String CLUSTER = "liteTestCluster";
+
+    @Override
+    public void customizeContext(ConfigurableApplicationContext context, MergedContextConfiguration configuration) {
+        if (!(context.getBeanFactory() instanceof BeanDefinitionRegistry registry)) {
+            throw new IllegalStateException("@LiteTest needs a context that takes bean definitions, not " + context);
+        }
+        RootBeanDefinition cluster = new RootBeanDefinition(EmbeddedCluster.class);
+        cluster.setFactoryMethodName("start");
+        cluster.getConstructorArgumentValues().addIndexedArgumentValue(0, nodes);
+        cluster.getConstructorArgumentValues().addIndexedArgumentValue(1, arenaBytes);
+        cluster.setDestroyMethodName("close");
+        registry.registerBeanDefinition(CLUSTER, cluster);
+
+        RootBeanDefinition lite = new RootBeanDefinition();
+        lite.setTargetType(Lite.class);
+        lite.setFactoryBeanName(CLUSTER);
+        lite.setFactoryMethodName("attach");
+        lite.getConstructorArgumentValues()
+                .addIndexedArgumentValue(
+                        0,
+                        StringUtils.hasText(principal)
+                                ? principal
+                                : context.getEnvironment().getProperty("spring.application.name", "application"));
+        lite.setDestroyMethodName("close");
+        registry.registerBeanDefinition("lite", lite);
+    }
+}
