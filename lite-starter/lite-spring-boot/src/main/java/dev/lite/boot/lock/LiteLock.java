@@ -36,7 +36,7 @@ import org.springframework.aot.hint.annotation.Reflective;
 public @interface LiteLock {
     /**
      * The lock's name. May have placeholders ({@code ${…}}), and expressions ({@code #{…}}) over the method's parameters ({@code
-     * #article}) and the bean's properties.
+     * #article}) and the bean's properties. An expression that is null fails the call.
      */
     String value();
 

@@ -4,9 +4,11 @@ import dev.lite.api.LtSync;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.Future;
+import java.util.stream.Collectors;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.convert.DurationStyle;
@@ -15,9 +17,11 @@ import org.springframework.core.DefaultParameterNameDiscoverer;
 import org.springframework.core.ParameterNameDiscoverer;
 import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.core.env.Environment;
+import org.springframework.expression.EvaluationContext;
 import org.springframework.expression.Expression;
 import org.springframework.expression.ParseException;
 import org.springframework.expression.ParserContext;
+import org.springframework.expression.common.CompositeStringExpression;
 import org.springframework.expression.common.LiteralExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
 
@@ -97,15 +101,31 @@ record LockedMethod(
         return deadline;
     }
 
-    /** The lock's name in this call. */
+    /**
+     * The lock's name in this call.
+     *
+     * @throws IllegalArgumentException when an expression is null: calls with different arguments would share a lock, or calls with
+     *     the same one would not
+     */
     String nameIn(MethodInvocation call) {
         if (name instanceof LiteralExpression) {
             return name.getExpressionString();
         }
         Object target = call.getThis();
-        return String.valueOf(name.getValue(
-                new MethodBasedEvaluationContext(
-                        target == null ? call : target, method, call.getArguments(), PARAMETER_NAMES),
-                String.class));
+        EvaluationContext context = new MethodBasedEvaluationContext(
+                target == null ? call : target, method, call.getArguments(), PARAMETER_NAMES);
+        Expression[] parts = name instanceof CompositeStringExpression composite
+                ? composite.getExpressions()
+                : new Expression[] {name};
+        return Arrays.stream(parts).map(part -> evaluate(part, context)).collect(Collectors.joining());
+    }
+
+    private String evaluate(Expression part, EvaluationContext context) {
+        String text = part.getValue(context, String.class);
+        if (text == null) {
+            throw new IllegalArgumentException("@LiteLock of %s: the expression #{%s} of the name is null"
+                    .formatted(method.toGenericString(), part.getExpressionString()));
+        }
+        return text;
     }
 }

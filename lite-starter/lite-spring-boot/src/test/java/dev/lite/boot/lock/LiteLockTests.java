@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -42,8 +43,13 @@ class LiteLockTests {
         }
 
         @LiteLock("${shop.name}/#{tenant}/#{#article}")
-        List<String> heldFor(String article) {
+        List<String> heldFor(@Nullable String article) {
             return List.copyOf(sync.held);
+        }
+
+        @LiteLock("stock/#{#artcle}")
+        void misspelt(String article) {
+            throw new AssertionError(article);
         }
 
         @LiteLock(value = "stock", deadline = "${shop.wait}")
@@ -95,6 +101,18 @@ class LiteLockTests {
         withStock()
                 .run(context ->
                         assertThat(context.getBean(Stock.class).heldFor("tea")).containsExactly("acme/north/tea"));
+    }
+
+    @Test
+    void anExpressionThatIsNullIsRefused() {
+        withStock().run(context -> {
+            Stock stock = context.getBean(Stock.class);
+            assertThatThrownBy(() -> stock.misspelt("tea"))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageStartingWith("@LiteLock of ")
+                    .hasMessageEndingWith("#{#artcle} of the name is null");
+            assertThatThrownBy(() -> stock.heldFor(null)).hasMessageEndingWith("#{#article} of the name is null");
+        });
     }
 
     @Test
